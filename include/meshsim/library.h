@@ -79,6 +79,7 @@ typedef struct ms_library_generation {
 typedef enum ms_library_formulas {
     MS_FORMULAS_2_28, /**< of NCCL 2.19 and later */
     MS_FORMULAS_2_10, /**< of 2.8 to 2.10 */
+    MS_FORMULAS_2_7,  /**< of 2.5 to 2.7 */
 } ms_library_formulas;
 
 /** A library. Latencies are [algorithm][protocol] in seconds. */

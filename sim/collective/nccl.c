@@ -41,9 +41,14 @@ static bool is_collnet(const nccl_way *w) {
     return w->algorithm == MS_LIBRARY_COLLNET_DIRECT || w->algorithm == MS_LIBRARY_COLLNET_CHAIN;
 }
 
-/* NCCL 2.8 to 2.10: no aggregated trees, LL at less of a ring, and latencies of their own. */
-static bool is_2_10(const nccl_way *w) {
-    return w->platform->library->formulas == MS_FORMULAS_2_10;
+/* NCCL 2.5 to 2.10: no aggregated trees, LL at less of a ring, and latencies of their own. */
+static bool is_old(const nccl_way *w) {
+    return w->platform->library->formulas != MS_FORMULAS_2_28;
+}
+
+/* Of these, NCCL 2.5 to 2.7: limits on bandwidths are of all channels together, most of them. */
+static bool is_2_7(const nccl_way *w) {
+    return w->platform->library->formulas == MS_FORMULAS_2_7;
 }
 
 /* A node has one member: what it sends goes straight to the network. */
@@ -75,10 +80,11 @@ static bool is_offered(const nccl_way *w) {
         return false;
     }
     if (w->algorithm == MS_LIBRARY_PAT) {
-        return !is_all_reduce(w) && is_spread(comm) && !is_2_10(w);
+        return !is_all_reduce(w) && is_spread(comm) && !is_old(w);
     }
-    if (is_collnet(w)) {
-        return is_reduced_by_network(w);
+    if (is_collnet(w)) { /* once there was a chain only */
+        bool is_known = !is_2_7(w) || w->algorithm == MS_LIBRARY_COLLNET_CHAIN;
+        return is_known && is_reduced_by_network(w);
     }
     bool has_switches = w->platform->has_nvls && w->generation->nvls_efficiency > 0.0 &&
                         w->generation->channels >= 2;
@@ -141,16 +147,54 @@ static double collnet_Bps(const nccl_way *w, double bus_Bps) {
 
 /* Share of a ring's bandwidth that LL is expected to reach. */
 static double ll_share(const nccl_way *w) {
-    if (!is_2_10(w)) {
+    if (!is_old(w)) {
         return 0.5;
     }
     return w->comm->nodes > 1 || is_all_reduce(w) ? 1.0 / 4.0 : 1.0 / 3.0;
+}
+
+static bool is_ampere(const nccl_way *w) {
+    return w->generation == &w->platform->library->generations[MS_GENERATION_AMPERE];
+}
+
+/* Most that LL128 carries on a channel in NCCL 2.5 to 2.7. */
+static double ll128_channel_Bps(const nccl_way *w) {
+    return is_all_reduce(w) ? 16.7e9 : w->kind == MS_COLL_ALL_GATHER ? 18.3e9 : 15.2e9;
+}
+
+/* What NCCL 2.5 to 2.7 make of the bandwidth of links.  Source: NVIDIA/nccl 2.7,
+ * src/graph/tuning.cc. */
+static double reach_2_7_Bps(const nccl_way *w, double bus_Bps) {
+    double ll128_Bps = w->generation->channels * ll128_channel_Bps(w);
+    bool is_far = w->scale == 2, is_128 = w->protocol == MS_LIBRARY_LL128;
+    if (is_collnet(w)) {
+        return 0.9 * bus_Bps;
+    }
+    if (w->algorithm == MS_LIBRARY_TREE) {
+        double most_Bps = is_far ? 80e9 : 110e9;
+        if (is_128 && is_ampere(w)) {
+            most_Bps = is_far ? 105e9 : 130e9;
+        }
+        double tree_Bps = fmin(0.9 * bus_Bps, most_Bps);
+        double share = w->protocol == MS_LIBRARY_LL ? 1.0 / 3.8
+                       : !is_128                    ? 1.0
+                       : w->comm->nodes == 1        ? 7.0 / 9.0
+                                                    : 0.915;
+        return is_128 ? fmin(tree_Bps * share, ll128_Bps * 7.0 / 9.0) : tree_Bps * share;
+    }
+    if (is_128) { /* one member of a node sends and receives through the NIC beside its GPU */
+        return fmin(bus_Bps * (is_spread(w->comm) ? 0.7 : 0.92), ll128_Bps);
+    }
+    return w->protocol == MS_LIBRARY_LL ? ll_share(w) * bus_Bps : bus_Bps;
 }
 
 /* What an algorithm and a protocol make of the bandwidth of links, `bus_Bps`, as a bus bandwidth.
  */
 static double reach_Bps(const nccl_way *w, double bus_Bps) {
     const ms_library_generation *g = w->generation;
+    if (is_2_7(w)) {
+        return reach_2_7_Bps(w, bus_Bps);
+    }
     if (w->algorithm == MS_LIBRARY_TREE) {
         return tree_Bps(w, bus_Bps);
     }
@@ -184,7 +228,11 @@ static double algorithm_Bps(const nccl_way *w) {
         return is_all_reduce(w) ? bus_Bps * w->comm->ranks / ring_steps(w, &between) : bus_Bps;
     }
     bool is_inside = w->scale <= 1 || is_collnet(w);
-    double bus_Bps = reach_Bps(w, is_inside ? w->comm->intra_Bps : w->comm->inter_Bps);
+    double links_Bps = is_inside ? w->comm->intra_Bps : w->comm->inter_Bps;
+    if (is_2_7(w) && is_ampere(w)) {
+        links_Bps = fmin(links_Bps, 235e9);
+    }
+    double bus_Bps = reach_Bps(w, links_Bps);
     if (w->algorithm == MS_LIBRARY_RING) {
         return bus_Bps * w->comm->ranks / ring_steps(w, &between);
     }
@@ -211,7 +259,7 @@ static double ring_latency_s(const nccl_way *w, double node_s, double net_s) {
  * tree counts. What the NIC's driver reports comes on top, with Simple once more for the flush. */
 static double net_step_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
-    bool is_bare = is_spread(w->comm) && !is_2_10(w);
+    bool is_bare = is_spread(w->comm) && !is_old(w);
     ms_library_algorithm row = is_bare ? MS_LIBRARY_TREE : w->algorithm;
     double messages = w->protocol == MS_LIBRARY_SIMPLE ? 2.0 : 1.0;
     return library->net_s[row][w->protocol] + messages * w->nic_s;
@@ -230,7 +278,7 @@ static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;
     double base_s = library->base_s[w->algorithm][w->protocol];
-    bool waits_for_network = is_2_10(w) && w->protocol == MS_LIBRARY_LL && comm->nodes > 1;
+    bool waits_for_network = is_old(w) && w->protocol == MS_LIBRARY_LL && comm->nodes > 1;
     double node_s = library->node_s[w->algorithm][w->protocol] * (waits_for_network ? 1.8 : 1.0);
     double net_s = net_step_s(w);
     double levels = floor_log2(comm->nodes);
@@ -254,15 +302,15 @@ static double latency_s(const nccl_way *w) {
 
 /* Rings between nodes wait for each other once chunks are of some size. */
 static bool is_on_plateau(const nccl_way *w, double size_B) {
-    double least_B = is_2_10(w) ? 4096.0 : 64.0 * w->generation->channels; /* for each rank */
+    double least_B = is_old(w) ? 4096.0 : 64.0 * w->generation->channels; /* for each rank */
     return w->algorithm == MS_LIBRARY_RING && w->protocol == MS_LIBRARY_SIMPLE &&
            w->comm->nodes > 1 && is_all_reduce(w) && size_B / w->comm->ranks >= least_B;
 }
 
 static double plateau(const nccl_way *w, double size_B) {
-    bool is_old =
-        is_2_10(w) || w->generation == &w->platform->library->generations[MS_GENERATION_VOLTA];
-    return !is_on_plateau(w, size_B) ? 1.0 : is_old ? 1.9 : 1.4;
+    bool is_long =
+        is_old(w) || w->generation == &w->platform->library->generations[MS_GENERATION_VOLTA];
+    return !is_on_plateau(w, size_B) ? 1.0 : is_long ? 1.9 : 1.4;
 }
 
 /* Where in the table of corrections a size stands. */

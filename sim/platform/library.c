@@ -145,7 +145,7 @@ const ms_field MS_LIBRARY_FIELDS[] = {
      .type = MS_FIELD_ENUM,
      .offset = offsetof(library_file, formulas),
      .fallback = "v2.28",
-     .words = (const char *const[]){"v2.28", "v2.10", NULL}, /* as ms_library_formulas */
+     .words = (const char *const[]){"v2.28", "v2.10", "v2.7", NULL}, /* as ms_library_formulas */
      .help = "version of the library whose formulas these are figures for"},
     LATENCIES("base_latency", base, "of a collective, by algorithm"),
     LATENCIES("node_latency", node, "of a step over NVLink"),

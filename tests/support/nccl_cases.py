@@ -5,6 +5,7 @@ what it chooses.
 usage: tests/support/nccl_cases.py > tests/support/nccl_cases.h
 """
 import collections
+import itertools
 import math
 import random
 
@@ -135,6 +136,78 @@ def choose(kind, size, ranks, nodes, machine):
                for order, (name, protocol) in enumerate(ways) if is_there(kind, name, protocol, ranks, nodes, machine))
 
 
+# NCCL 2.7, of which CollNet is a chain and has one protocol here.
+BASE_27 = {"tree": (4.4, 4.4, 0), "ring": (3.6, 10.0, 8.4), "collnet_chain": (4.4, 4.4, 0)}
+NVLINK_27 = {"tree": (.52, 1.2, 28), "ring": (.47, 1.9, 3.4), "collnet_chain": (.5, 1.2, 4)}
+NETWORK_27 = {"tree": (5.0, 8.5, 50), "ring": (2.7, 4.0, 9.6), "collnet_chain": (5.0, 5.0, 10.7)}
+LL128_27 = {"all_reduce": 16.7, "all_gather": 18.3, "reduce_scatter": 15.2}
+CORRECTION_27 = (
+    (1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1),
+    (1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, 1),
+    (.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .5, .5, .6, .6, .7, .8, .9),
+)
+
+
+def is_there_27(kind, name, protocol, ranks, nodes, machine):
+    """The same of NCCL 2.7."""
+    if protocol != SIMPLE and not machine.in_order:
+        return False
+    if name == "collnet_chain":
+        return protocol == SIMPLE and machine.has_sharp and nodes > 1 and kind == "all_reduce"
+    return name == "ring" or (name == "tree" and kind == "all_reduce")
+
+
+def time_27(kind, name, protocol, size, ranks, nodes, machine):
+    """Predicted time in microseconds."""
+    reduces, is_ampere, is_far = kind == "all_reduce", machine.generation == "ampere", nodes > 2
+    bus = machine.inter if is_far and name != "collnet_chain" else machine.intra
+    if is_ampere:
+        bus = min(bus, 235.0)
+    most_ll128 = LL128_27[kind] * machine.channels
+    if name == "tree":
+        most = 80.0 if is_far else 110.0
+        if protocol == LL128 and is_ampere:
+            most = 105.0 if is_far else 130.0
+        rate = min(bus * .9, most)
+        if protocol == LL:
+            rate /= 3.8
+        if protocol == LL128:
+            rate = min(rate * (7 / 9 if nodes == 1 else .915), most_ll128 * 7 / 9)
+        rate *= .5
+        power = max(0, (size >> 6).bit_length() - 1)
+        if power < 22:
+            rate *= CORRECTION_27[protocol][power]
+    elif name == "collnet_chain":
+        rate = bus * .9 * .5
+    else:
+        if protocol == LL:
+            bus /= 4 if nodes > 1 or reduces else 3
+        if protocol == LL128:
+            bus = min(bus * (.7 if ranks == nodes else .92), most_ll128)
+        rate = bus * ranks / ((2 if reduces else 1) * (ranks - 1))
+    inside, between = NVLINK_27[name][protocol], NETWORK_27[name][protocol]
+    between += machine.latency * (2 if protocol == SIMPLE else 1)
+    if nodes > 1 and protocol == LL:
+        inside *= 1.8
+    wait, passes = BASE_27[name][protocol], 2 if reduces else 1
+    if name == "ring":
+        wait += passes * ((ranks - nodes) * inside + (nodes - 1) * between)
+    elif name == "tree":
+        wait += 2 * ((ranks // nodes - 1) * inside + int(math.log2(nodes)) * between)
+    else:
+        wait += 2 * (ranks // nodes - 1) * inside + between
+    if name == "ring" and protocol == SIMPLE and nodes > 1 and reduces and size >= ranks / 16 * 65536:
+        wait *= 1.9
+    return wait + size / (1000 * rate)
+
+
+def choose_27(kind, size, ranks, nodes, machine):
+    """(time, order, algorithm, protocol) of the fastest way of NCCL 2.7."""
+    ways = [(name, protocol) for name in ("tree", "ring", "collnet_chain") for protocol in (LL, LL128, SIMPLE)]
+    return min((time_27(kind, name, protocol, size, ranks, nodes, machine), order, name, protocol)
+               for order, (name, protocol) in enumerate(ways) if is_there_27(kind, name, protocol, ranks, nodes, machine))
+
+
 ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
 KINDS = ("all_reduce", "all_gather", "reduce_scatter")
 
@@ -154,20 +227,27 @@ def draw(source):
     return source.choice(KINDS), size, members * nodes, nodes, machine
 
 
-def main():
-    """Print the table."""
-    source = random.Random(10)
-    print("/* Made by nccl_cases.py: do not edit. kind, size, ranks, nodes, generation, GB/s of NVLink and network, NVLS, AMD,")
-    print(" * latency [us] and order of the NIC, SHARP, NICs, then algorithm, protocol and time [us] of the fastest way. */")
-    print("static const nccl_case NCCL_CASES[] = {")
-    for _ in range(250):
-        kind, size, ranks, nodes, machine = draw(source)
-        best, _, name, protocol = choose(kind, size, ranks, nodes, machine)
+def print_cases(name, chosen_by, cases):
+    """Print a table: its cases and what is chosen for them."""
+    print(f"static const nccl_case {name}[] = {{")
+    for kind, size, ranks, nodes, machine in cases:
+        best, _, way, protocol = chosen_by(kind, size, ranks, nodes, machine)
         print(f"    {{MS_COLL_{kind.upper()}, {size}.0, {ranks}, {nodes}, MS_GENERATION_{machine.generation.upper()},"
               f" {machine.intra!r}, {machine.inter!r}, {str(machine.has_nvls).lower()}, {str(machine.is_amd).lower()}, {machine.latency!r}.0,"
               f" {str(machine.in_order).lower()}, {str(machine.has_sharp).lower()}, {machine.nics},"
-              f" MS_ALGORITHM_{name.upper()}, MS_PROTOCOL_{PROTOCOLS[protocol].upper()}, {best!r}}},")
+              f" MS_ALGORITHM_{way.upper()}, MS_PROTOCOL_{PROTOCOLS[protocol].upper()}, {best!r}}},")
     print("};")
+
+
+def main():
+    """Print the tables."""
+    source = random.Random(10)
+    print("/* Made by nccl_cases.py: do not edit. kind, size, ranks, nodes, generation, GB/s of NVLink and network, NVLS, AMD,")
+    print(" * latency [us] and order of the NIC, SHARP, NICs, then algorithm, protocol and time [us] of the fastest way. */")
+    print_cases("NCCL_CASES", choose, [draw(source) for _ in range(250)])
+    print("\n/* The same of NCCL 2.7. */")
+    older = (case for case in iter(lambda: draw(source), None) if case[-1].generation in ("volta", "ampere"))
+    print_cases("NCCL_2_7_CASES", choose_27, list(itertools.islice(older, 150)))
 
 
 if __name__ == "__main__":

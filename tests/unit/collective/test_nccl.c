@@ -24,11 +24,12 @@ typedef struct nccl_case {
 
 #include "nccl_cases.h"
 
-Test(nccl, choice_equals_the_published_model) {
+static void expect_cases(const char *platform, const char *overrides, const nccl_case *cases,
+                         size_t count) {
     platform_fixture f;
-    fixture_platform(&f, "dgx-h100", NULL);
-    for (size_t i = 0; i < sizeof NCCL_CASES / sizeof NCCL_CASES[0]; i++) {
-        const nccl_case *c = &NCCL_CASES[i];
+    fixture_platform(&f, platform, overrides);
+    for (size_t i = 0; i < count; i++) {
+        const nccl_case *c = &cases[i];
         f.platform.gpu.generation = c->generation;
         f.platform.has_nvls = c->has_nvls;
         f.platform.has_amd_cpu = c->is_amd;
@@ -49,6 +50,58 @@ Test(nccl, choice_equals_the_published_model) {
                      ms_protocol_name(choice.protocol));
         cr_expect_float_eq(1e6 * choice.time_s, c->time_us, 1e-9 * c->time_us, "case %zu: %g us", i,
                            1e6 * choice.time_s);
+    }
+    fixture_release(&f);
+}
+
+Test(nccl, choice_equals_the_published_model) {
+    expect_cases("dgx-h100", NULL, NCCL_CASES, sizeof NCCL_CASES / sizeof NCCL_CASES[0]);
+}
+
+Test(nccl, choice_equals_that_of_2_7) {
+    expect_cases("dgx-a100", "{library: nccl-2.7}", NCCL_2_7_CASES,
+                 sizeof NCCL_2_7_CASES / sizeof NCCL_2_7_CASES[0]);
+}
+
+/* By hand from the formulas of 2.7: a tree of more than two nodes is let have 105 GB/s with LL128
+ * on Ampere, of which 0.915 are data, and 80 otherwise; its Simple step between nodes is 50 us; a
+ * ring of one GPU a node has 0.7 of its NIC with LL128; a bus of Ampere carries 235 GB/s at most.
+ */
+Test(nccl, the_oldest_version_limits_all_channels_together) {
+    static const struct {
+        ms_coll_kind kind;
+        ms_coll_algorithm algorithm;
+        ms_protocol protocol;
+        int ranks, nodes;
+        double size_B, time_us;
+    } CASES[] = {
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, MS_PROTOCOL_LL128, 64, 8, 0x1p30,
+         4.4 + 2 * (7 * 1.2 + 3 * 8.5) + 0x1p30 / (0.5e3 * 96.075)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, MS_PROTOCOL_SIMPLE, 64, 8, 0x1p30,
+         2 * (7 * 28 + 3 * 50.0) + 0x1p30 / (0.5 * 80e3)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, MS_PROTOCOL_LL128, 8, 8, 65536,
+         10 + 7 * 4.0 + 65536 / (0.7 * 180e3 * 8 / 7)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 8, 1, 0x1p30,
+         8.4 + 7 * 3.4 + 0x1p30 / (235e3 * 8 / 7)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_COLLNET_DIRECT, MS_PROTOCOL_SIMPLE, 64, 8, 0x1p30,
+         INFINITY},
+    };
+    platform_fixture f;
+    fixture_platform(&f, "dgx-a100", "{library: nccl-2.7}");
+    f.platform.has_sharp = true;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        const ms_nccl_comm comm = {.ranks = CASES[i].ranks,
+                                   .nodes = CASES[i].nodes,
+                                   .intra_Bps = 241e9,
+                                   .inter_Bps = CASES[i].ranks > 8 ? 105e9 / 0.9 : 180e9,
+                                   .nics = 8,
+                                   .has_equal_nodes = CASES[i].ranks > CASES[i].nodes};
+        const ms_coll_request way = {
+            .kind = CASES[i].kind, .algorithm = CASES[i].algorithm, .protocol = CASES[i].protocol};
+        double time_us = 1e6 * ms_nccl_time_s(&f.platform, &comm, &way, CASES[i].size_B);
+        cr_expect(time_us == CASES[i].time_us ||
+                      fabs(time_us - CASES[i].time_us) < 1e-9 * CASES[i].time_us,
+                  "case %zu: %.9g us, not %.9g", i, time_us, CASES[i].time_us);
     }
     fixture_release(&f);
 }
