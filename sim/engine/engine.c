@@ -44,8 +44,7 @@ static ms_status run_fidelity(ms_replay *replay, const ms_engine_choice *choice,
 static ms_status run_nudged(const ms_replay *replay, ms_arena *scratch, ms_diag *diag,
                             ms_timeline *nudged_out) {
     ms_replay other;
-    ms_fidelity fidelity = replay->is_alone ? MS_FIDELITY_ANALYTIC : MS_FIDELITY_FLOW;
-    ms_status status = ms_replay_init(&other, replay->dag, fidelity, scratch, scratch, diag);
+    ms_status status = ms_replay_init_again(&other, replay, scratch, diag);
     other.nudge = (ms_nudge){MS_STEADY_NUDGE, ms_steady_until_s(&replay->timeline)};
     if (status == MS_OK && replay->is_alone) {
         ms_replay_start(&other);
@@ -94,9 +93,14 @@ static ms_status run_replay(ms_replay *replay, const ms_engine_choice *choice, m
         return status;
     }
     ms_progress_begin("summing up", 0);
+    bool is_part = replay->dag->repeat.times > 0;
+    if (!is_part) {
+        ms_replay_release(replay); /* before the columns of the timeline take their memory */
+    }
     ms_replay_tell_starts(replay);
-    if (replay->dag->repeat.times > 0) {
+    if (is_part) {
         status = find_steady(replay, scratch, diag);
+        ms_replay_release(replay);
         if (status != MS_OK || replay->timeline.steady.count == 0) {
             return status; /* of a part of a run that is not the whole nobody asks for the links */
         }

@@ -51,18 +51,22 @@ static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
            ms_slowdown_init(&replay->slowdown, dag, &replay->queue, scratch) == MS_OK;
 }
 
-static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
+/* What a replay of the graph can borrow from another one. */
+static bool alloc_lasting(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
-    size_t ops = (size_t)dag->op_count;
     ms_successors *next = &replay->next;
     replay->work_time_s = MS_NEW(scratch, double, dag->work_count);
     replay->work_transfer_s = MS_NEW(scratch, double, dag->work_count);
-    replay->starts = MS_NEW(scratch, ms_start, ops);
-    next->first = MS_NEW(&next->arena, int32_t, ops + 1);
+    next->first = MS_NEW(&next->arena, int32_t, (size_t)dag->op_count + 1);
     next->of = MS_NEW(&next->arena, int32_t, dag->dep_count);
-    return ms_host_init(&replay->host, dag, scratch) == MS_OK && replay->work_time_s != NULL &&
-           replay->work_transfer_s != NULL && replay->starts != NULL && next->first != NULL &&
-           next->of != NULL && alloc_queue(replay, scratch);
+    return replay->work_time_s != NULL && replay->work_transfer_s != NULL && next->first != NULL &&
+           next->of != NULL;
+}
+
+static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
+    replay->starts = MS_NEW(scratch, ms_start, replay->dag->op_count);
+    return ms_host_init(&replay->host, replay->dag, scratch) == MS_OK && replay->starts != NULL &&
+           alloc_queue(replay, scratch);
 }
 
 static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
@@ -77,17 +81,13 @@ static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
     return replay->account.records != NULL;
 }
 
-/* Count what each operation waits for, and what waits for its end, the latter at the place of the
- * operation after it. */
-static void count_edges(ms_replay *replay) {
+/* Count what each operation waits for. */
+static void count_waiting(ms_replay *replay) {
     const ms_dag *dag = replay->dag;
     for (int32_t op = 0; op < dag->op_count; op++) {
         int32_t first = dag->dep_first[dag->member_first[op]];
         int32_t end = dag->dep_first[dag->member_first[op + 1]];
         replay->starts[op].waiting += end - first;
-        for (int32_t d = first; d < end; d++) {
-            replay->next.first[dag->deps[d] + 1]++;
-        }
         for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
             if (dag->member_next[j] >= 0) {
                 replay->starts[dag->member_next[j]].waiting++;
@@ -101,7 +101,9 @@ static void count_edges(ms_replay *replay) {
 static void link_successors(ms_replay *replay) {
     const ms_dag *dag = replay->dag;
     int32_t *first = replay->next.first;
-    count_edges(replay);
+    for (int32_t d = 0; d < dag->dep_count; d++) {
+        first[dag->deps[d] + 1]++;
+    }
     for (int32_t i = 0; i < dag->op_count; i++) {
         first[i + 1] += first[i];
     }
@@ -118,28 +120,52 @@ static void link_successors(ms_replay *replay) {
     first[dag->op_count] = dag->dep_count;
 }
 
-ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
-                         ms_arena *scratch, ms_arena *timeline, ms_diag *diag) {
+static void begin_replay(ms_replay *replay, const ms_dag *dag, bool is_alone, ms_arena *scratch) {
     *replay = (ms_replay){.dag = dag,
-                          .is_alone = fidelity == MS_FIDELITY_ANALYTIC,
+                          .is_alone = is_alone,
                           .limit_s = INFINITY,
                           .has_slowdown = ms_slowdown_is_needed(dag)};
     ms_arena_init(&replay->next.arena);
     ms_arena_fail_after(&replay->next.arena, scratch->fail_after);
+}
+
+/* Make what changes while the graph is replayed. */
+static ms_status init_changing(ms_replay *replay, ms_arena *scratch, ms_arena *timeline,
+                               ms_diag *diag) {
     if (!alloc_timeline(replay, timeline) || !alloc_replay(replay, scratch) ||
         !alloc_account(replay, scratch)) {
+        return ms_engine_no_memory(diag);
+    }
+    for (int32_t i = 0; i < replay->dag->op_count; i++) {
+        replay->starts[i].cause = -1;
+        replay->timeline.end_s[i] = -1.0; /* not settled */
+    }
+    count_waiting(replay);
+    return MS_OK;
+}
+
+ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
+                         ms_arena *scratch, ms_arena *timeline, ms_diag *diag) {
+    begin_replay(replay, dag, fidelity == MS_FIDELITY_ANALYTIC, scratch);
+    if (!alloc_lasting(replay, scratch)) {
         return ms_engine_no_memory(diag);
     }
     for (int32_t i = 0; i < dag->work_count; i++) {
         replay->work_time_s[i] =
             ms_dag_work_time_s(dag, &dag->works[i], replay->is_alone, &replay->work_transfer_s[i]);
     }
-    for (int32_t i = 0; i < dag->op_count; i++) {
-        replay->starts[i].cause = -1;
-        replay->timeline.end_s[i] = -1.0; /* not settled */
-    }
     link_successors(replay);
-    return MS_OK;
+    return init_changing(replay, scratch, timeline, diag);
+}
+
+ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_arena *scratch,
+                               ms_diag *diag) {
+    begin_replay(replay, other->dag, other->is_alone, scratch);
+    replay->work_time_s = other->work_time_s;
+    replay->work_transfer_s = other->work_transfer_s;
+    replay->next.first = other->next.first;
+    replay->next.of = other->next.of;
+    return init_changing(replay, scratch, scratch, diag);
 }
 
 /* By how much an operation starts late: that of a rank the same for every microbatch, of all others
@@ -365,7 +391,6 @@ void ms_replay_release(ms_replay *replay) {
 }
 
 void ms_replay_tell_starts(ms_replay *replay) {
-    ms_replay_release(replay); /* before the columns of the timeline take their memory */
     for (int32_t i = 0; i < replay->dag->op_count; i++) {
         replay->timeline.start_s[i] = replay->starts[i].time_s;
         replay->timeline.cause[i] = replay->starts[i].cause;

@@ -95,6 +95,12 @@ typedef struct ms_replay {
 ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
                          ms_arena *scratch, ms_arena *timeline, ms_diag *diag);
 
+/** Prepare another replay of the graph that `other` has replayed, which borrows its successors and
+ * times of works: they have to be there until this one is done.
+ *  scratch: for the replay and its results.  Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_arena *scratch,
+                               ms_diag *diag);
+
 /** Queue the operations that wait for nothing. */
 void ms_replay_start(ms_replay *replay);
 
@@ -111,10 +117,10 @@ void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double e
 void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s);
 void ms_replay_end(ms_replay *replay, int32_t op, double time_s);
 
-/** After the replay: free the successors, write starts and causes to the timeline. */
+/** After the replay: write starts and causes to the timeline. */
 void ms_replay_tell_starts(ms_replay *replay);
 
-/** Free what is in no arena of the caller; also after a failure. */
+/** Free what is in no arena of the caller, the successors; also after a failure, and again. */
 void ms_replay_release(ms_replay *replay);
 
 /** After the replay: MS_OK if every operation is settled, else MS_E_BUG, reported with a cycle and
