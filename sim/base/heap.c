@@ -9,7 +9,7 @@
 
 /* Addresses that are set aside at once, what the heap grows by beyond them (the C library's own
  * figure), and sizes from which memory comes from the system and goes back to it at once. */
-enum { RESERVED_B = 64 << 20, GROWTH_B = 128 << 10, OWN_B = 16 << 20, RETURNED_B = 256 << 20 };
+enum { RESERVED_B = 64 << 20, GROWTH_B = 128 << 10, OWN_B = 8 << 20, RETURNED_B = 256 << 20 };
 
 void ms_heap_use_large_pages(void) {
     char *before = sbrk(0);

@@ -359,6 +359,17 @@ class Physics(unittest.TestCase):
         if not is_sanitized():
             self.assertLess(value["engine"]["peak_rss_B"], 100e6)
 
+    def test_memory_of_large_jobs(self):
+        """No more than what README's table of sizes promises, whatever the heap does."""
+        if is_sanitized():
+            self.skipTest("sanitizers have a heap of their own")
+        mesh = "mesh={dp: 228, pp: 8, ep: 72, order: [dp, pp, ep]}"
+        step = result("run", workload("deepseek-v3-gb200-576"), "--set", mesh, "--set", "platform.nodes=1824", "--set", "batch.global=1050624")
+        self.assertLess(step["engine"]["peak_rss_B"], 300e6)
+        reduced = result("collective", "all_reduce", "--platform", str(ROOT / "platforms/dgx-h100.yaml"), "--set", "platform.nodes=16384", "-n", "131072",
+                         "-b", "1GiB", "-e", "1GiB")
+        self.assertLess(reduced["engine"]["peak_rss_B"], 150e6)
+
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
