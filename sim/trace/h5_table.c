@@ -29,6 +29,9 @@ void ms_h5_put_text(char *cell_out, const char *text) {
 }
 
 static void gather(const ms_column *column, size_t first, size_t count, void *cells_out) {
+    if (count == 0) {
+        return; /* there may be no records */
+    }
     const char *from = (const char *)column->source + first * column->stride + column->offset;
     char *to = cells_out;
     size_t stride = column->stride;
