@@ -12,7 +12,7 @@
  * and the attention, that makes fp8 and takes fp8 gradients.
  * Source: Transformer Engine, transformer_engine.pytorch.attention.dot_product_attention
  * (FusedAttnFunc; combine_and_quantize, combine_and_dequantize); MultiheadAttention (fp8_mha). */
-#include "model/internal.h"
+#include "model/attention_casts.h"
 
 static const ms_products *products_of(const ms_cost_builder *builder) {
     return &builder->precision->products;

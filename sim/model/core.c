@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/attention_casts.h"
 #include "model/fused_attention.h"
 
 /* A piece of attention: rows of queries against keys. The queries of a slice of a sequence see the

@@ -434,18 +434,6 @@ typedef struct ms_core {
 ms_core ms_head_core(const ms_cost_builder *builder);
 /** Add it, with the exchange over cp; INPUT repeats it first under selective recomputation. */
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core);
-/** Add what stands before the fused kernel of an attention in fp8: casts of q, k and v, or of the
- * gradient of its result. */
-void ms_cost_attention_casts(ms_cost_builder *builder, const ms_core *core, bool is_backward);
-/** Add what stands behind it: casts back of its result, or of the gradients of q, k and v. */
-void ms_cost_attention_casts_back(ms_cost_builder *builder, const ms_core *core, bool is_backward);
-/** Bytes of an element of what an attention in fp8 writes [B]. */
-double ms_attention_result_B(const ms_cost_builder *builder);
-/** Bytes of an element of q, k and v as the attention keeps them for its backward pass [B]. */
-double ms_kept_operand_B(const ms_cost_builder *builder);
-/** Bytes of an element of the attention's result, as itself and the projection behind it keep it
- * together [B]. */
-double ms_kept_context_B(const ms_cost_builder *builder);
 /** Bytes it keeps per microbatch besides q, k, v and its output, unless it is recomputed [B]. */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core);
 /** Bytes of the buffers that the exchange over cp needs, or a slice's gradients of all keys and

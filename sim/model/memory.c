@@ -5,6 +5,7 @@
  * the case of 2-byte elements, dropout, full attention, ffn 4h, tp t. */
 #include <math.h>
 
+#include "model/attention_casts.h"
 #include "model/mla.h"
 #include "model/moe.h"
 

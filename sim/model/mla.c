@@ -6,6 +6,7 @@
  * rank's own tokens and the latents are gathered.
  */
 #include "model/mla.h"
+#include "model/attention_casts.h"
 
 static double own_tokens(const ms_shard *shard) {
     return shard->plane / shard->hidden;

@@ -6,14 +6,14 @@
 #include "study/cases_rules.h"
 
 /* A platform by what a source calls its GPU, and where that leaves several, its network. */
-typedef struct cluster_row {
+typedef struct ms_cluster_row {
     const char *gpu;      /* part of the GPU's name */
     const char *network;  /* part of the network's; NULL: any */
     const char *file;     /* NULL: there is none yet */
     const char *gpu_type; /* NULL: the platform's own */
-} cluster_row;
+} ms_cluster_row;
 
-static const cluster_row CLUSTERS[] = {
+static const ms_cluster_row CLUSTERS[] = {
     {"PCIe", NULL, NULL, NULL},
     {"40GB", NULL, "dgx-a100", "a100-sxm4-40gb"}, /* no other GPU has so much */
     {"40 GB", NULL, "dgx-a100", "a100-sxm4-40gb"},
@@ -43,9 +43,9 @@ static const cluster_row CLUSTERS[] = {
     {"TPUv4", NULL, "tpu-v4-palm", NULL},
 };
 
-static const cluster_row *cluster_of(const ms_case_system *system) {
+static const ms_cluster_row *cluster_of(const ms_case_system *system) {
     for (size_t i = 0; i < sizeof CLUSTERS / sizeof CLUSTERS[0]; i++) {
-        const cluster_row *row = &CLUSTERS[i];
+        const ms_cluster_row *row = &CLUSTERS[i];
         bool has_network = row->network == NULL || ms_case_says(system->network, row->network);
         if (ms_case_says(system->gpu, row->gpu) && has_network) {
             return row;
@@ -114,13 +114,27 @@ static void change_nvlink(cluster_changes *changes) {
     }
 }
 
+/* What a GPU has of its node's ports [B/s]; 0: the platform has none. */
+static double network_Bps(const ms_platform *platform) {
+    bool has_network = platform->tier_count > 1 && platform->nics_per_node > 0;
+    return has_network ? platform->tiers[1].bandwidth_Bps * platform->nics_per_node /
+                             platform->gpus_per_node
+                       : 0;
+}
+
+bool ms_case_has_other_network(const ms_case_system *system, const ms_platform *platform) {
+    return is_other_rate(system->nic_Bps, network_Bps(platform));
+}
+
 /* A fabric of the same build, at the rate that a GPU has of its node's ports. */
 static void change_network(cluster_changes *changes) {
     const ms_platform *own = changes->own;
-    double own_Bps = own->tiers[1].bandwidth_Bps * own->nics_per_node / own->gpus_per_node;
-    double published_Bps = changes->system->nic_Bps;
-    for (int t = 1; t < own->tier_count && is_other_rate(published_Bps, own_Bps); t++) {
-        change_rate(changes, t, own->tiers[t].bandwidth_Bps * (published_Bps / own_Bps));
+    if (!ms_case_has_other_network(changes->system, own)) {
+        return;
+    }
+    double share = changes->system->nic_Bps / network_Bps(own);
+    for (int t = 1; t < own->tier_count; t++) {
+        change_rate(changes, t, own->tiers[t].bandwidth_Bps * share);
     }
 }
 
@@ -130,8 +144,7 @@ static ms_status find_changes(const ms_case_rules *rules, const ms_platform *own
                               const ms_case_system *system, ms_words *sets_out) {
     cluster_changes changes = {.own = own, .system = system, .arena = rules->arena};
     changes.sets.items = MS_NEW(rules->arena, const char *, NODE_CHANGES + (size_t)own->tier_count);
-    bool is_usual =
-        own->tier_count > 1 && own->nics_per_node > 0 && strcmp(own->tiers[0].name, "nvlink") == 0;
+    bool is_usual = network_Bps(own) > 0 && strcmp(own->tiers[0].name, "nvlink") == 0;
     if (changes.sets.items != NULL && is_usual) {
         change_node(&changes);
         change_nvlink(&changes);
@@ -142,10 +155,6 @@ static ms_status find_changes(const ms_case_rules *rules, const ms_platform *own
 }
 
 /* ---- loading ---- */
-
-static bool is_same(const char *a, const char *b) {
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
 
 static const char ANY_TIER[] = "tiers.*.";
 enum { ANY_TIER_LENGTH = sizeof ANY_TIER - 1 };
@@ -170,97 +179,68 @@ ms_status ms_case_spread_sets(const ms_case_rules *rules, const ms_platform *pla
     return has_all ? MS_OK : ms_diag_no_memory(rules->diag);
 }
 
-/* One cluster of a source: a platform's file with what is published otherwise. */
-typedef struct published_cluster {
-    const cluster_row *row;
-    ms_words changes;
-    int nodes;
-    bool is_own; /* as its file has it, whatever anybody overrides */
-} published_cluster;
-
-/* The published changes, and behind them the user's: the names of its tiers are known only once a
- * platform is there. */
-static ms_status join_sets(const ms_case_rules *rules, const ms_words *published,
-                           const ms_platform *platform, ms_words *sets_out) {
-    ms_words users;
-    ms_status status = ms_case_spread_sets(rules, platform, &users);
+/* What a source publishes otherwise than a platform has it, and behind that what the user does.
+ *  own: as its file has it. */
+static ms_status find_sets(const ms_case_rules *rules, const ms_platform *own,
+                           const ms_case_system *system, ms_words *sets_out) {
+    ms_words published, users;
+    ms_status status = find_changes(rules, own, system, &published);
+    status = status == MS_OK ? ms_case_spread_sets(rules, own, &users) : status;
     if (status != MS_OK) {
         return status;
     }
-    *sets_out =
-        (ms_words){.items = MS_NEW(rules->arena, const char *, published->count + users.count + 1)};
+    size_t count = published.count + users.count;
+    *sets_out = (ms_words){.items = MS_NEW(rules->arena, const char *, count + 1), .count = count};
     if (sets_out->items == NULL) {
         return ms_diag_no_memory(rules->diag);
     }
-    for (size_t i = 0; i < published->count + users.count; i++) {
+    for (size_t i = 0; i < count; i++) {
         sets_out->items[i] =
-            i < published->count ? published->items[i] : users.items[i - published->count];
+            i < published.count ? published.items[i] : users.items[i - published.count];
     }
-    sets_out->count = published->count + users.count;
     return MS_OK;
 }
 
-static ms_status load_overridden(ms_case_rules *rules, const published_cluster *wanted,
-                                 ms_job_spec *spec) {
-    ms_spec_cluster cluster = {.file = wanted->row->file,
-                               .gpu_type = wanted->row->gpu_type,
-                               .nodes = wanted->nodes,
-                               .data_folder = rules->data_folder};
-    ms_status status = ms_spec_set_cluster(spec, &cluster, rules->arena, rules->diag);
-    bool has_sets = rules->platform_sets.count + wanted->changes.count > 0;
-    if (status != MS_OK || wanted->is_own || !has_sets) {
-        return status;
-    }
-    ms_words sets;
-    cluster.sets = &sets;
-    status = join_sets(rules, &wanted->changes, spec->platform.cluster, &sets);
-    return status == MS_OK ? ms_spec_set_cluster(spec, &cluster, rules->arena, rules->diag)
-                           : status;
-}
-
-static bool is_known(const ms_case_cluster *known, const published_cluster *wanted) {
-    bool goes = known->is_own == wanted->is_own && known->nodes == wanted->nodes &&
-                is_same(known->file, wanted->row->file) &&
-                is_same(known->gpu_type, wanted->row->gpu_type) &&
-                known->changes.count == wanted->changes.count;
-    for (size_t i = 0; i < known->changes.count && goes; i++) {
-        goes = strcmp(known->changes.items[i], wanted->changes.items[i]) == 0;
+static bool is_known(const ms_case_cluster *known, const ms_case_cluster *wanted) {
+    bool goes = known->row == wanted->row && known->nodes == wanted->nodes &&
+                known->sets.count == wanted->sets.count;
+    for (size_t i = 0; i < known->sets.count && goes; i++) {
+        goes = strcmp(known->sets.items[i], wanted->sets.items[i]) == 0;
     }
     return goes;
 }
 
-/* Load a cluster, once. */
-static ms_status load(ms_case_rules *rules, const published_cluster *wanted, ms_job_spec *spec) {
+/* Load a cluster, once; its platform is the job's then. */
+static ms_status load(ms_case_rules *rules, ms_case_cluster *wanted, ms_job_spec *spec) {
     for (int i = 0; i < rules->cluster_count; i++) {
         if (is_known(&rules->clusters[i], wanted)) {
             spec->platform = rules->clusters[i].platform;
             return MS_OK;
         }
     }
-    ms_status status = load_overridden(rules, wanted, spec);
+    const ms_spec_cluster cluster = {.file = wanted->row->file,
+                                     .gpu_type = wanted->row->gpu_type,
+                                     .nodes = wanted->nodes,
+                                     .sets = &wanted->sets,
+                                     .data_folder = rules->data_folder};
+    ms_status status = ms_spec_set_cluster(spec, &cluster, rules->arena, rules->diag);
     if (status == MS_OK && rules->cluster_count < MS_CASE_CLUSTERS_MAX) {
-        rules->clusters[rules->cluster_count++] =
-            (ms_case_cluster){.file = wanted->row->file,
-                              .gpu_type = wanted->row->gpu_type,
-                              .changes = wanted->changes,
-                              .nodes = wanted->nodes,
-                              .is_own = wanted->is_own,
-                              .platform = spec->platform};
+        wanted->platform = spec->platform;
+        rules->clusters[rules->cluster_count++] = *wanted;
     }
     return status;
 }
 
 ms_status ms_case_set_cluster(ms_case_rules *rules, const ms_case_system *system, int gpus,
                               ms_job_spec *spec) {
-    published_cluster wanted = {.row = cluster_of(system), .nodes = 1, .is_own = true};
+    ms_case_cluster wanted = {.row = cluster_of(system), .nodes = 1};
     if (wanted.row == NULL || wanted.row->file == NULL) {
         return MS_E_NO;
     }
-    ms_status status = load(rules, &wanted, spec);
+    ms_status status = load(rules, &wanted, spec); /* which tiers, and how fast are they? */
     if (status == MS_OK) {
-        status = find_changes(rules, spec->platform.cluster, system, &wanted.changes);
+        status = find_sets(rules, spec->platform.cluster, system, &wanted.sets);
     }
-    wanted.is_own = false;
     if (status == MS_OK) {
         status = load(rules, &wanted, spec); /* how large is a node? */
     }

@@ -15,11 +15,9 @@ typedef struct ms_case_framework {
 
 /* A platform that has been loaded. */
 typedef struct ms_case_cluster {
-    const char *file;
-    const char *gpu_type;
-    ms_words changes; /* what its source publishes otherwise, as overrides */
+    const struct ms_cluster_row *row; /* which file, with which GPU type */
+    ms_words sets; /* what its source publishes otherwise, and what the user overrides */
     int nodes;
-    bool is_own; /* as its file has it, without overrides */
     ms_spec_platform platform;
 } ms_case_cluster;
 
@@ -51,6 +49,9 @@ ms_status ms_case_find_framework(ms_case_rules *rules, const ms_case *c,
  * of at least so many GPUs; MS_E_NO where none goes by them.  Returns as ms_case_translate. */
 ms_status ms_case_set_cluster(ms_case_rules *rules, const ms_case_system *system, int gpus,
                               ms_job_spec *spec);
+
+/* Whether a source publishes another rate of the network than a platform has. */
+bool ms_case_has_other_network(const ms_case_system *system, const ms_platform *platform);
 
 /* The overrides of platforms, without "platform.": one of any tier is one of each tier that
  * `platform` has.  *sets_out: in the rules' arena.  Returns MS_OK; MS_E_NOMEM (reported). */

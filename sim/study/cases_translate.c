@@ -1,5 +1,4 @@
 /* From a case to its job: sizes as published, and what is not, by the framework of its software. */
-#include <math.h>
 #include <string.h>
 
 #include "study/cases_rules.h"
@@ -7,9 +6,6 @@
 /* Axes of a case whose order its source does not tell. Source: README of the measurements. */
 static const char *const USUAL_ORDER[] = {"pp", "dp", "cp", "tp"};
 enum { AXES = 4, SHARDED_PARAMETERS = 3 };
-
-/* A bandwidth within what data sheets round. */
-static const double RATE_TOLERANCE = 0.02;
 
 static ms_job_spec *spec_of(ms_case_translation *t) {
     return &t->out->spec;
@@ -161,24 +157,6 @@ static ms_status set_mesh(ms_case_translation *t) {
 
 /* ---- cluster ---- */
 
-/* Whether a part of a cluster is simulated as published; what a source does not say is. */
-static bool is_rate(double simulated_Bps, double published_Bps) {
-    return published_Bps == 0 || simulated_Bps == 0 ||
-           fabs(simulated_Bps - published_Bps) <= RATE_TOLERANCE * simulated_Bps;
-}
-
-/* Tell what the platform has otherwise than its source publishes it. */
-static void compare_cluster(ms_case_translation *t, const ms_platform *platform) {
-    const ms_case_system *published = &t->c->system;
-    if (platform->nodes > 1 && platform->nics_per_node > 0 && platform->tier_count > 1) {
-        double nic_Bps =
-            platform->tiers[1].bandwidth_Bps * platform->nics_per_node / platform->gpus_per_node;
-        if (!is_rate(nic_Bps, published->nic_Bps)) {
-            ms_case_differs(t, "the network's bandwidth is the platform's, not the published one");
-        }
-    }
-}
-
 static ms_status set_cluster(ms_case_translation *t) {
     const ms_case *c = t->c;
     ms_job_spec *spec = spec_of(t);
@@ -192,7 +170,9 @@ static ms_status set_cluster(ms_case_translation *t) {
     const ms_platform *platform = spec->platform.cluster;
     spec->placement = (ms_rank_placement_choice){.is_given = ms_platform_gpus(platform) > c->gpus,
                                                  .folder = spec->folder};
-    compare_cluster(t, platform);
+    if (platform->nodes > 1 && ms_case_has_other_network(&c->system, platform)) {
+        ms_case_differs(t, "the network's bandwidth is the platform's, not the published one");
+    }
     return MS_OK;
 }
 

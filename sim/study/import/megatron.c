@@ -39,7 +39,7 @@ static void classify(ms_megatron_run *run) {
         bool is_launcher = strncmp(argument->name, MS_MEGATRON_LAUNCHER, 9) == 0;
         bool is_callers = strcmp(argument->name, "$@") == 0 || strcmp(argument->name, "$*") == 0 ||
                           strncmp(argument->name, "${@", 3) == 0;
-        if (strcmp(argument->name, LAUNCH_BLOCKING) == 0) {
+        if (is_launcher || strcmp(argument->name, LAUNCH_BLOCKING) == 0) {
             argument->use = MS_MEGATRON_IGNORED;
         } else if (is_env) {
             argument->use = MS_MEGATRON_IGNORED;
@@ -48,8 +48,6 @@ static void classify(ms_megatron_run *run) {
         } else if (is_callers) {
             argument->use = MS_MEGATRON_IGNORED;
             argument->why = "what is added to a script where it is run is not in its file";
-        } else if (is_launcher) {
-            argument->use = MS_MEGATRON_IGNORED;
         } else if (ms_megatron_find_flag(argument->name, &flag)) {
             argument->use = flag.is_different ? MS_MEGATRON_DIFFERENT : MS_MEGATRON_IGNORED;
             argument->why = flag.why;
