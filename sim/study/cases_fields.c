@@ -8,11 +8,23 @@
 #define ROW_AT(member)      offsetof(ms_case_text, member)
 
 enum { ELEMENTS_MAX = 100000000, RANKS_MAX = 1 << 24 };
+/* What platforms have at most, whose nodes and rates these take the place of. */
+enum { NODE_MAX = 4096, RATE_MAX = 1000000 };
 
 #define COUNT_FIELD(key_, offset_, help_)                                                          \
     {                                                                                              \
         .key = (key_), .type = MS_FIELD_INT, .offset = (offset_), .minimum = 1,                    \
         .maximum = ELEMENTS_MAX, .help = (help_)                                                   \
+    }
+#define NODE_FIELD(key_, offset_, help_)                                                           \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_INT, .offset = (offset_), .minimum = 1,                    \
+        .maximum = NODE_MAX, .help = (help_)                                                       \
+    }
+#define RATE_FIELD(key_, offset_, help_)                                                           \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_NUMBER, .offset = (offset_), .minimum = 0,                 \
+        .maximum = RATE_MAX, .help = (help_)                                                       \
     }
 #define RANKS_FIELD(key_, offset_, help_)                                                          \
     {                                                                                              \
@@ -38,11 +50,11 @@ const ms_field MS_CASE_SYSTEM_FIELDS[] = {
     FIELD(NODE, "name", SYSTEM_AT(unread), "name of the cluster"),
     FIELD(NODE, "environment", SYSTEM_AT(unread), "which software"),
     COUNT_FIELD("nodes", SYSTEM_AT(nodes), "nodes"),
-    COUNT_FIELD("gpus_per_node", SYSTEM_AT(system.node_gpus), "GPUs of a node"),
-    COUNT_FIELD("nvlink_domain_gpus", SYSTEM_AT(system.nvlink_gpus), "GPUs that NVLink joins"),
-    NUMBER_FIELD("nvlink_gb_s_per_dir", SYSTEM_AT(nvlink_gb_s), "NVLink of a GPU, GB/s one way"),
+    NODE_FIELD("gpus_per_node", SYSTEM_AT(system.node_gpus), "GPUs of a node"),
+    NODE_FIELD("nvlink_domain_gpus", SYSTEM_AT(system.nvlink_gpus), "GPUs that NVLink joins"),
+    RATE_FIELD("nvlink_gb_s_per_dir", SYSTEM_AT(nvlink_gb_s), "NVLink of a GPU, GB/s one way"),
     FIELD(NODE, "nvlink_effective_gb_s_per_dir", SYSTEM_AT(unread), "what it reaches"),
-    NUMBER_FIELD("nic_gbit_s_per_gpu", SYSTEM_AT(nic_gbit_s), "network of a GPU, Gbit/s one way"),
+    RATE_FIELD("nic_gbit_s_per_gpu", SYSTEM_AT(nic_gbit_s), "network of a GPU, Gbit/s one way"),
     {0},
 };
 

@@ -142,6 +142,9 @@ Test(case_files, faults_of_a_file_are_told_at_their_place) {
         {"score_step_time_s: 1", "score_step_time_s: 0", "a measured step takes time"},
         {"micro_batch: 1", "micro_batch: 0", "error: a.micro_batch: "},
         {"tp: 1", "tp: -1", "error: a.parallel.tp: "},
+        {"gpu: x", "gpu: x, gpus_per_node: 5000",
+         "error: a.system.gpus_per_node: expected 1 to 4096, got '5000'"},
+        {"gpu: x", "gpu: x, nic_gbit_s_per_gpu: 1e17", "error: a.system.nic_gbit_s_per_gpu: "},
         {"id: a", "id: null", "error: [0]: 'id' and 'group' cannot be null"},
         {"group: g", "group: ~", "error: a: 'id' and 'group' cannot be null"},
     };
