@@ -32,7 +32,6 @@ typedef struct ms_sizes_study {
     int ranks;                    /**< on GPUs 0..ranks-1; 2 for p2p */
     double sizes_B[MS_SIZES_MAX]; /**< [count] full buffers, each by itself */
     int count;                    /**< >= 1 */
-    bool is_apart; /**< SimGrid runs in a process of its own, so that others may follow in this */
 } ms_sizes_study;
 
 /** A size. */
@@ -66,7 +65,7 @@ ms_status ms_sizes_set(ms_sizes_study *study, double begin_B, double end_B, doub
 
 /** Simulate a study, one size after the other on one communicator.
  *  *result_out: in `arena`.  Returns as ms_lower_collectives and ms_engine_run; MS_E_NOMEM
- * (reported); of a study that is apart as ms_engine_run_apart (reported). */
+ * (reported). */
 ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_diag *diag,
                             ms_sizes_result *result_out);
 

@@ -45,6 +45,9 @@ void ms_diag_init_stderr(ms_diag *diag);
 /** A sink for faults that are expected, and told in other words if at all: nothing is printed. */
 void ms_diag_init_mute(ms_diag *diag);
 
+/** Whether nothing of it is printed. */
+bool ms_diag_is_mute(const ms_diag *diag);
+
 /** A sink that calls `write(context, text)` for each message. */
 void ms_diag_init(ms_diag *diag, void (*write)(void *, const char *), void *context);
 

@@ -135,19 +135,12 @@ void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, dou
  * `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other (reported with a cycle and
  * up to ten waiting operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO (reported) where SimGrid is
  * needed and cannot be loaded. Where memory runs out within SimGrid, which does not survive that,
- * the process reports it and ends at once with exit code 4.  At most one run on SimGrid, in another
- * fidelity than MS_FIDELITY_ANALYTIC, per process: its clock never resets (a second is MS_E_RANGE,
- * reported); MS_E_USAGE (reported) if MESHSIM_ENGINE holds another word.
+ * the process reports it and ends at once with exit code 4; MS_E_USAGE (reported) if MESHSIM_ENGINE
+ * holds another word.  One run at a time in a process, as SimGrid has one engine; what ran before
+ * changes nothing.
  */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
                         ms_diag *diag, ms_timeline *timeline_out);
-
-/** Run a graph, from where it needs SimGrid in a process of its own, which ends with it, so that
- * SimGrid's engine may still run in this one.  *timeline_out: in `arena`.  Returns as
- * ms_engine_run, nothing reported; MS_E_IO where the system starts no process, MS_E_NOMEM where
- * that one was killed, MS_E_INTERRUPTED where it was interrupted. */
-ms_status ms_engine_run_apart(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver,
-                              ms_arena *arena, ms_timeline *timeline_out);
 
 /** Load SimGrid now, where that is left to the first run whose transfers share links: processes
  * forked from this one then need not do it each. */

@@ -17,7 +17,7 @@ MS_BEGIN_DECLS
  *  The difference of two calls is the time between them. */
 double ms_wall_s(void);
 
-/** Most memory that the process, or one that it has waited for, has had resident so far [B]. */
+/** Most memory that the process has had resident so far [B]. */
 double ms_peak_rss_B(void);
 
 /** Folder of the running program's file.

@@ -2,9 +2,9 @@
  * @file
  * Worker processes: many jobs, each simulated in a process of its own, several at once.
  *
- * SimGrid's engine runs once per process, so who wants many results forks a child for each. Which
- * jobs these are may be known before (ms_workers_run), or be decided while others run
- * (ms_workers_stream).
+ * SimGrid has one engine for a process, which runs one simulation at a time, so who wants many
+ * results on all cores forks a child for each. Which jobs these are may be known before
+ * (ms_workers_run), or be decided while others run (ms_workers_stream).
  */
 #ifndef MESHSIM_WORKERS_H
 #define MESHSIM_WORKERS_H

@@ -31,6 +31,10 @@ void ms_diag_init_mute(ms_diag *diag) {
     ms_diag_init(diag, discard, NULL);
 }
 
+bool ms_diag_is_mute(const ms_diag *diag) {
+    return diag->write == discard;
+}
+
 static void add_formatted(ms_buffer *text, const char *format, va_list args) {
     char message[2048];
     vsnprintf(message, sizeof message, format, args);

@@ -11,16 +11,10 @@ double ms_wall_s(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static double peak_of(int who) {
-    struct rusage usage;
-    getrusage(who, &usage);
-    return 1024.0 * (double)usage.ru_maxrss; /* Linux counts it in KiB */
-}
-
 double ms_peak_rss_B(void) {
-    double own_B = peak_of(RUSAGE_SELF);
-    double child_B = peak_of(RUSAGE_CHILDREN);
-    return own_B > child_B ? own_B : child_B;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * (double)usage.ru_maxrss; /* Linux counts it in KiB */
 }
 
 bool ms_program_folder(char *folder_out, size_t size) {

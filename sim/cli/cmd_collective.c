@@ -255,7 +255,6 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? read_choice(call, &study) : status;
     status = status == MS_OK ? read_sizes(call, &study) : status;
     status = status == MS_OK ? read_platform(call, &platform, &study) : status;
-    study.is_apart = ms_cli_has(call, "plot"); /* the picture's simulations follow */
     status = status == MS_OK ? ms_sizes_simulate(&study, call->arena, call->diag, &result) : status;
     status = status == MS_OK ? draw(call, &study, &result) : status;
     if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {

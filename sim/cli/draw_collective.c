@@ -53,7 +53,7 @@ static ms_status add_algorithm(coll_drawing *d, ms_coll_algorithm algorithm) {
         status = leave_out(d, ms_coll_algorithm_name(algorithm), ms_buffer_text(&reason));
     }
     ms_buffer_release(&reason);
-    if (status != MS_OK && status != MS_E_INTERRUPTED) {
+    if (status != MS_OK) {
         ms_diag_error(d->call->diag, "the picture's line of %s: %s",
                       ms_coll_algorithm_name(algorithm), ms_status_name(status));
     }

@@ -1,10 +1,12 @@
 // The only file that knows SimGrid. See bridge.h; no logic beyond it.
 #include "engine/bridge_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,23 +15,45 @@
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
+#include <xbt/config.hpp>
 
 namespace sg = simgrid;
 
+// simgrid::kernel::EngineImpl::now_, which no header shows: a simulation begins at 0 whatever ran
+// before it, and gives the same to the last bit (bridge.md).
+extern double simgrid_clock_s __asm__("_ZN7simgrid6kernel10EngineImpl4now_E");
+
 namespace {
 
+using zone_impl = sg::kernel::routing::NetZoneImpl;
+using point = sg::kernel::routing::NetPoint;
+
+// What simulations are made of: SimGrid lets nothing be added to a zone that has run, so it stands
+// beside the one that runs.
+class store_zone : public zone_impl {
+  public:
+    explicit store_zone(const zone_impl &runs) : zone_impl("store") {
+        set_network_model(runs.get_network_model());
+        set_cpu_pm_model(runs.get_cpu_pm_model());
+        set_host_model(runs.get_host_model());
+    }
+
+    void get_local_route(const point *, const point *, sg::kernel::routing::Route *,
+                         double *) override {
+    }
+};
+
 // A zone of two hosts whose route is whatever the bridge says at the moment.
-class flat_zone : public sg::kernel::routing::NetZoneImpl {
+class flat_zone : public zone_impl {
   public:
     std::vector<sg::kernel::resource::StandardLinkImpl *> links;
     const int32_t *route = nullptr;
     int32_t route_count = 0;
 
-    explicit flat_zone(const std::string &name) : NetZoneImpl(name) {
+    explicit flat_zone(const std::string &name) : zone_impl(name) {
     }
 
-    void get_local_route(const sg::kernel::routing::NetPoint *,
-                         const sg::kernel::routing::NetPoint *, sg::kernel::routing::Route *into,
+    void get_local_route(const point *, const point *, sg::kernel::routing::Route *into,
                          double *) override {
         into->link_list_.reserve(static_cast<size_t>(route_count));
         for (int32_t i = 0; i < route_count; i++) {
@@ -42,9 +66,13 @@ struct bridge {
     ms_bridge_setup setup;
     sg::s4u::Engine *engine;
     flat_zone *zone;
+    store_zone *store;
     sg::s4u::Host *from;
     sg::s4u::Host *to;
-    std::vector<sg::s4u::Host *> hosts;
+    std::vector<sg::s4u::Link *> links; // those of all simulations so far
+    std::vector<sg::s4u::Host *> hosts; // of the simulation at hand
+    size_t host_names;
+    size_t live;                      // activities under way
     sg::kernel::timer::Timer *ticker; // of the wake-up that moves, while it lies ahead
     sg::s4u::ActivityPtr ended; // SimGrid still uses an activity after its completion callback
 };
@@ -52,7 +80,7 @@ struct bridge {
 // Work per second of a host at speed 1, so that short computations are large numbers as well.
 constexpr double WORK_PER_S = 1e9;
 
-bridge *the_bridge = nullptr; // one per process, kept to its end
+bridge *the_bridge = nullptr; // one per process, made for its first simulation, kept to its end
 char error_text[256] = "";
 
 // What `new` calls in place of throwing, while SimGrid is at work.
@@ -93,6 +121,7 @@ template <class F> ms_status guarded(F body) noexcept {
 
 void on_completion(const sg::s4u::Activity &activity) {
     const auto token = static_cast<int32_t>(reinterpret_cast<intptr_t>(activity.get_data<void>()));
+    the_bridge->live--;
     the_bridge->ended = const_cast<sg::s4u::Activity *>(&activity); // lets go of the one before
     intrusive_ptr_release(the_bridge->ended.get()); // the reference taken at its start
     const ms_bridge_setup &setup = the_bridge->setup;
@@ -101,12 +130,19 @@ void on_completion(const sg::s4u::Activity &activity) {
     (is_flow ? setup.on_flow : setup.on_computed)(setup.context, token);
 }
 
-void make_links(bridge *b) {
-    b->zone->links.reserve(static_cast<size_t>(b->setup.link_count));
-    for (int32_t i = 0; i < b->setup.link_count; i++) {
+// Links of simulations before this one are taken again.
+void set_links(bridge *b) {
+    const auto count = static_cast<size_t>(b->setup.link_count);
+    const size_t known = std::min(b->links.size(), count);
+    b->links.reserve(count);
+    b->zone->links.reserve(count);
+    for (size_t i = 0; i < known; i++) {
+        b->links[i]->set_bandwidth(b->setup.link_bandwidths[i]);
+    }
+    for (size_t i = known; i < count; i++) {
         const std::string name = std::to_string(i);
-        b->zone->create_link(name, {b->setup.link_bandwidths[i]})->seal();
-        b->zone->links.push_back(b->zone->get_link_by_name_or_null(name));
+        b->links.push_back(b->store->create_link(name, {b->setup.link_bandwidths[i]})->seal());
+        b->zone->links.push_back(b->store->get_link_by_name_or_null(name));
     }
 }
 
@@ -116,14 +152,14 @@ void make_hosts(bridge *b) {
     for (int32_t i = 0; i < b->setup.speed_count; i++) {
         speeds.push_back(b->setup.speeds[i] * WORK_PER_S);
     }
+    b->hosts.clear();
     for (int32_t i = 0; i < b->setup.host_count; i++) {
-        b->hosts.push_back(b->zone->create_host(std::to_string(i), speeds)->seal());
+        const std::string name = std::to_string(b->host_names++);
+        b->hosts.push_back(b->store->create_host(name, speeds)->seal());
     }
 }
 
-void start(const ms_bridge_setup *setup) {
-    char precision[64];
-    std::snprintf(precision, sizeof precision, "--cfg=surf/precision:%.3g", setup->precision_s);
+bridge *make_bridge() {
     // CM02 without the factors meant for TCP and without traffic in the other direction; the solver
     // as exact as the clock; silent. The first word stands for the program's name.
     std::string words[] = {"meshsim",
@@ -131,8 +167,7 @@ void start(const ms_bridge_setup *setup) {
                            "--cfg=network/model:CM02",
                            "--cfg=network/TCP-gamma:0",
                            "--cfg=network/crosstraffic:0",
-                           "--cfg=maxmin/precision:1e-12",
-                           precision};
+                           "--cfg=maxmin/precision:1e-12"};
     std::vector<char *> argv;
     for (auto &word : words) {
         argv.push_back(&word[0]);
@@ -140,16 +175,28 @@ void start(const ms_bridge_setup *setup) {
     argv.push_back(nullptr);
     int argc = static_cast<int>(argv.size()) - 1;
     auto *b = new bridge();
-    b->setup = *setup;
     b->engine = new sg::s4u::Engine(&argc, argv.data());
     b->zone = new flat_zone("fabric");
+    b->store = new store_zone(*b->zone);
     b->from = b->zone->create_host("from", std::vector<double>{1.0})->seal();
     b->to = b->zone->create_host("to", std::vector<double>{1.0})->seal();
-    make_links(b);
-    make_hosts(b);
     b->zone->seal();
     sg::s4u::Activity::on_completion_cb(on_completion);
-    the_bridge = b;
+    return b;
+}
+
+void start(const ms_bridge_setup *setup) {
+    if (the_bridge == nullptr) {
+        the_bridge = make_bridge();
+    }
+    if (the_bridge->live > 0 || sg::kernel::timer::Timer::next() >= 0.0) {
+        throw std::logic_error("a simulation before this one has not come to its end");
+    }
+    the_bridge->setup = *setup;
+    sg::config::set_value("surf/precision", setup->precision_s);
+    simgrid_clock_s = 0.0;
+    set_links(the_bridge);
+    make_hosts(the_bridge);
 }
 
 void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
@@ -159,6 +206,7 @@ void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t t
     comm->set_source(the_bridge->from);
     the_bridge->zone->route = route;
     the_bridge->zone->route_count = count;
+    the_bridge->live++;
     intrusive_ptr_add_ref(comm.get());     // given back at its completion
     comm->set_destination(the_bridge->to); // starts it, which asks for the route
 }
@@ -168,6 +216,7 @@ void start_computation(double work_s, int32_t host, int32_t token) {
     exec->set_flops_amount(work_s * WORK_PER_S);
     exec->set_data(reinterpret_cast<void *>(static_cast<intptr_t>(token)));
     exec->set_host(the_bridge->hosts[static_cast<size_t>(host)]);
+    the_bridge->live++;
     intrusive_ptr_add_ref(exec.get()); // given back at its completion
     exec->start();
 }

@@ -1,8 +1,8 @@
 /**
  * @file
  * The bridge to SimGrid, whose C interface can neither build platforms nor tell of completions:
- * links, hosts, dated wake-ups, transfers and computations, nothing else. One simulation per
- * process.
+ * links, hosts, dated wake-ups, transfers and computations, nothing else. A process has one
+ * simulation at a time.
  *
  * No function throws; after anything but MS_OK, ms_bridge_error() says what SimGrid said.
  */
@@ -39,8 +39,9 @@ typedef struct ms_bridge_setup {
  * where it cannot be loaded.  O(1) after the first time. */
 ms_status ms_bridge_load(void);
 
-/** Build engine and links.  Returns MS_OK; MS_E_IO as ms_bridge_load; MS_E_BUG if SimGrid
- * refuses.  O(links). */
+/** Begin a simulation at time 0, which whatever ran before does not change.  Returns MS_OK; MS_E_IO
+ * as ms_bridge_load; MS_E_BUG if SimGrid refuses, or where the simulation before has not come to
+ * its end.  O(links). */
 ms_status ms_bridge_start(const ms_bridge_setup *setup);
 
 /** Call on_wake(token) once the clock reaches `date_s` [s]; before the first ms_bridge_run only

@@ -7,7 +7,6 @@
 #include "engine/bridge.h"
 #include "engine/no_memory.h"
 #include "engine/replay.h"
-#include "engine/run.h"
 #include "engine/steady.h"
 #include "meshsim/progress.h"
 
@@ -23,10 +22,10 @@ static ms_status read_mode(ms_diag *diag, bool *is_all_out) {
     return MS_E_USAGE;
 }
 
-static ms_status run_fidelity(ms_replay *replay, const ms_engine_choice *choice, ms_arena *scratch,
+static ms_status run_fidelity(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
     bool is_all = false;
-    if (choice->fidelity == MS_FIDELITY_ANALYTIC) {
+    if (replay->is_alone) {
         ms_replay_start(replay);
         ms_replay_drain(replay);
         return MS_OK;
@@ -36,7 +35,7 @@ static ms_status run_fidelity(ms_replay *replay, const ms_engine_choice *choice,
         return status;
     }
     return is_all ? ms_engine_run_on_simgrid(replay, scratch, diag)
-                  : ms_engine_run_flows(replay, choice->solver, scratch, diag);
+                  : ms_engine_run_flows(replay, solver, scratch, diag);
 }
 
 /* Run a graph again, each operation a little late, until its steady state has been compared.
@@ -83,9 +82,8 @@ static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag
     return status;
 }
 
-static ms_status run_replay(ms_replay *replay, const ms_engine_choice *choice, ms_arena *scratch,
-                            ms_diag *diag) {
-    ms_status status = run_fidelity(replay, choice, scratch, diag);
+static ms_status run_replay(ms_replay *replay, ms_solver solver, ms_arena *scratch, ms_diag *diag) {
+    ms_status status = run_fidelity(replay, solver, scratch, diag);
     if (status == MS_OK) {
         status = ms_replay_check_done(replay, scratch, diag);
     }
@@ -117,17 +115,16 @@ const char *ms_engine_simgrid_version(void) {
     return MESHSIM_SIMGRID_VERSION;
 }
 
-ms_status ms_engine_run_choice(const ms_dag *dag, const ms_engine_choice *choice, ms_arena *arena,
-                               ms_diag *diag, ms_timeline *timeline_out) {
+ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
+                        ms_diag *diag, ms_timeline *timeline_out) {
     ms_arena scratch;
     ms_replay replay;
     ms_arena_init(&scratch);
     /* the caller's test hook holds for what is allocated here as well */
     ms_arena_fail_after(&scratch, arena->fail_after);
-    ms_status status = ms_replay_init(&replay, dag, choice->fidelity, &scratch, arena, diag);
-    replay.apart = choice->apart;
+    ms_status status = ms_replay_init(&replay, dag, fidelity, &scratch, arena, diag);
     if (status == MS_OK) {
-        status = run_replay(&replay, choice, &scratch, diag);
+        status = run_replay(&replay, solver, &scratch, diag);
     }
     if (status == MS_OK) {
         *timeline_out = replay.timeline;
@@ -135,10 +132,4 @@ ms_status ms_engine_run_choice(const ms_dag *dag, const ms_engine_choice *choice
     ms_replay_release(&replay);
     ms_arena_release(&scratch);
     return status;
-}
-
-ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
-                        ms_diag *diag, ms_timeline *timeline_out) {
-    const ms_engine_choice choice = {.fidelity = fidelity, .solver = solver};
-    return ms_engine_run_choice(dag, &choice, arena, diag, timeline_out);
 }

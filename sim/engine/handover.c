@@ -90,7 +90,7 @@ static ms_status start(ms_handover *h) {
                                  .on_wake = on_tick,
                                  .on_flow = on_flow};
     h->is_started = true;
-    return ms_simgrid_start(&h->setup, h->apart, h->diag);
+    return ms_simgrid_start(&h->setup, h->diag);
 }
 
 /* Run SimGrid until it has no flows any more. */
@@ -127,8 +127,8 @@ ms_status ms_handover_share(void *handover) {
     return h->pending.count > 0 ? run_inside(h) : MS_OK;
 }
 
-void ms_handover_init(ms_handover *handover, ms_maxmin *run, ms_apart *apart, ms_diag *diag) {
-    *handover = (ms_handover){.run = run, .apart = apart, .diag = diag, .status = MS_OK};
+void ms_handover_init(ms_handover *handover, ms_maxmin *run, ms_diag *diag) {
+    *handover = (ms_handover){.run = run, .diag = diag, .status = MS_OK};
     ms_vector_init(&handover->pending, sizeof(int32_t));
     ms_vector_init(&handover->route, sizeof(int32_t));
 }

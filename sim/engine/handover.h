@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/apart.h"
 #include "engine/bridge.h"
 #include "engine/maxmin.h"
 #include "meshsim/buffer.h"
@@ -17,8 +16,7 @@
 #include "meshsim/status.h"
 
 typedef struct ms_handover {
-    ms_maxmin *run;  /**< clock, links and all flows */
-    ms_apart *apart; /**< where SimGrid runs; NULL: in this process */
+    ms_maxmin *run; /**< clock, links and all flows */
     ms_diag *diag;
     ms_bridge_setup setup; /**< which SimGrid keeps */
     ms_vector pending;     /**< flows (int32_t) to be started when SimGrid's clock is there */
@@ -32,7 +30,7 @@ typedef struct ms_handover {
 /** Prepare, without SimGrid.
  *  run: initialised before it shares links for the first time.  diag: told what fails.  To be
  *  released. */
-void ms_handover_init(ms_handover *handover, ms_maxmin *run, ms_apart *apart, ms_diag *diag);
+void ms_handover_init(ms_handover *handover, ms_maxmin *run, ms_diag *diag);
 
 void ms_handover_release(ms_handover *handover);
 

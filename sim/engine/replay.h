@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/apart.h"
 #include "engine/event_queue.h"
 #include "engine/host.h"
 #include "engine/slowdown.h"
@@ -87,7 +86,6 @@ typedef struct ms_replay {
     /** Called for each operation of such a work once its start is known. */
     void (*begin)(void *context, ms_event start);
     void *context;
-    ms_apart *apart; /**< where SimGrid runs; NULL: in this process */
 } ms_replay;
 
 /** Prepare a replay: successors, times of works, room for transfers.

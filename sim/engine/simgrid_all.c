@@ -243,7 +243,7 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
         run->status = ms_engine_no_memory(diag);
         return;
     }
-    keep_status(run, ms_simgrid_start(&run->setup, replay->apart, diag));
+    keep_status(run, ms_simgrid_start(&run->setup, diag));
     if (run->status == MS_OK) {
         ms_replay_start(replay);
         ms_replay_drain(replay);
@@ -254,14 +254,11 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
 ms_status ms_engine_run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     whole_run run = {.replay = replay, .status = MS_OK};
     bool *is_ours = NULL;
-    ms_status status = replay->apart != NULL ? MS_OK : ms_simgrid_claim(diag);
-    if (status != MS_OK) {
-        return status;
-    }
     if (!alloc_run(&run, &is_ours, scratch)) {
         return ms_engine_no_memory(diag);
     }
-    status = ms_contention_find(replay->dag, MS_CONTENTION_ALL, scratch, diag, &run.contention);
+    ms_status status =
+        ms_contention_find(replay->dag, MS_CONTENTION_ALL, scratch, diag, &run.contention);
     if (status != MS_OK) {
         return status;
     }

@@ -242,20 +242,16 @@ ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scr
     flow_run run = {.replay = replay, .look_s = INFINITY, .status = MS_OK};
     ms_handover handover;
     bool is_own = solver == MS_SOLVER_MAXMIN;
-    bool is_claimed = is_own || replay->apart != NULL; /* or later, where SimGrid starts */
-    ms_status status = is_claimed ? MS_OK : ms_simgrid_claim(diag);
-    if (status != MS_OK) {
-        return status;
-    }
     run.active = MS_NEW(scratch, active_op, replay->dag->stream_count);
     if (run.active == NULL) {
         return ms_engine_no_memory(diag);
     }
-    status = ms_contention_find(replay->dag, MS_CONTENTION_BINDING, scratch, diag, &run.contention);
+    ms_status status =
+        ms_contention_find(replay->dag, MS_CONTENTION_BINDING, scratch, diag, &run.contention);
     if (status != MS_OK) {
         return status;
     }
-    ms_handover_init(&handover, &run.transfers, replay->apart, diag);
+    ms_handover_init(&handover, &run.transfers, diag);
     status = init_transfers(&run, is_own ? NULL : &handover, scratch);
     status = status == MS_OK ? run_graph(&run) : status;
     replay->account.has_shared = run.transfers.has_shared;

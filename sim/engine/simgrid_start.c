@@ -11,18 +11,8 @@
 static const int SIGNALS[] = {SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGABRT, SIGPIPE};
 enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof SIGNALS[0] };
 
-/* Whom to tell that memory ran out: there is one simulation per process. */
+/* Whom to tell that memory ran out: of the simulation at hand. */
 static ms_diag *the_diag = NULL;
-
-ms_status ms_simgrid_claim(ms_diag *diag) {
-    if (the_diag != NULL) {
-        ms_diag_error(diag, "a process simulates flows once: SimGrid's clock never resets; fork "
-                            "before each further run");
-        return MS_E_RANGE;
-    }
-    the_diag = diag;
-    return MS_OK;
-}
 
 /* What SimGrid may take for simultaneous: 1e-12 s, but no less than the last bit of its clock at
  * the end of the run (2^-52 of it). When the clock overshoots an event by a bit and the event does
@@ -49,30 +39,24 @@ ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch
     return MS_OK;
 }
 
+/* The process ends here, which somebody has to be told. */
 static void on_no_memory(void *context) {
+    ms_diag spoken;
     (void)context;
-    ms_diag_error(the_diag, "out of memory while simulating");
+    ms_diag_init_stderr(&spoken);
+    ms_diag_error(ms_diag_is_mute(the_diag) ? &spoken : the_diag, "out of memory while simulating");
     _exit(ms_status_exit_code(MS_E_NOMEM));
 }
 
-/* Go on in another process if that is wanted, which may then simulate. */
-static ms_status move_apart(ms_apart *apart, ms_diag *diag) {
-    ms_status status = apart == NULL ? MS_OK : ms_apart_split(apart);
-    return apart == NULL || status != MS_OK ? status : ms_simgrid_claim(diag);
-}
-
-ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_apart *apart, ms_diag *diag) {
+ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_diag *diag) {
     struct sigaction handlers[SIGNAL_COUNT];
-    ms_status status = move_apart(apart, diag);
-    if (status != MS_OK) {
-        return status;
-    }
-    status = ms_bridge_load();
+    ms_status status = ms_bridge_load();
     if (status != MS_OK) {
         ms_diag_error(diag, "cannot load SimGrid, which shares links among transfers: %s",
                       ms_bridge_error());
         return status;
     }
+    the_diag = diag;
     setup->on_no_memory = on_no_memory;
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         sigaction(SIGNALS[i], NULL, &handlers[i]);

@@ -11,19 +11,15 @@
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
 
-/** Claim the process's one simulation.  Returns MS_OK; MS_E_RANGE, reported, if it is taken. */
-ms_status ms_simgrid_claim(ms_diag *diag);
-
 /** How close events may be to count as simultaneous [s], for a clock that ends with the replay.
  *  Returns MS_OK; MS_E_NOMEM (not reported).  O(members). */
 ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch,
                                       double *precision_s_out);
 
 /** Start SimGrid.
- *  apart: the process that it runs in, claimed there; NULL: this one, claimed before.  setup: kept
- * until the end of the run; on_no_memory is set here.  diag: told when memory runs out within
- * SimGrid.  Returns MS_OK; MS_E_IO (reported); MS_E_BUG if SimGrid refuses (not reported); as
- * ms_apart_split. */
-ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_apart *apart, ms_diag *diag);
+ *  setup: kept until the end of the run; on_no_memory is set here.  diag: told when memory runs out
+ * within SimGrid.  Returns MS_OK; MS_E_IO (reported); MS_E_BUG if SimGrid refuses (not reported).
+ */
+ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_diag *diag);
 
 #endif

@@ -78,35 +78,48 @@ static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_r
     return status;
 }
 
-/* Lower a part of a job and run its graph, where most of what fails is no loss: SimGrid then still
- * runs. */
-static ms_status run_part(ms_part *part, ms_arena *arena, ms_result *result) {
+/* Lower a part of a job, where what fails is no loss, but for lack of memory: the whole needs more,
+ * and would differ in last digits.  *is_lowered_out: whether it is worth running.  Returns MS_OK;
+ * MS_E_NOMEM (reported). */
+static ms_status lower_part(ms_part *part, ms_diag *diag, ms_dag *dag_out, bool *is_lowered_out) {
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    ms_fidelity fidelity = part->job.spec.simulation.fidelity;
-    ms_solver solver = part->job.run.solver;
     ms_progress_begin("laying out operations", 0);
-    ms_status status = ms_job_lower(&part->job, &mute, &result->dag);
-    if (status != MS_OK || !part->job.fold.is_exact) {
+    ms_status status = ms_job_lower(&part->job, &mute, dag_out);
+    dag_out->repeat = part->repeat;
+    *is_lowered_out = status == MS_OK && part->job.fold.is_exact;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : MS_OK;
+}
+
+static ms_status run_graph(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
+    ms_progress_begin("simulating", result->dag.op_count);
+    return ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->run.solver, arena, diag,
+                         &result->timeline);
+}
+
+/* Run the graph of a part of a job.  *is_done_out: whether that tells all of it. */
+static ms_status run_part(const ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
+                          ms_result *result, bool *is_done_out) {
+    ms_status status = run_graph(&part->job, arena, diag, result);
+    if (status != MS_OK) {
         return status;
     }
-    result->dag.repeat = part->repeat;
-    ms_progress_begin("simulating", result->dag.op_count);
-    return ms_engine_run_apart(&result->dag, fidelity, solver, arena, &result->timeline);
+    status = ms_part_compare(part, job, result, arena, is_done_out);
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
 /* Simulate a part of a job, and look whether that tells all of it.  *is_done_out: whether it does;
- * if not, the result is as before.  Returns MS_OK; what measuring fails with (reported). */
+ * if not, the result is as before.  Returns MS_OK; what running or measuring fails with (reported).
+ */
 static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
                                ms_result *result, bool *is_done_out) {
-    ms_status status = run_part(part, arena, result);
-    if (status == MS_E_INTERRUPTED) {
-        ms_diag_error(diag, "the simulation was interrupted");
-        return status;
+    bool is_lowered = false;
+    ms_status status = lower_part(part, diag, &result->dag, &is_lowered);
+    if (status == MS_OK && is_lowered) {
+        status = run_part(job, part, arena, diag, result, is_done_out);
     }
-    status = status == MS_OK ? ms_part_compare(part, job, result, arena, is_done_out) : status;
-    if (status == MS_E_NOMEM) {
-        return ms_diag_no_memory(diag); /* the whole needs more, and would differ in last digits */
+    if (status != MS_OK) {
+        return status;
     }
     status = *is_done_out ? measure(&part->job, arena, diag, result) : MS_OK;
     *is_done_out = *is_done_out && status != MS_E_RANGE;
@@ -146,9 +159,7 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
     ms_progress_begin("laying out operations", 0);
     status = ms_job_lower(job, diag, &result->dag);
     if (status == MS_OK) {
-        ms_progress_begin("simulating", result->dag.op_count);
-        status = ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->run.solver, arena,
-                               diag, &result->timeline);
+        status = run_graph(job, arena, diag, result);
     }
     return status == MS_OK ? measure(job, arena, diag, result) : status;
 }

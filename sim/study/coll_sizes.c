@@ -71,20 +71,6 @@ static ms_status fill_rows(const ms_sizes_study *study, const ms_dag *dag,
     return MS_OK;
 }
 
-static ms_status run_engine(const ms_sizes_study *study, const ms_dag *dag, ms_arena *arena,
-                            ms_diag *diag, ms_timeline *timeline_out) {
-    if (!study->is_apart) {
-        return ms_engine_run(dag, study->fidelity, MS_SOLVER_SIMGRID, arena, diag, timeline_out);
-    }
-    ms_status status =
-        ms_engine_run_apart(dag, study->fidelity, MS_SOLVER_SIMGRID, arena, timeline_out);
-    if (status != MS_OK && status != MS_E_INTERRUPTED) {
-        ms_diag_error(diag, "a process that simulates the collective ended: %s",
-                      ms_status_name(status));
-    }
-    return status;
-}
-
 ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_diag *diag,
                             ms_sizes_result *result_out) {
     ms_collective_row row = {.kind = study->kind,
@@ -100,7 +86,7 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
     ms_sizes_result result = {.rows = NULL};
     ms_status status = ms_lower_collectives(study->platform, &row, diag, &dag);
     if (status == MS_OK) {
-        status = run_engine(study, &dag, arena, diag, &timeline);
+        status = ms_engine_run(&dag, study->fidelity, MS_SOLVER_SIMGRID, arena, diag, &timeline);
     }
     if (status == MS_OK) {
         result.wall_s = ms_wall_s() - start_s;

@@ -13,7 +13,7 @@
 /* Larger jobs are laid out but not run: thousands of inputs a second find more than a few large
  * ones. */
 enum { RANKS_RUN = 4096, ACTIONS_RUN = 2000, SEGMENTS_RUN = 2000 };
-/* SimGrid runs once per process, so a simulation takes a child, and few are made. */
+/* What SimGrid keeps would pass for leaks, so a simulation takes a child, and few are made. */
 enum { ACTIONS_FLOW = 100, SEGMENTS_FLOW = 200, ONE_IN = 16 };
 
 static double sum_of(const double of_category[MS_TIME_COUNT]) {

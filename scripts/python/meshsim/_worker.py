@@ -1,6 +1,6 @@
 """A worker process: loads the library once, then runs one command line after the other, each in a child of its own.
 
-One simulation per process is SimGrid's rule, so each runs in a child; the worker has a single thread, which is what makes that safe.
+A simulation that runs out of memory or is interrupted ends its process, so each runs in a child; the worker has a single thread, which is what makes that safe.
 Started as `python -m meshsim._worker VERSION`. Requests come and answers go as pickles through the standard input and output.
 """
 

@@ -1,8 +1,6 @@
 /* What the process has taken. */
 #include <criterion/criterion.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "meshsim/arena.h"
 #include "meshsim/usage.h"
@@ -26,20 +24,4 @@ Test(usage, memory_in_use_counts) {
     cr_assert_geq(ms_peak_rss_B(), (double)SIZE_B);
     ms_arena_release(&arena);
     cr_assert_geq(ms_peak_rss_B(), (double)SIZE_B, "the most so far");
-}
-
-Test(usage, memory_of_a_process_that_was_waited_for_counts) {
-    enum { SIZE_B = 64 << 20 };
-    pid_t pid = fork();
-    if (pid == 0) {
-        ms_arena arena;
-        ms_arena_init(&arena);
-        char *bytes = MS_NEW(&arena, char, SIZE_B);
-        memset(bytes, 1, bytes == NULL ? 0 : SIZE_B);
-        ms_arena_release(&arena);
-        _exit(0);
-    }
-    cr_assert_lt(ms_peak_rss_B(), (double)SIZE_B);
-    cr_assert_eq(waitpid(pid, NULL, 0), pid);
-    cr_assert_geq(ms_peak_rss_B(), (double)SIZE_B);
 }

@@ -1,5 +1,6 @@
 /* The SimGrid file means the same to SimGrid as to us: routes of random pairs have the same limited
- * links, bottleneck and latency. One engine per process, so one test per platform. */
+ * links, bottleneck and latency. An engine reads one platform and a process has one engine, so one
+ * test per platform. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <simgrid/engine.h>

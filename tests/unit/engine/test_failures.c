@@ -137,24 +137,6 @@ static ms_status run_here(const ms_dag *dag, ms_fidelity fidelity, ms_arena *are
     return ms_engine_run(dag, fidelity, MS_SOLVER_SIMGRID, arena, &diag, &timeline);
 }
 
-Test(failures, a_second_flow_run_is_refused_closed_forms_are_not) {
-    char message[1000];
-    ms_dag dag;
-    ms_diag diag;
-    ms_arena arena;
-    ms_diag_init_stderr(&diag);
-    ms_arena_init(&arena);
-    build_shared(&dag);
-    cr_assert_eq(ms_dag_finish(&dag, &diag), MS_OK);
-    cr_assert_eq(run_here(&dag, MS_FIDELITY_FLOW, &arena, message), MS_OK, "%s", message);
-    cr_assert_eq(run_here(&dag, MS_FIDELITY_FLOW, &arena, message), MS_E_RANGE);
-    cr_assert_not_null(strstr(message, "once"), "%s", message);
-    cr_assert_eq(run_here(&dag, MS_FIDELITY_ANALYTIC, &arena, message), MS_OK);
-    cr_assert_eq(run_here(&dag, MS_FIDELITY_ANALYTIC, &arena, message), MS_OK);
-    ms_arena_release(&arena);
-    ms_dag_release(&dag);
-}
-
 Test(failures, weights_beyond_any_route_are_refused) {
     ms_dag dag;
     case_init(&dag, 1);

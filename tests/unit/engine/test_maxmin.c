@@ -172,15 +172,19 @@ static void draw_graph(ms_dag *dag, ms_random *random, int32_t rank) {
 
 /* Graphs that have nothing to do with each other are run side by side: each is a random graph of
  * its own, and a process that starts SimGrid serves many. */
-static void draw_graphs(ms_dag *dag, uint64_t seed) {
+static void draw_some_graphs(ms_dag *dag, uint64_t seed, int32_t graphs) {
     ms_random random = {seed};
-    case_init(dag, GRAPHS);
-    for (int32_t g = 0; g < GRAPHS; g++) {
+    case_init(dag, graphs);
+    for (int32_t g = 0; g < graphs; g++) {
         draw_graph(dag, &random, g);
     }
     if (seed % 2 == 0) {
         dag->network.compute_slowdown[MS_COLL_ALL_REDUCE] = 1.25;
     }
+}
+
+static void draw_graphs(ms_dag *dag, uint64_t seed) {
+    draw_some_graphs(dag, seed, GRAPHS);
 }
 
 static case_run *run_as(ms_dag *dag, ms_solver solver) {
@@ -207,26 +211,40 @@ Test(maxmin, memory_runs_out) {
     ms_dag_release(&dag);
 }
 
-/* Unlike SimGrid, whose clock never resets. */
-Test(maxmin, a_process_runs_many) {
-    ms_dag dag;
+/* Run a graph in this process, and hold it to a process that has run nothing before. */
+static void run_again(ms_dag *dag, ms_solver solver, uint64_t seed) {
     ms_diag diag;
-    double makespan_s[2] = {0.0};
-    draw_graphs(&dag, 1);
+    ms_arena arena;
+    ms_timeline timeline;
+    const case_run *alone = run_as(dag, solver);
     ms_diag_init_stderr(&diag);
-    cr_assert_eq(ms_dag_finish(&dag, &diag), MS_OK);
-    for (int i = 0; i < 2; i++) {
-        ms_arena arena;
-        ms_timeline timeline;
-        ms_arena_init(&arena);
-        cr_assert_eq(
-            ms_engine_run(&dag, MS_FIDELITY_FLOW, MS_SOLVER_MAXMIN, &arena, &diag, &timeline),
-            MS_OK);
-        makespan_s[i] = timeline.makespan_s;
-        ms_arena_release(&arena);
+    ms_arena_init(&arena);
+    cr_assert_eq(ms_engine_run(dag, MS_FIDELITY_FLOW, solver, &arena, &diag, &timeline), MS_OK);
+    size_t size_B = (size_t)dag->op_count * sizeof(double);
+    cr_assert_eq(memcmp(timeline.start_s, alone->timeline.start_s, size_B), 0, "seed %llu",
+                 (unsigned long long)seed);
+    cr_assert_eq(memcmp(timeline.end_s, alone->timeline.end_s, size_B), 0, "seed %llu",
+                 (unsigned long long)seed);
+    ms_arena_release(&arena);
+}
+
+/* Graphs of other sizes and speeds of links, one after the other. */
+static void run_many(ms_solver solver) {
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        for (int32_t graphs = GRAPHS; graphs > 0; graphs /= 8) {
+            ms_dag dag;
+            draw_some_graphs(&dag, seed, graphs);
+            run_again(&dag, solver, seed);
+            ms_dag_release(&dag);
+        }
     }
-    cr_assert_eq(makespan_s[0], makespan_s[1]);
-    ms_dag_release(&dag);
+}
+
+Test(maxmin, what_a_process_ran_before_changes_nothing) {
+    run_many(MS_SOLVER_MAXMIN);
+    run_many(MS_SOLVER_SIMGRID);
+    setenv("MESHSIM_ENGINE", "simgrid", 1);
+    run_many(MS_SOLVER_SIMGRID);
 }
 
 Test(maxmin, finds_the_dates_that_simgrid_finds) {
