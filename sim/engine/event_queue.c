@@ -2,9 +2,6 @@
  * side by side in the cache. */
 #include "engine/event_queue.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { CHILDREN = MS_EVENT_CHILDREN };
 
 /* Without a branch: which of two events comes first is anyone's guess, the processor's too. One
@@ -18,13 +15,6 @@ static inline ms_queued to_entry(ms_event event) {
     uint64_t high = 0;
     memcpy(&high, &time_s, sizeof high);
     return (ms_queued)high << 64 | (uint64_t)(uint32_t)event.op << 32 | (uint32_t)event.mover;
-}
-
-static inline double time_of(ms_queued entry) {
-    uint64_t high = (uint64_t)(entry >> 64);
-    double time_s = 0.0;
-    memcpy(&time_s, &high, sizeof time_s);
-    return time_s;
 }
 
 ms_status ms_event_queue_init(ms_event_queue *queue, int64_t capacity, int32_t movers,
@@ -90,34 +80,27 @@ void ms_event_queue_add(ms_event_queue *queue, ms_event event) {
     }
 }
 
-/* No event came in the place of the one that was taken out: the last takes it. */
-static void fill_top(ms_event_queue *queue) {
+void ms_event_queue_fill_top(ms_event_queue *queue) {
     queue->is_top_free = false;
     if (--queue->count > 0) {
         sift_down(queue, 0, queue->heap[queue->count]);
     }
 }
 
-double ms_event_queue_first_s(ms_event_queue *queue) {
-    if (queue->is_top_free) {
-        fill_top(queue);
-    }
-    return queue->count > 0 ? time_of(queue->heap[0]) : INFINITY;
-}
-
 ms_event ms_event_queue_take(ms_event_queue *queue) {
     if (queue->is_top_free) {
-        fill_top(queue);
+        ms_event_queue_fill_top(queue);
     }
     queue->is_top_free = true;
     ms_queued first = queue->heap[0];
-    return (ms_event){
-        .time_s = time_of(first), .op = ms_queued_op(first), .mover = (int32_t)(uint32_t)first};
+    return (ms_event){.time_s = ms_queued_time_s(first),
+                      .op = ms_queued_op(first),
+                      .mover = (int32_t)(uint32_t)first};
 }
 
 void ms_event_queue_move(ms_event_queue *queue, ms_event event) {
     if (queue->is_top_free) {
-        fill_top(queue);
+        ms_event_queue_fill_top(queue);
     }
     ms_queued entry = to_entry(event);
     int32_t place = queue->places[event.mover];

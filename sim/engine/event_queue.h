@@ -9,8 +9,10 @@
 #ifndef MESHSIM_ENGINE_EVENT_QUEUE_H
 #define MESHSIM_ENGINE_EVENT_QUEUE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "meshsim/arena.h"
 #include "meshsim/status.h"
@@ -42,12 +44,28 @@ typedef struct ms_event_queue {
 ms_status ms_event_queue_init(ms_event_queue *queue, int64_t capacity, int32_t movers,
                               ms_arena *scratch);
 
-/** When the first event is, INFINITY: there is none.  O(log count). */
-double ms_event_queue_first_s(ms_event_queue *queue);
-
 /** The operation of an entry. */
 static inline int32_t ms_queued_op(ms_queued entry) {
     return (int32_t)(uint32_t)(entry >> 32);
+}
+
+/** The time of an entry. */
+static inline double ms_queued_time_s(ms_queued entry) {
+    uint64_t high = (uint64_t)(entry >> 64);
+    double time_s = 0.0;
+    memcpy(&time_s, &high, sizeof time_s);
+    return time_s;
+}
+
+/** Give the free place at the top to the last event.  O(log count). */
+void ms_event_queue_fill_top(ms_event_queue *queue);
+
+/** When the first event is, INFINITY: there is none.  O(log count). */
+static inline double ms_event_queue_first_s(ms_event_queue *queue) {
+    if (queue->is_top_free) {
+        ms_event_queue_fill_top(queue);
+    }
+    return queue->count > 0 ? ms_queued_time_s(queue->heap[0]) : (double)INFINITY;
 }
 
 /** Add an event at a time of at least 0; there must be room.  O(log count). */

@@ -36,7 +36,7 @@ static void start_pending(ms_handover *h) {
 
 /* Have SimGrid wake us for what is known without it, as long as it has flows. */
 static void set_tick(ms_handover *h) {
-    bool goes_on = h->away > 0 && h->status == MS_OK;
+    bool goes_on = h->run->away > 0 && h->status == MS_OK;
     keep_status(h, ms_bridge_tick(goes_on ? ms_maxmin_next_s(h->run) : INFINITY));
 }
 
@@ -54,7 +54,6 @@ static void on_tick(void *context, int32_t token) {
 static void on_flow(void *context, int32_t flow) {
     ms_handover *h = context;
     h->run->clock_s = fmax(h->run->clock_s, ms_bridge_clock_s());
-    h->away--;
     if (h->status == MS_OK) {
         keep_status(h, ms_maxmin_end(h->run, flow));
     }
@@ -75,7 +74,6 @@ static void hand_over_link(ms_handover *h, int32_t link) {
         if (!flow->is_away && !is_over) {
             ms_maxmin_hand_over(run, index);
             ms_vector_add(&h->pending, &index, 1);
-            h->away++;
         }
     }
 }

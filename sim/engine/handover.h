@@ -21,7 +21,6 @@ typedef struct ms_handover {
     ms_bridge_setup setup; /**< which SimGrid keeps */
     ms_vector pending;     /**< flows (int32_t) to be started when SimGrid's clock is there */
     ms_vector route;       /**< links (int32_t) of the flow at hand */
-    int32_t away;          /**< flows that SimGrid has, or is about to have */
     bool is_started;
     bool is_inside;   /**< SimGrid is running */
     ms_status status; /**< the first failure within SimGrid's run */

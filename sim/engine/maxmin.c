@@ -303,6 +303,7 @@ void ms_maxmin_hand_over(ms_maxmin *run, int32_t flow) {
     ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
     settle(run, f);
     f->is_away = true;
+    run->away++;
     if (f->is_queued) {
         set_end(run, flow, INFINITY);
     }
@@ -368,7 +369,9 @@ static void wake(ms_maxmin *s) {
 }
 
 ms_status ms_maxmin_end(ms_maxmin *run, int32_t flow) {
-    int32_t token = ms_maxmin_flow_at(run, flow)->token;
+    const ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
+    int32_t token = f->token;
+    run->away -= f->is_away;
     ms_status status = remove_flow(run, flow);
     if (status == MS_OK) {
         run->setup.on_flow(run->setup.context, token);
@@ -394,6 +397,15 @@ double ms_maxmin_next_s(ms_maxmin *run) {
     double flow_s = ms_event_queue_first_s(&run->ends);
     double timer_s = ms_event_queue_first_s(&run->timers);
     return fmin(flow_s, fmin(timer_s, run->look_s));
+}
+
+double ms_maxmin_quiet_until_s(ms_maxmin *run) {
+    if (run->fresh.count > 0 || run->changed.count > 0 || run->away > 0) {
+        return run->clock_s;
+    }
+    double flow_s = ms_event_queue_first_s(&run->ends) - run->setup.precision_s;
+    double timer_s = ms_event_queue_first_s(&run->timers);
+    return flow_s < timer_s ? flow_s : timer_s;
 }
 
 ms_status ms_maxmin_step(ms_maxmin *run) {

@@ -87,6 +87,7 @@ typedef struct ms_maxmin {
     ms_vector met_flows;         /**< flows (int32_t) likewise */
     int32_t free_flow, free_use; /**< + 1, 0: none */
     int32_t round;               /**< of finding rates */
+    int32_t away;                /**< flows that have been handed over and have not ended */
     int64_t solved;              /**< flows whose rate was found, so far */
     bool has_shared;             /**< flows have changed each other's rates */
 } ms_maxmin;
@@ -127,6 +128,10 @@ ms_status ms_maxmin_end(ms_maxmin *run, int32_t flow);
 /** When something lies ahead that is known here: now where flows wait for their rates, INFINITY:
  * never. */
 double ms_maxmin_next_s(ms_maxmin *run);
+
+/** The date before which nothing happens to flows, and none but MS_MAXMIN_LOOK is woken, unless
+ * somebody starts a flow; `clock_s` where that is not known. */
+double ms_maxmin_quiet_until_s(ms_maxmin *run);
 
 /** Let happen what is due at `clock_s`, and share links anew.  Returns as ms_maxmin_run. */
 ms_status ms_maxmin_step(ms_maxmin *run);

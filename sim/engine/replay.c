@@ -165,6 +165,7 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
     replay->work_transfer_s = other->work_transfer_s;
     replay->next.first = other->next.first;
     replay->next.of = other->next.of;
+    replay->contention = other->contention;
     return init_changing(replay, scratch, scratch, diag);
 }
 
@@ -374,7 +375,7 @@ static inline void fetch_ahead(const ms_replay *replay) {
 void ms_replay_drain(ms_replay *replay) {
     double first_s = 0.0;
     while (first_s = ms_event_queue_first_s(&replay->queue),
-           first_s <= replay->limit_s && isfinite(first_s)) {
+           (first_s <= replay->limit_s || first_s < replay->quiet_s) && isfinite(first_s)) {
         ms_event event = ms_event_queue_take(&replay->queue);
         replay->now_s = event.time_s;
         fetch_ahead(replay);

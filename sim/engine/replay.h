@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/contention.h"
 #include "engine/event_queue.h"
 #include "engine/host.h"
 #include "engine/slowdown.h"
@@ -77,10 +78,12 @@ typedef struct ms_replay {
     ms_host host;         /**< which holds starts back that are not launched yet */
     ms_nudge nudge;       /**< all zero but in a test of another run */
     double limit_s;       /**< nothing later may happen yet: INFINITY, or the engine's clock */
+    double quiet_s;       /**< but for what comes before this date; 0: all waits */
     double now_s;         /**< time of the last event that was taken from the queue */
     bool has_slowdown;    /**< communication slows computations down */
     ms_slowdown slowdown; /**< if so */
     int32_t settled;      /**< operations whose end is known */
+    const ms_contention *contention; /**< what flows on links that can bind; NULL: not found yet */
     /** Works that the engine must carry out; [work_count], NULL: none. */
     const bool *is_contended;
     /** Called for each operation of such a work once its start is known. */
@@ -93,8 +96,8 @@ typedef struct ms_replay {
 ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
                          ms_arena *scratch, ms_arena *timeline, ms_diag *diag);
 
-/** Prepare another replay of the graph that `other` has replayed, which borrows its successors and
- * times of works: they have to be there until this one is done.
+/** Prepare another replay of the graph that `other` has replayed, which borrows its successors,
+ * times of works and contention: they have to be there until this one is done.
  *  scratch: for the replay and its results.  Returns MS_OK; MS_E_NOMEM (reported). */
 ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_arena *scratch,
                                ms_diag *diag);
@@ -102,7 +105,8 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
 /** Queue the operations that wait for nothing. */
 void ms_replay_start(ms_replay *replay);
 
-/** Let happen what the queue holds until `limit_s`, until only that is left that needs the engine.
+/** Let happen what the queue holds until `limit_s`, and before `quiet_s`, until only that is left
+ * that needs the engine.
  */
 void ms_replay_drain(ms_replay *replay);
 

@@ -25,7 +25,7 @@ typedef struct active_op {
 
 typedef struct flow_run {
     ms_replay *replay;
-    ms_contention contention;
+    const ms_contention *contention;
     active_op *active;   /* [stream_count] by the operation's lowest stream */
     ms_maxmin transfers; /* contended flows, and the clock */
     int32_t live;        /* contended flows under way */
@@ -54,6 +54,7 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
 static void set_limit(flow_run *run) {
     bool is_free = !run->replay->has_slowdown || run->under_way == 0;
     run->replay->limit_s = is_free ? INFINITY : clock_s(run);
+    run->replay->quiet_s = 0.0;
 }
 
 /* Let the replay go on as far as it may, and have the clock wake it where it has to wait. */
@@ -78,7 +79,7 @@ static double run_alone(flow_run *run, int32_t flow, double start_s) {
 }
 
 static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
-    const ms_contention *c = &run->contention;
+    const ms_contention *c = run->contention;
     active_op *active = &run->active[stream];
     int32_t first = c->route_first[flow];
     int32_t count = c->route_first[flow + 1] - first;
@@ -103,7 +104,7 @@ static void start_phase(flow_run *run, int32_t stream) {
     const ms_dag_phase *phase = &run->replay->dag->network.phases[active->phase];
     active->flows_s = active->phase_s;
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
-        if (run->contention.is_contended_flow[i]) {
+        if (run->contention->is_contended_flow[i]) {
             start_contended(run, i, stream);
         } else {
             active->flows_s = fmax(active->flows_s, run_alone(run, i, active->phase_s));
@@ -113,7 +114,7 @@ static void start_phase(flow_run *run, int32_t stream) {
 
 static bool is_contended_phase(const flow_run *run, const ms_dag_phase *phase) {
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
-        if (run->contention.is_contended_flow[i]) {
+        if (run->contention->is_contended_flow[i]) {
             return true;
         }
     }
@@ -154,6 +155,9 @@ static void begin(void *context, ms_event start) {
     flow_run *run = context;
     const ms_dag *dag = run->replay->dag;
     int32_t stream = ms_demand_stream(dag, start.op);
+    if (start.time_s < run->replay->quiet_s) {
+        run->transfers.clock_s = fmax(clock_s(run), start.time_s); /* nothing lies between */
+    }
     run->active[stream] = (active_op){.op = start.op,
                                       .phase = dag->works[dag->ops[start.op].work].phase_first,
                                       .phase_s = start.time_s};
@@ -170,6 +174,8 @@ static void on_wake(void *context, int32_t token) {
     }
     set_limit(run);
     run->look_s = clock_s(run) >= run->look_s ? INFINITY : run->look_s;
+    /* what does not concern flows need not wake the clock for each of its dates */
+    run->replay->quiet_s = ms_maxmin_quiet_until_s(&run->transfers);
     drain(run);
 }
 
@@ -205,8 +211,8 @@ static int64_t most_flows(const flow_run *run) {
 /* Have clock and links at hand.  handover: who shares links; NULL: that is done by our own.
  *  Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_transfers(flow_run *run, ms_handover *handover, ms_arena *scratch) {
-    ms_maxmin_setup setup = {.link_bandwidths = run->contention.bandwidths,
-                             .link_count = run->contention.link_count,
+    ms_maxmin_setup setup = {.link_bandwidths = run->contention->bandwidths,
+                             .link_count = run->contention->link_count,
                              .timers = run->replay->dag->stream_count,
                              .flows = most_flows(run),
                              .context = run,
@@ -220,7 +226,7 @@ static ms_status init_transfers(flow_run *run, ms_handover *handover, ms_arena *
 
 static ms_status run_graph(flow_run *run) {
     ms_replay *replay = run->replay;
-    replay->is_contended = run->contention.is_contended_work;
+    replay->is_contended = run->contention->is_contended_work;
     replay->begin = begin;
     replay->context = run;
     ms_replay_start(replay);
@@ -237,6 +243,19 @@ static ms_status report(ms_status status, ms_diag *diag) {
     return status == MS_E_NOMEM ? ms_engine_no_memory(diag) : status;
 }
 
+/* Find which links can bind, where that is not borrowed.  Returns as ms_contention_find. */
+static ms_status find_contention(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+    if (replay->contention != NULL) {
+        return MS_OK;
+    }
+    ms_contention *found = MS_NEW(scratch, ms_contention, 1);
+    if (found == NULL) {
+        return ms_engine_no_memory(diag);
+    }
+    replay->contention = found;
+    return ms_contention_find(replay->dag, MS_CONTENTION_BINDING, scratch, diag, found);
+}
+
 ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
     flow_run run = {.replay = replay, .look_s = INFINITY, .status = MS_OK};
@@ -246,11 +265,11 @@ ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scr
     if (run.active == NULL) {
         return ms_engine_no_memory(diag);
     }
-    ms_status status =
-        ms_contention_find(replay->dag, MS_CONTENTION_BINDING, scratch, diag, &run.contention);
+    ms_status status = find_contention(replay, scratch, diag);
     if (status != MS_OK) {
         return status;
     }
+    run.contention = replay->contention;
     ms_handover_init(&handover, &run.transfers, diag);
     status = init_transfers(&run, is_own ? NULL : &handover, scratch);
     status = status == MS_OK ? run_graph(&run) : status;
