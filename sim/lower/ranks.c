@@ -1,14 +1,11 @@
 #include "lower/ranks.h"
 
-static void list_ranks(ms_ranks *ranks) {
-    int next = 0;
-    for (int p = 0; p < ranks->pp; p++) {
-        for (int rank = 0; rank < ranks->mesh->ranks; rank++) {
-            if (ms_mesh_coordinate(ranks->mesh, rank, MS_AXIS_PP) == p) {
-                ranks->place[rank] = next - p * ranks->per_pp;
-                ranks->listed[next++] = rank;
-            }
-        }
+/* List the ranks of each pipeline rank, in their own order.  listed: [pp] how many are, 0. */
+static void list_ranks(ms_ranks *ranks, int *listed) {
+    for (int rank = 0; rank < ranks->mesh->ranks; rank++) {
+        int p = ms_mesh_coordinate(ranks->mesh, rank, MS_AXIS_PP);
+        ranks->place[rank] = listed[p]++;
+        ranks->listed[p * ranks->per_pp + ranks->place[rank]] = rank;
     }
 }
 
@@ -26,11 +23,12 @@ ms_status ms_ranks_init(ms_ranks *ranks, int pp, ms_arena *arena) {
                         .class_of = MS_NEW(arena, int, per_pp),
                         .simulated_place = MS_NEW(arena, int, per_pp),
                         .multiplicity = MS_NEW(arena, int, per_pp)};
-    if (ranks->listed == NULL || ranks->place == NULL || ranks->class_of == NULL ||
-        ranks->simulated_place == NULL || ranks->multiplicity == NULL) {
+    int *listed = MS_NEW(arena, int, pp);
+    if (listed == NULL || ranks->listed == NULL || ranks->place == NULL ||
+        ranks->class_of == NULL || ranks->simulated_place == NULL || ranks->multiplicity == NULL) {
         return MS_E_NOMEM;
     }
-    list_ranks(ranks);
+    list_ranks(ranks, listed);
     for (int place = 0; place < per_pp; place++) {
         ranks->class_of[place] = ranks->simulated_place[place] = place;
         ranks->multiplicity[place] = 1;

@@ -75,7 +75,9 @@ ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_
 int ms_layout_replicas(const ms_model_layout *layout);
 
 /* Build out->program from the spec's schedule, and set what it decides of out->layout; mesh and
- * microbatches are known.  Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+ * microbatches are known. A file's lists are checked; those of a kind, and where gathers stand, are
+ * our own and hold ms_program_check, which is for tests: it takes longer than making them.  Returns
+ * MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
 ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                 ms_job_layout *out);
 

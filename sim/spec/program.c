@@ -172,14 +172,11 @@ ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_dia
     if (status != MS_OK) {
         return status;
     }
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, spec, "schedule", diag);
     out->has_pairs = ms_program_has_pairs(&out->program);
     if (spec->schedule.overlap == MS_OVERLAP_SERIAL) {
         ms_program_part_pairs(&out->program);
     }
-    status = place_gathers(spec, arena, &placed.diag, out);
-    status = status == MS_OK ? ms_program_check(&out->program, &placed.diag) : status;
+    status = place_gathers(spec, arena, diag, out);
     status = status == MS_OK ? check_rounds(spec, out, diag) : status;
     apply_order(spec, out);
     return status;

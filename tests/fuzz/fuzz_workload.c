@@ -77,6 +77,7 @@ static void use(ms_job *job, bool is_chosen, ms_arena *arena, ms_diag *diag) {
     require(job->microbatches >= 1 && job->global_batch >= job->microbatches);
     require(count_passes(&job->program) ==
             2U * (size_t)job->program.stages * (size_t)job->program.mb_count);
+    require(ms_program_check(&job->program, diag) == MS_OK);
     if (job->mesh.ranks > RANKS_RUN || actions > ACTIONS_RUN ||
         job->costs.segment_count > SEGMENTS_RUN) {
         return;

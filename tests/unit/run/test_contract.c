@@ -65,6 +65,7 @@ ParameterizedTestParameters(job_contract, canonical_workload) {
 ParameterizedTest(workload_name *name, job_contract, canonical_workload) {
     job_fixture f;
     const ms_result *r = job_fixture_run(&f, name->text, NULL, "flow", false);
+    cr_assert_eq(ms_program_check(&f.job.program, &f.diag), MS_OK);
     cr_assert_lt(fabs(job_fixture_sum(r->metrics.share) - 1.0), 1e-9);
     cr_assert_lt(apart(job_fixture_sum(r->metrics.critical_s), r->metrics.step_time_s), 1e-9);
     check_links(r);
