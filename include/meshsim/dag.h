@@ -106,8 +106,11 @@ typedef struct ms_dag_piece_axis {
 typedef struct ms_dag_piece {
     int32_t part_first; /**< into ms_dag_pieces.parts */
     int32_t part_count;
-    double compute_s; /**< of its time: computing. The rest is waited_s of its axes. */
-    double slowed_s;  /**< of that, what communication inside it added */
+    unsigned comm_axes; /**< MS_AXIS_BIT of those that it has communications of: of others, `axes`
+                           is empty */
+    double compute_s;   /**< of its time: computing */
+    double waited_s;    /**< the rest, that of all axes */
+    double slowed_s;    /**< of that, what communication inside it added */
     double host_s; /**< from its hosts' last launch to its end, at least: what comes behind it [s]
                     */
     ms_dag_piece_axis axes[MS_AXIS_COUNT];

@@ -27,7 +27,13 @@ typedef enum ms_axis {
 } ms_axis;
 
 /** Bit of an axis in a set of axes. */
-#define MS_AXIS_BIT(axis)  (1U << (unsigned)(axis))
+#define MS_AXIS_BIT(axis) (1U << (unsigned)(axis))
+/** Take the lowest axis out of a set, which holds one. */
+static inline ms_axis ms_axes_take(unsigned *axes) {
+    ms_axis axis = (ms_axis)__builtin_ctz(*axes);
+    *axes &= *axes - 1;
+    return axis;
+}
 /** In a set of axes: they are those of the experts' own mesh, a second view of the same ranks. */
 #define MS_AXES_OF_EXPERTS (1U << 15)
 /** Axes along which ranks share the work of a layer, or the tokens of a microbatch: their groups

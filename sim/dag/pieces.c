@@ -266,6 +266,7 @@ static int32_t order_axis(player *p, ms_axis axis) {
 
 static void measure_axis(player *p, ms_axis axis) {
     int32_t count = order_axis(p, axis);
+    p->piece->comm_axes |= count > 0 ? MS_AXIS_BIT(axis) : 0;
     p->at = 0;
     for (int32_t i = 0; i < count;) {
         double from_s = p->parts[p->order[i]].start_s;
@@ -310,8 +311,11 @@ static void play_work(player *p, ms_dag_work *work) {
     }
     list_stretches(p);
     follow_chain(p);
+    p->piece->comm_axes = 0;
+    p->piece->waited_s = 0.0;
     for (int axis = MS_AXIS_NONE + 1; axis < MS_AXIS_COUNT; axis++) {
         measure_axis(p, (ms_axis)axis);
+        p->piece->waited_s += p->piece->axes[axis].waited_s;
     }
 }
 

@@ -134,15 +134,16 @@ static void add_pieces(const ms_rank_ops *ops, const ms_vector *spans, const ms_
     double next_s = 0.0;
     for (size_t i = 0; i < spans->count; i++) {
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
-        double from_s = fmax(next_s, window->from_s);
-        double to_s = fmin(span->end_s, window->to_s);
+        double from_s = next_s > window->from_s ? next_s : window->from_s;
+        double to_s = span->end_s < window->to_s ? span->end_s : window->to_s;
         next_s = span->end_s;
         if (span->piece == NULL || to_s <= from_s) {
             continue;
         }
         double inside_s = ms_steady_length_s(&ops->timeline->steady, from_s, to_s);
         double share = inside_s / span->length_s / ops->measured.steps;
-        for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+        for (unsigned axes = span->piece->comm_axes; axes != 0;) {
+            ms_axis axis = ms_axes_take(&axes);
             const ms_dag_piece_axis *own = &span->piece->axes[axis];
             rank_out->axes[axis].busy_s += share * own->busy_s;
             rank_out->axes[axis].exposed_s += share * own->exposed_s;

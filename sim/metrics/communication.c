@@ -193,8 +193,9 @@ static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_col
 }
 
 static void let_go(const ms_rank_ops *ops, int32_t op, double *released_s) {
+    double time_s = release_s(ops->dag, ops->timeline, op);
     for (int32_t m = ops->dag->member_first[op]; m < ops->dag->member_first[op + 1]; m++) {
-        released_s[ops->dag->member_stream[m]] = release_s(ops->dag, ops->timeline, op);
+        released_s[ops->dag->member_stream[m]] = time_s;
     }
 }
 
@@ -220,7 +221,8 @@ static ms_status note_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_me
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
         all->pieces[index] += times * dag->ranks[rank].multiplicity;
-        for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+        for (unsigned axes = piece->comm_axes; axes != 0;) {
+            ms_axis axis = ms_axes_take(&axes);
             metrics->ranks[rank].axes[axis].bytes += times * piece->axes[axis].bytes;
         }
     }

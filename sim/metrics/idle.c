@@ -167,11 +167,12 @@ static void walk_to(step_walk *walk, int32_t i) {
 /* Add a stretch of a span to what a rank's time goes to; of a piece, each part its share. */
 static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
     double rest_s = length_s;
-    for (int axis = 0; span->piece != NULL && axis < MS_AXIS_COUNT; axis++) {
+    for (unsigned axes = span->piece == NULL ? 0 : span->piece->comm_axes; axes != 0;) {
+        ms_axis axis = ms_axes_take(&axes);
         double waited_s = span->piece->axes[axis].waited_s;
         if (waited_s > 0.0) {
             double part_s = fmin(rest_s, length_s * (waited_s / span->length_s));
-            ms_sum_add(&sums[ms_time_category_of_axis((ms_axis)axis)], part_s);
+            ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
             rest_s -= part_s;
         }
     }
@@ -277,9 +278,10 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     const ms_dag_piece *piece = ms_dag_piece_of(ops->dag, &ops->dag->works[ops->dag->ops[op].work]);
     double all_s = timeline->end_s[op] - timeline->start_s[op];
     double rest_s = length_s;
-    for (int axis = 0; piece != NULL && all_s > 0.0 && axis < MS_AXIS_COUNT; axis++) {
+    for (unsigned axes = piece != NULL && all_s > 0.0 ? piece->comm_axes : 0; axes != 0;) {
+        ms_axis axis = ms_axes_take(&axes);
         double part_s = fmin(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
-        ms_sum_add(&sums[ms_time_category_of_axis((ms_axis)axis)], part_s);
+        ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
         rest_s -= part_s;
     }
     ms_time_category category = ms_dag_is_compute(ops->dag, op)

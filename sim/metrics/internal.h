@@ -40,11 +40,11 @@ typedef struct ms_time_span {
 
 /** Of a span, the share in which its rank computes: all, but of a piece. */
 static inline double ms_span_computing(const ms_time_span *span) {
-    double waited_s = 0.0;
-    for (int axis = 0; span->piece != NULL && axis < MS_AXIS_COUNT; axis++) {
-        waited_s += span->piece->axes[axis].waited_s;
+    if (span->piece == NULL || span->length_s <= 0.0) {
+        return 1.0;
     }
-    return span->length_s > 0.0 ? fmax(0.0, 1.0 - waited_s / span->length_s) : 1.0;
+    double share = 1.0 - span->piece->waited_s / span->length_s;
+    return share > 0.0 ? share : 0.0;
 }
 
 /** A stretch of time that figures are taken over. */
