@@ -56,6 +56,9 @@ typedef struct ms_vector {
 void ms_vector_init(ms_vector *vector, size_t item_B);
 /** Free the storage and leave the vector empty. */
 void ms_vector_release(ms_vector *vector);
+/** Room for `count` objects in all, where so many are expected; less where memory runs out, which
+ * who adds them finds out. */
+void ms_vector_reserve(ms_vector *vector, size_t count);
 /** Append `count` objects copied from `items` (zeroed ones when NULL).
  *  Returns the address of the first, valid until the next call; NULL when memory ran out. */
 void *ms_vector_add(ms_vector *vector, const void *items, size_t count);

@@ -277,6 +277,9 @@ bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b);
 /** The operations added from here on belong to the next optimizer step. Without a call all belong
  * to one; the first call comes before the first operation. */
 void ms_dag_begin_step(ms_dag *dag);
+/** Take room for about so many operations, each with one member and one dependency, so that the
+ * arrays need not grow bit by bit, which leaves holes as large as they are. */
+void ms_dag_reserve(ms_dag *dag, double ops);
 /** An operation without members; members and dependencies added next belong to it. */
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op);
 /** Next member of the newest operation: the next place on `stream`. */

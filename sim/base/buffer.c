@@ -95,11 +95,7 @@ void ms_vector_release(ms_vector *vector) {
     ms_vector_init(vector, vector->item_B);
 }
 
-static bool grow(ms_vector *vector, size_t need) {
-    size_t capacity = vector->capacity < 16 ? 16 : vector->capacity;
-    while (capacity < need) {
-        capacity += capacity / 2;
-    }
+static bool set_capacity(ms_vector *vector, size_t capacity) {
     if (capacity > SIZE_MAX / 4 / vector->item_B) {
         return false;
     }
@@ -110,6 +106,20 @@ static bool grow(ms_vector *vector, size_t need) {
     vector->data = data;
     vector->capacity = capacity;
     return true;
+}
+
+static bool grow(ms_vector *vector, size_t need) {
+    size_t capacity = vector->capacity < 16 ? 16 : vector->capacity;
+    while (capacity < need) {
+        capacity += capacity / 2;
+    }
+    return set_capacity(vector, capacity);
+}
+
+void ms_vector_reserve(ms_vector *vector, size_t count) {
+    if (count > vector->capacity) {
+        set_capacity(vector, count);
+    }
 }
 
 void *ms_vector_add(ms_vector *vector, const void *items, size_t count) {

@@ -252,6 +252,13 @@ void ms_dag_begin_step(ms_dag *dag) {
     add(dag, STEPS, &first);
 }
 
+void ms_dag_reserve(ms_dag *dag, double ops) {
+    static const int ARRAYS[] = {OPS, MEMBER_FIRST, MEMBER_STREAM, MEMBER_NEXT, DEP_FIRST, DEPS};
+    for (size_t i = 0; i < sizeof ARRAYS / sizeof ARRAYS[0]; i++) {
+        ms_vector_reserve(&dag->builder.vectors[ARRAYS[i]], (size_t)fmin(ops, INT32_MAX));
+    }
+}
+
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
     int32_t first = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
     add_number(dag, MEMBER_FIRST, first);

@@ -7,6 +7,10 @@
 #include "lower/lowering.h"
 #include "lower/refine.h"
 
+/* Room to take for operations as a share of the estimate: there are a few more members than those.
+ */
+static const double ESTIMATE_MARGIN = 1.05;
+
 static int step_count(const ms_lower_input *input) {
     return input->steps > 0 ? input->steps : 1;
 }
@@ -173,6 +177,7 @@ static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     if (status != MS_OK) {
         return status;
     }
+    ms_dag_reserve(l->dag, ESTIMATE_MARGIN * estimate_ops(l));
     add_ranks(l);
     for (int step = 0; step < step_count(l->in) && status == MS_OK; step++) {
         status = lower_step(l, arena, diag);
