@@ -12,6 +12,7 @@
 #ifndef MESHSIM_PLATFORM_H
 #define MESHSIM_PLATFORM_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -227,6 +228,8 @@ typedef struct ms_tier {
     bool is_in_bits;            /**< the file counts its bandwidth in bits, and so is it shown */
     int first_link;             /**< links of the tier are first_link .. first_link + links - 1 */
     int links;
+    double
+        cables; /**< that each of them stands for, as first_link and links by the fabric's sizes */
 } ms_tier;
 
 /** How parallel links between two switch layers are used: as one, or one of them by a hash of the
@@ -399,8 +402,25 @@ typedef struct ms_ring_orders {
 ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
                             ms_arena *arena, ms_ring_orders *orders_out);
 
-/** Facts of a link.  link: 0..link_count-1.  O(tiers). */
-ms_link_info ms_platform_link(const ms_platform *platform, int link);
+/** Tier of a link.  link: 0..link_count-1.  O(tiers). */
+static inline int ms_platform_link_tier(const ms_platform *platform, int link) {
+    int tier = platform->tier_count - 1;
+    while (tier > 0 && link < platform->tiers[tier].first_link) {
+        tier--;
+    }
+    return tier;
+}
+
+/** Facts of a link, for each of which some loops ask.  Likewise. */
+static inline ms_link_info ms_platform_link(const ms_platform *platform, int link) {
+    ms_link_info info;
+    info.tier = ms_platform_link_tier(platform, link);
+    const ms_tier *tier = &platform->tiers[info.tier];
+    info.capacity_Bps = tier->bandwidth_Bps * tier->efficiency * tier->cables;
+    info.latency_s = tier->latency_s;
+    info.parallel = (int)ceil(tier->cables);
+    return info;
+}
 
 /** A bandwidth of a tier's links for people, in the unit of its file: "25 GB/s", "200 Gbit/s" or
  * "unlimited".  text_out: [size], NUL-terminated.  Returns text_out. */

@@ -40,8 +40,8 @@ static void guess_feeders(feeder_finder *f) {
         ms_route route;
         ms_platform_route(f->platform, gpu, (gpu + gpus / 2) % gpus, &route);
         for (int i = 0; i + 1 < route.count; i++) {
-            int inner = ms_platform_link(f->platform, route.links[i]).tier;
-            int outer = ms_platform_link(f->platform, route.links[i + 1]).tier;
+            int inner = ms_platform_link_tier(f->platform, route.links[i]);
+            int outer = ms_platform_link_tier(f->platform, route.links[i + 1]);
             if (inner < outer) {
                 f->fed[BEFORE][route.links[i]] = route.links[i + 1];
             } else if (outer < inner) {

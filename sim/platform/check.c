@@ -19,7 +19,8 @@ static ms_status check_numbering(const ms_platform *platform, ms_diag *diag) {
     ms_fabric_number_links(&again);
     for (int t = 0; t < platform->tier_count; t++) {
         if (again.tiers[t].first_link != platform->tiers[t].first_link ||
-            again.tiers[t].links != platform->tiers[t].links) {
+            again.tiers[t].links != platform->tiers[t].links ||
+            again.tiers[t].cables != platform->tiers[t].cables) {
             return fail(diag, "a tier's links do not follow from the sizes", t,
                         platform->tiers[t].links);
         }

@@ -14,20 +14,19 @@ int ms_fabric_link(const ms_platform *platform, int tier, int index, int directi
 }
 
 ms_link_place ms_fabric_place(const ms_platform *platform, int link) {
-    int tier = platform->tier_count - 1;
-    while (tier > 0 && link < platform->tiers[tier].first_link) {
-        tier--;
-    }
+    int tier = ms_platform_link_tier(platform, link);
     int offset = link - platform->tiers[tier].first_link;
     return (ms_link_place){.tier = tier, .index = offset / 2, .direction = offset % 2};
 }
 
 void ms_fabric_number_links(ms_platform *platform) {
+    const ms_fabric_kind *kind = kind_of(platform);
     int next = 0;
     for (int t = 0; t < platform->tier_count; t++) {
-        int links = 2 * kind_of(platform)->link_pairs(platform, t);
+        int links = 2 * kind->link_pairs(platform, t);
         platform->tiers[t].first_link = next;
         platform->tiers[t].links = links;
+        platform->tiers[t].cables = kind->cables == NULL ? 1 : kind->cables(platform, t);
         next += links;
     }
     platform->link_count = next;
@@ -81,7 +80,7 @@ void ms_platform_route(const ms_platform *platform, int source, int destination,
     for (int i = 0; i < route_out->count; i++) {
         turn = i == route_out->turn ? kept : turn;
         int link = route_out->links[i];
-        int tier = ms_fabric_place(platform, link).tier;
+        int tier = ms_platform_link_tier(platform, link);
         if (!isinf(platform->tiers[tier].bandwidth_Bps)) {
             route_out->links[kept++] = link;
         }
@@ -143,17 +142,6 @@ ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int me
         return MS_OK;
     }
     return kind->rings(platform, gpus, members, arena, orders_out);
-}
-
-ms_link_info ms_platform_link(const ms_platform *platform, int link) {
-    const ms_fabric_kind *kind = kind_of(platform);
-    int tier = ms_fabric_place(platform, link).tier;
-    const ms_tier *facts = &platform->tiers[tier];
-    double cables = kind->cables == NULL ? 1 : kind->cables(platform, tier);
-    return (ms_link_info){.tier = tier,
-                          .capacity_Bps = facts->bandwidth_Bps * facts->efficiency * cables,
-                          .latency_s = facts->latency_s,
-                          .parallel = (int)ceil(cables)};
 }
 
 char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size) {
