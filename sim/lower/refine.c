@@ -26,6 +26,7 @@ typedef struct link_crossing {
 } link_crossing;
 
 typedef struct link_view {
+    uint64_t own; /* what it is, whoever crosses it */
     uint64_t colour;
     uint64_t sum; /* of the mixed colours of the flows across it */
 } link_view;
@@ -53,8 +54,9 @@ static uint64_t bits_of(double value) {
     return (bits + (1U << 12)) >> 13;
 }
 
+/* Hash of two values, whose order counts. 2^64 / golden ratio keeps small ones apart. */
 static uint64_t join(uint64_t hash, uint64_t value) {
-    return ms_random_mix(hash * 3 + ms_random_mix(value + 0x9E3779B97F4A7C15U));
+    return ms_random_mix(hash + (value + 1) * 0x9E3779B97F4A7C15U);
 }
 
 static const ms_step_comm *comm_at(const refinement *r, size_t index) {
@@ -63,13 +65,14 @@ static const ms_step_comm *comm_at(const refinement *r, size_t index) {
 
 /* The rate that a flow's links allow it by itself. */
 static double rate_alone(const refinement *r, const ms_flow *flow) {
-    double rate_Bps = INFINITY;
+    double least_Bps = INFINITY;
     for (int i = 0; i < flow->count; i++) {
         const ms_flow_link *crossing = &flow->links[i];
-        rate_Bps = fmin(rate_Bps, ms_platform_link(r->platform, crossing->link).capacity_Bps /
-                                      crossing->weight);
+        double rate_Bps =
+            ms_platform_link(r->platform, crossing->link).capacity_Bps / crossing->weight;
+        least_Bps = rate_Bps < least_Bps ? rate_Bps : least_Bps;
     }
-    return rate_Bps;
+    return least_Bps;
 }
 
 /* Enter a flow with the links that can hold it back; with others it only meets its own limit.
@@ -80,12 +83,17 @@ static void add_flow(refinement *r, const ms_flow *flow, uint64_t own) {
     for (int i = 0; i < flow->count && r->can_bind != NULL && flow->bytes > 0.0; i++) {
         const ms_flow_link *crossing = &flow->links[i];
         if (r->can_bind[crossing->link]) {
-            link_crossing kept = {crossing->link, crossing->weight};
-            ms_vector_add(&r->crossings, &kept, 1);
-            view.count++;
+            link_crossing *kept = ms_vector_next(&r->crossings);
+            if (kept != NULL) {
+                *kept = (link_crossing){crossing->link, crossing->weight};
+                view.count++;
+            }
         }
     }
-    ms_vector_add(&r->flows, &view, 1);
+    flow_view *place = ms_vector_next(&r->flows);
+    if (place != NULL) {
+        *place = view;
+    }
 }
 
 /* Enter the flows of a phase; where flows share links with each other only, what that comes to. */
@@ -247,7 +255,7 @@ static void name_links(refinement *r, int32_t *link_class_out) {
     }
     memset(r->table, 0, r->table_slots * sizeof *r->table);
     for (int i = 0; i < r->platform->link_count; i++) {
-        uint64_t colour = join(ms_link_colour(r->platform, i), r->links[i].sum);
+        uint64_t colour = join(r->links[i].own, r->links[i].sum);
         link_class_out[i] = r->links[i].sum == 0 ? -1 : first_of(r, colour, i);
     }
 }
@@ -269,7 +277,7 @@ static ms_status allocate(refinement *r) {
     r->sums = MS_NEW(&r->scratch, uint64_t, places);
     bool has_all = r->links != NULL && r->places != NULL && r->sums != NULL;
     for (size_t i = 0; i < links && has_all; i++) {
-        r->links[i].colour = ms_link_colour(r->platform, (int)i);
+        r->links[i].colour = r->links[i].own = ms_link_colour(r->platform, (int)i);
     }
     return has_all ? MS_OK : MS_E_NOMEM;
 }

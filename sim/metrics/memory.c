@@ -97,8 +97,10 @@ static period period_of_stop(const tracker *t, const ms_program_stop *stop) {
 }
 
 static void add_event(tracker *t, double time_s, memory_event_kind kind, size_t index) {
-    memory_event event = {.time_s = time_s, .index = index, .kind = kind};
-    ms_vector_add(&t->events, &event, 1);
+    memory_event *event = ms_vector_next(&t->events);
+    if (event != NULL) {
+        *event = (memory_event){.time_s = time_s, .index = index, .kind = kind};
+    }
 }
 
 /* The events of one step. Whole parameters take their place when the unshard is asked for, which is
@@ -173,10 +175,11 @@ static void apply(tracker *t, const memory_event *event) {
 
 static void add_point(tracker *t, double time_s, double bytes) {
     size_t count = t->points.count;
-    if (count > 0 && MS_AT(&t->points, ms_memory_point, count - 1).bytes == bytes) {
-        return;
+    bool is_new = count == 0 || MS_AT(&t->points, ms_memory_point, count - 1).bytes != bytes;
+    ms_memory_point *point = is_new ? ms_vector_next(&t->points) : NULL;
+    if (point != NULL) {
+        *point = (ms_memory_point){.time_s = time_s, .bytes = bytes};
     }
-    ms_vector_add(&t->points, &(ms_memory_point){.time_s = time_s, .bytes = bytes}, 1);
 }
 
 static ms_rank_memory memory_at(double time_s, const ms_held_memory *held) {
