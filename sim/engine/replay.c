@@ -123,7 +123,7 @@ static void link_successors(ms_replay *replay) {
 static void begin_replay(ms_replay *replay, const ms_dag *dag, bool is_alone, ms_arena *scratch) {
     *replay = (ms_replay){.dag = dag,
                           .is_alone = is_alone,
-                          .limit_s = INFINITY,
+                          .horizon = {.limit_s = INFINITY},
                           .has_slowdown = ms_slowdown_is_needed(dag)};
     ms_arena_init(&replay->next.arena);
     ms_arena_fail_after(&replay->next.arena, scratch->fail_after);
@@ -375,7 +375,8 @@ static inline void fetch_ahead(const ms_replay *replay) {
 void ms_replay_drain(ms_replay *replay) {
     double first_s = 0.0;
     while (first_s = ms_event_queue_first_s(&replay->queue),
-           (first_s <= replay->limit_s || first_s < replay->quiet_s) && isfinite(first_s)) {
+           (first_s <= replay->horizon.limit_s || first_s < replay->horizon.quiet_s) &&
+               isfinite(first_s)) {
         ms_event event = ms_event_queue_take(&replay->queue);
         replay->now_s = event.time_s;
         fetch_ahead(replay);

@@ -64,6 +64,12 @@ typedef struct ms_nudge {
     double until_s; /**< nothing that starts later is asked for */
 } ms_nudge;
 
+/** How far a replay may go on by itself. */
+typedef struct ms_horizon {
+    double limit_s; /**< nothing later may happen yet: INFINITY, or the engine's clock */
+    double quiet_s; /**< but for what comes before this date; 0: all waits */
+} ms_horizon;
+
 /** A replay of one graph. Arrays in the scratch arena; the timeline's in the caller's. */
 typedef struct ms_replay {
     const ms_dag *dag;
@@ -77,12 +83,11 @@ typedef struct ms_replay {
     ms_event_queue queue; /**< starts, and ends that are no known dates, that lie ahead */
     ms_host host;         /**< which holds starts back that are not launched yet */
     ms_nudge nudge;       /**< all zero but in a test of another run */
-    double limit_s;       /**< nothing later may happen yet: INFINITY, or the engine's clock */
-    double quiet_s;       /**< but for what comes before this date; 0: all waits */
-    double now_s;         /**< time of the last event that was taken from the queue */
-    bool has_slowdown;    /**< communication slows computations down */
-    ms_slowdown slowdown; /**< if so */
-    int32_t settled;      /**< operations whose end is known */
+    ms_horizon horizon;
+    double now_s;                    /**< time of the last event that was taken from the queue */
+    bool has_slowdown;               /**< communication slows computations down */
+    ms_slowdown slowdown;            /**< if so */
+    int32_t settled;                 /**< operations whose end is known */
     const ms_contention *contention; /**< what flows on links that can bind; NULL: not found yet */
     /** Works that the engine must carry out; [work_count], NULL: none. */
     const bool *is_contended;
@@ -105,7 +110,7 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
 /** Queue the operations that wait for nothing. */
 void ms_replay_start(ms_replay *replay);
 
-/** Let happen what the queue holds until `limit_s`, and before `quiet_s`, until only that is left
+/** Let happen what the queue holds until its horizon, until only that is left
  * that needs the engine.
  */
 void ms_replay_drain(ms_replay *replay);

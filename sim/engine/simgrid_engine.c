@@ -53,8 +53,8 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
  * the clock has come to it: the end of a flow could still change it. */
 static void set_limit(flow_run *run) {
     bool is_free = !run->replay->has_slowdown || run->under_way == 0;
-    run->replay->limit_s = is_free ? INFINITY : clock_s(run);
-    run->replay->quiet_s = 0.0;
+    run->replay->horizon.limit_s = is_free ? INFINITY : clock_s(run);
+    run->replay->horizon.quiet_s = 0.0;
 }
 
 /* Let the replay go on as far as it may, and have the clock wake it where it has to wait. */
@@ -155,7 +155,7 @@ static void begin(void *context, ms_event start) {
     flow_run *run = context;
     const ms_dag *dag = run->replay->dag;
     int32_t stream = ms_demand_stream(dag, start.op);
-    if (start.time_s < run->replay->quiet_s) {
+    if (start.time_s < run->replay->horizon.quiet_s) {
         run->transfers.clock_s = fmax(clock_s(run), start.time_s); /* nothing lies between */
     }
     run->active[stream] = (active_op){.op = start.op,
@@ -175,7 +175,7 @@ static void on_wake(void *context, int32_t token) {
     set_limit(run);
     run->look_s = clock_s(run) >= run->look_s ? INFINITY : run->look_s;
     /* what does not concern flows need not wake the clock for each of its dates */
-    run->replay->quiet_s = ms_maxmin_quiet_until_s(&run->transfers);
+    run->replay->horizon.quiet_s = ms_maxmin_quiet_until_s(&run->transfers);
     drain(run);
 }
 
