@@ -61,8 +61,8 @@ void ms_dag_release(ms_dag *dag) {
 /* Room for one more record, NULL after a failure. */
 static inline void *next_record(ms_dag *dag, int which) {
     ms_vector *vector = &dag->builder.vectors[which];
-    vector->failed = vector->failed || vector->count >= INT32_MAX;
-    void *record = dag->builder.failed ? NULL : ms_vector_next(vector);
+    bool has_numbers = !dag->builder.failed && vector->count < INT32_MAX;
+    void *record = has_numbers ? ms_vector_next(vector) : NULL;
     dag->builder.failed = record == NULL;
     return record;
 }

@@ -29,8 +29,8 @@ static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
     return count;
 }
 
-/* Operations that the lowering will make, about. */
-static double estimate_ops(const ms_lowering *l) {
+/* Operations of one class of ranks in all steps, about. */
+static double estimate_place_ops(const ms_lowering *l) {
     const ms_program *program = l->in->program;
     double ops = 0.0;
     for (size_t i = 0; i < program->first[l->ranks.pp]; i++) {
@@ -38,7 +38,12 @@ static double estimate_ops(const ms_lowering *l) {
         ops += count_segments(l, &ms_lowering_cost(l, action)->passes[action->pass]) + 1.0;
     }
     ops += program->shard_moves == NULL ? 0.0 : (double)program->shard_first[l->ranks.pp];
-    return ops * l->ranks.simulated_per_pp * step_count(l->in);
+    return ops * step_count(l->in);
+}
+
+/* Operations that the lowering will make, about. */
+static double estimate_ops(const ms_lowering *l) {
+    return l->place_ops * l->ranks.simulated_per_pp;
 }
 
 static ms_status check_size(const ms_lowering *l, ms_diag *diag) {
@@ -71,8 +76,10 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
     l->runs = MS_NEW(arena, int, (size_t)l->in->program->stages *MS_PASS_COUNT);
     l->last_streams = MS_NEW(arena, ms_last_stream, l->ranks.simulated);
+    l->last_messages = MS_NEW(arena, ms_last_message, 2 * (size_t)l->ranks.simulated);
     l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, works)};
-    if (l->runs == NULL || l->last_streams == NULL || l->computations.segment == NULL) {
+    if (l->runs == NULL || l->last_streams == NULL || l->last_messages == NULL ||
+        l->computations.segment == NULL) {
         return MS_E_NOMEM;
     }
     memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
@@ -171,6 +178,7 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
 
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
+    l->place_ops = estimate_place_ops(l);
     ms_status status = l->in->no_fold ? MS_OK : fold_ranks(l, arena);
     status = status == MS_OK ? check_size(l, diag) : status;
     status = status == MS_OK ? init_state(l, arena) : status;

@@ -32,17 +32,27 @@ typedef struct ms_last_stream {
     int32_t stream;               /* + 1; 0: none yet */
 } ms_last_stream;
 
+/* The message that a simulated rank sent last in one direction of the pipeline: mostly, the next
+ * one is alike. */
+typedef struct ms_last_message {
+    double size_B;
+    int32_t end; /* + 1, pipeline rank that it went to; 0: none yet */
+    int32_t work, stream;
+} ms_last_message;
+
 /* What is lowered, and the state of each part. */
 typedef struct ms_lowering {
     const ms_lower_input *in;
     ms_dag *dag;
     ms_ranks ranks;
     ms_lower_fold fold;
+    double place_ops; /* operations, about, of one class of ranks on all pipeline ranks */
     ms_traffic traffic;
     ms_works works;
     ms_waiting waiting;
     ms_computations computations;
-    ms_last_stream *last_streams; /* [simulated] */
+    ms_last_stream *last_streams;   /* [simulated] */
+    ms_last_message *last_messages; /* [simulated * 2], forwards behind backwards */
     ms_pieces pieces;
     int *runs; /* [stages * MS_PASS_COUNT] units of the step whose pass has been lowered */
 } ms_lowering;
