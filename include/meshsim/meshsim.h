@@ -13,6 +13,7 @@
  * | checksum.h        | checksums of texts                                                 |
  * | least_squares.h   | least squares over a few bounded parameters                        |
  * | random.h          | random numbers that are the same everywhere                        |
+ * | number.h          | the larger and the smaller of two numbers                          |
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
  * | value.h           | result trees and JSON                                              |
  * | interrupt.h       | SIGINT and SIGTERM without leftovers                               |

@@ -1,7 +1,8 @@
 #include "meshsim/rank_memory.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "meshsim/number.h"
 
 ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *costs,
                                ms_arena *arena, ms_memory_model *model_out) {
@@ -108,7 +109,7 @@ static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory
 static double framework_B(const ms_memory_model *model) {
     double largest_B = 0;
     for (int place = 0; place < model->stage_count; place++) {
-        largest_B = fmax(largest_B, model->memory[place * model->slices]->framework_B);
+        largest_B = ms_larger(largest_B, model->memory[place * model->slices]->framework_B);
     }
     return model->costs->workspace_B + largest_B;
 }

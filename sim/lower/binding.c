@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "lower/refine.h"
+#include "meshsim/number.h"
 
 /* One entry per link. Phases and streams are numbered from 1; 0: none yet. */
 typedef struct link_need {
@@ -34,10 +35,10 @@ static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps)
     }
     double asked_Bps = link->phase_Bps + rate_Bps * crossing->weight;
     link->is_short = link->is_short || asked_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
-    link->phase_Bps = fmin(asked_Bps, link->capacity_Bps);
+    link->phase_Bps = ms_smaller(asked_Bps, link->capacity_Bps);
     link->phase_weight += crossing->weight;
-    link->total_weight += fmax(0.0, link->phase_weight - link->stream_weight);
-    link->stream_weight = fmax(link->stream_weight, link->phase_weight);
+    link->total_weight += ms_larger(0.0, link->phase_weight - link->stream_weight);
+    link->stream_weight = ms_larger(link->stream_weight, link->phase_weight);
     if (link->phase_Bps > link->stream_Bps) {
         link->total_Bps += link->phase_Bps - link->stream_Bps;
         link->stream_Bps = link->phase_Bps;
@@ -55,7 +56,8 @@ static void ask_for_plan(demand_finder *f, const ms_coll_plan *plan) {
             double rate_Bps = INFINITY;
             for (int c = 0; c < flow->count; c++) {
                 const ms_flow_link *crossing = &flow->links[c];
-                rate_Bps = fmin(rate_Bps, f->links[crossing->link].capacity_Bps / crossing->weight);
+                rate_Bps =
+                    ms_smaller(rate_Bps, f->links[crossing->link].capacity_Bps / crossing->weight);
             }
             for (int c = 0; c < flow->count && flow->bytes > 0.0; c++) {
                 ask(f, &flow->links[c], rate_Bps);

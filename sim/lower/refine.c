@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "meshsim/number.h"
 #include "meshsim/random.h"
 
 /* A group of a communication. */
@@ -65,14 +66,13 @@ static const ms_step_comm *comm_at(const refinement *r, size_t index) {
 
 /* The rate that a flow's links allow it by itself. */
 static double rate_alone(const refinement *r, const ms_flow *flow) {
-    double least_Bps = INFINITY;
+    double rate_Bps = INFINITY;
     for (int i = 0; i < flow->count; i++) {
         const ms_flow_link *crossing = &flow->links[i];
-        double rate_Bps =
-            ms_platform_link(r->platform, crossing->link).capacity_Bps / crossing->weight;
-        least_Bps = rate_Bps < least_Bps ? rate_Bps : least_Bps;
+        double capacity_Bps = ms_platform_link(r->platform, crossing->link).capacity_Bps;
+        rate_Bps = ms_smaller(rate_Bps, capacity_Bps / crossing->weight);
     }
-    return least_Bps;
+    return rate_Bps;
 }
 
 /* Enter a flow with the links that can hold it back; with others it only meets its own limit.

@@ -23,15 +23,8 @@ typedef struct idle_gap {
     ms_time_category bubble; /* phase it lies in */
 } idle_gap;
 
-/* Of numbers, which the timeline was checked to hold: a call of fmax for each costs more than the
- * rest. */
 static inline double clamp(double value, double low, double high) {
-    double raised = value > low ? value : low;
-    return raised < high ? raised : high;
-}
-
-static inline double later(double a, double b) {
-    return a > b ? a : b;
+    return ms_smaller(ms_larger(value, low), high);
 }
 
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
@@ -134,7 +127,7 @@ static void set_phase_times(const ms_timeline *timeline, const ms_pipeline_phase
     double warm_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
     double forward_end_s = p->last_forward < 0 ? 0.0 : timeline->end_s[list[p->last_forward]];
     rank->warmup_end_s = ms_steady_date_s(&timeline->steady, warm_s);
-    rank->cooldown_start_s = ms_steady_date_s(&timeline->steady, fmax(warm_s, forward_end_s));
+    rank->cooldown_start_s = ms_steady_date_s(&timeline->steady, ms_larger(warm_s, forward_end_s));
 }
 
 /* A rank's computations, walked step by step. */
@@ -171,7 +164,7 @@ static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
         ms_axis axis = ms_axes_take(&axes);
         double waited_s = span->piece->axes[axis].waited_s;
         if (waited_s > 0.0) {
-            double part_s = fmin(rest_s, length_s * (waited_s / span->length_s));
+            double part_s = ms_smaller(rest_s, length_s * (waited_s / span->length_s));
             ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
             rest_s -= part_s;
         }
@@ -258,10 +251,10 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
             split_gap(ops, &g, spans) != MS_OK) {
             return MS_E_BUG;
         }
-        now_s = later(now_s, g.to_s);
+        now_s = ms_larger(now_s, g.to_s);
         if (i < count) {
             add_compute(spans, ops, op, now_s);
-            now_s = later(now_s, timeline->end_s[op]);
+            now_s = ms_larger(now_s, timeline->end_s[op]);
         }
     }
     if (spans->failed) {
@@ -280,7 +273,7 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     double rest_s = length_s;
     for (unsigned axes = piece != NULL && all_s > 0.0 ? piece->comm_axes : 0; axes != 0;) {
         ms_axis axis = ms_axes_take(&axes);
-        double part_s = fmin(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
+        double part_s = ms_smaller(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
         ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
         rest_s -= part_s;
     }

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "meshsim/metrics.h"
+#include "meshsim/number.h" /* the timeline was checked to hold numbers */
 
 /** A sum that does not lose the small terms, so that a rank's categories sum to the step time
  * whatever their number.  Source: Neumaier, ZAMM 54 (1974), compensated summation. */
@@ -43,8 +44,7 @@ static inline double ms_span_computing(const ms_time_span *span) {
     if (span->piece == NULL || span->length_s <= 0.0) {
         return 1.0;
     }
-    double share = 1.0 - span->piece->waited_s / span->length_s;
-    return share > 0.0 ? share : 0.0;
+    return ms_larger(0.0, 1.0 - span->piece->waited_s / span->length_s);
 }
 
 /** A stretch of time that figures are taken over. */
