@@ -139,6 +139,20 @@ static bool is_to_be_bounded(const ms_lowering *l) {
     return true;
 }
 
+/* Find the links that can hold flows back, all of them asked for at once.  Arrays as of
+ * ms_find_binding_links. */
+static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *crowd) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status =
+        ms_find_binding_links(&l->traffic, l->in->platform, &scratch, can_bind, crowd);
+    if (status == MS_OK) {
+        status = ms_leave_out_fed_links(&l->traffic, l->in->platform, &scratch, can_bind);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
+
 /* Simulate one rank of each class that cannot be told apart; or one of each pipeline rank. */
 static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     const ms_platform *platform = l->in->platform;
@@ -149,10 +163,7 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     bool has_all = class_of != NULL && link_class != NULL && can_bind != NULL && crowd != NULL;
     ms_status status = has_all ? ms_traffic_list(l) : MS_E_NOMEM;
     if (status == MS_OK && !l->in->is_alone) {
-        status = ms_find_binding_links(&l->traffic, platform, arena, can_bind, crowd);
-    }
-    if (status == MS_OK && !l->in->is_alone) {
-        status = ms_leave_out_fed_links(&l->traffic, platform, arena, can_bind);
+        status = find_binding(l, can_bind, crowd);
     }
     if (status == MS_OK) {
         status = ms_refine(&l->traffic, platform, l->in->is_alone ? NULL : can_bind, class_of,
