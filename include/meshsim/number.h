@@ -5,6 +5,10 @@
 #ifndef MESHSIM_NUMBER_H
 #define MESHSIM_NUMBER_H
 
+#include "meshsim/decls.h"
+
+MS_BEGIN_DECLS
+
 /** The larger of two numbers, neither of them a NaN: a comparison, where fmax is a call of the
  * mathematical library for the sake of NaNs. For loops over all operations or links. */
 static inline double ms_larger(double a, double b) {
@@ -14,5 +18,7 @@ static inline double ms_larger(double a, double b) {
 static inline double ms_smaller(double a, double b) {
     return a < b ? a : b;
 }
+
+MS_END_DECLS
 
 #endif
