@@ -35,6 +35,7 @@ typedef struct ms_lower_input {
     ms_spec_host host;          /**< how ranks launch their operations */
     bool no_fold;               /**< simulate every rank */
     bool is_bounded;            /**< simulate one of each pipeline rank, alike or not */
+    bool has_bounds;            /**< with is_bounded: also give bounds where all are alike */
     ms_granularity granularity; /**< what of a pass is an operation */
     unsigned
         operation_axes;  /**< MS_AXIS_BIT of axes whose collectives are operations all the same */
@@ -65,10 +66,11 @@ enum { MS_FOLD_SLOW_RANKS = 1024 };
 
 /** Which ranks stand for others. */
 typedef struct ms_lower_fold {
-    bool is_exact; /**< simulating every rank gives the same figures */
-    int classes;   /**< ranks that no figure tells apart, of all pipeline ranks; without folding,
-                    * ranks
-                    */
+    bool is_exact;   /**< simulating every rank gives the same figures */
+    bool is_chaotic; /**< it would, but for rounding, which grows until it shows */
+    int classes;     /**< ranks that no figure tells apart, of all pipeline ranks; without folding,
+                      * ranks
+                      */
 } ms_lower_fold;
 
 /** Lower.

@@ -34,6 +34,7 @@ typedef struct ms_run_choice {
     bool no_fold;         /**< simulate every rank */
     bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
     bool no_fast_forward; /**< simulate every microbatch, also where the step repeats itself */
+    bool trusts_folding;  /**< do not test whether rounding keeps ranks alike: nobody asks for it */
     ms_solver solver;
 } ms_run_choice;
 

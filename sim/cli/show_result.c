@@ -238,9 +238,11 @@ static void show_headline(const ms_result *result, ms_buffer *out) {
     if (!result->job->fold.is_exact) {
         text least;
         text most;
-        ms_buffer_printf(
-            out, "           between %s and %s, as ranks stand for others that differ\n",
-            time_text(result->bounds_s[0], least), time_text(result->bounds_s[1], most));
+        ms_buffer_printf(out, "           between %s and %s, as %s\n",
+                         time_text(result->bounds_s[0], least),
+                         time_text(result->bounds_s[1], most),
+                         result->job->fold.is_chaotic ? "rounding grows until it shows"
+                                                      : "ranks stand for others that differ");
     }
     show_price(&result->job->platform, &figures, out);
     int steps = result->metrics.step_count;

@@ -125,7 +125,7 @@ static void tell_if_slow(const ms_lowering *l) {
 /* Whether it is not worth it to tell all classes apart, which is said where nobody asked for it. */
 static bool is_to_be_bounded(const ms_lowering *l) {
     if (l->ranks.simulated_per_pp == 1 || l->in->is_bounded) {
-        return l->ranks.simulated_per_pp > 1;
+        return l->ranks.simulated_per_pp > 1 || l->in->has_bounds;
     }
     if (estimate_ops(l) <= MS_FOLD_OP_LIMIT) {
         tell_if_slow(l);

@@ -8,11 +8,11 @@
  * in `arena`.  Returns MS_OK; MS_E_NOMEM (not reported).  O(operations + works * links * tiers). */
 ms_status ms_result_sum_up(ms_result *result, ms_arena *arena);
 
-/* Find between which times the step of a result lies that is not folded exactly: its communication
- * in the group that takes least, on links of its own, and in the one that takes most, with the
- * least share of each link that it can get.  Returns MS_OK; MS_E_NOMEM (reported).  O(operations).
- */
-ms_status ms_fold_find_bounds(ms_result *result, ms_diag *diag);
+/* Find between which times the step of a job lies: its communication in the group that takes least,
+ * on links of its own, and in the one that takes most, with the least share of each link that it
+ * can get.  dag: lowered with bounds.  bounds_s_out: least and most [s].  Returns MS_OK; MS_E_NOMEM
+ * (reported).  O(operations). */
+ms_status ms_fold_find_bounds(const ms_dag *dag, ms_diag *diag, double bounds_s_out[2]);
 
 /* Axes whose collectives inside pieces may have to share links with collectives of passes that come
  * at other times, such as another pipeline rank's: they cannot be timed without each other.

@@ -87,20 +87,20 @@ static ms_status run_bound(const ms_dag *dag, bool is_most, ms_diag *diag, run_e
     return status;
 }
 
-ms_status ms_fold_find_bounds(ms_result *result, ms_diag *diag) {
+ms_status ms_fold_find_bounds(const ms_dag *dag, ms_diag *diag, double bounds_s_out[2]) {
     run_ends least;
     run_ends most;
-    int32_t steps = result->dag.step_count;
-    ms_status status = run_bound(&result->dag, false, diag, &least);
-    status = status == MS_OK ? run_bound(&result->dag, true, diag, &most) : status;
+    int32_t steps = dag->step_count;
+    ms_status status = run_bound(dag, false, diag, &least);
+    status = status == MS_OK ? run_bound(dag, true, diag, &most) : status;
     if (status != MS_OK) {
         return status;
     }
-    result->bounds_s[0] = least.first_s;
-    result->bounds_s[1] = most.first_s;
+    bounds_s_out[0] = least.first_s;
+    bounds_s_out[1] = most.first_s;
     if (steps > 1) { /* the mean of those after the first */
-        result->bounds_s[0] = fmax(0.0, least.last_s - most.first_s) / (steps - 1);
-        result->bounds_s[1] = (most.last_s - least.first_s) / (steps - 1);
+        bounds_s_out[0] = fmax(0.0, least.last_s - most.first_s) / (steps - 1);
+        bounds_s_out[1] = (most.last_s - least.first_s) / (steps - 1);
     }
     return MS_OK;
 }

@@ -28,8 +28,8 @@ static ms_status lower_pieces(ms_lower_input *input, ms_diag *diag, ms_dag *dag_
     return ms_lower(input, diag, dag_out, fold_out);
 }
 
-ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
-    ms_lower_input input = {.platform = &job->platform,
+static ms_lower_input lower_input(const ms_job *job) {
+    return (ms_lower_input){.platform = &job->platform,
                             .mesh = &job->mesh,
                             .expert_mesh = job->expert_mesh,
                             .program = &job->program,
@@ -45,6 +45,10 @@ ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
                             .is_blocking = job->is_blocking,
                             .steps = job->spec.simulation.steps,
                             .is_validated_late = job->is_validated_late};
+}
+
+ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
+    ms_lower_input input = lower_input(job);
     return lower_pieces(&input, diag, dag_out, &job->fold);
 }
 
@@ -62,8 +66,8 @@ static void find_peak(ms_result *result) {
 /* Sum up where time and memory went. */
 static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_status status = MS_OK;
-    if (!job->fold.is_exact) {
-        status = ms_fold_find_bounds(result, diag);
+    if (!job->fold.is_exact && !job->fold.is_chaotic) {
+        status = ms_fold_find_bounds(&result->dag, diag, result->bounds_s);
     }
     if (status == MS_OK) {
         status = ms_metrics_compute(&result->dag, &result->timeline, arena, diag, &result->metrics);
@@ -150,6 +154,35 @@ static ms_status simulate_parts(ms_job *job, ms_arena *arena, ms_diag *diag, ms_
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
+/* Between which times the step of a job lies, whichever way its rounding goes. */
+static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_out[2]) {
+    ms_lower_input input = lower_input(job);
+    input.is_bounded = input.has_bounds = true;
+    ms_dag dag;
+    ms_lower_fold fold;
+    ms_status status = lower_pieces(&input, diag, &dag, &fold);
+    status = status == MS_OK ? ms_fold_find_bounds(&dag, diag, bounds_s_out) : status;
+    ms_dag_release(&dag);
+    return status;
+}
+
+/* Whether a run in which ranks stand for others says what these would do, too: where rounding grows
+ * until it shows, ranks that are alike do not stay so. */
+static ms_status test_folding(ms_job *job, ms_diag *diag, ms_result *result) {
+    bool has_folded = job->fold.is_exact && result->dag.rank_count < job->mesh.ranks;
+    if (job->run.trusts_folding || !has_folded || !result->timeline.has_shared) {
+        return MS_OK;
+    }
+    bool is_firm = false;
+    ms_status status = ms_engine_test(&result->dag, &result->timeline, diag, &is_firm);
+    if (status != MS_OK || is_firm) {
+        return status;
+    }
+    job->fold.is_exact = false;
+    job->fold.is_chaotic = true;
+    return bound_chaos(job, diag, result->bounds_s);
+}
+
 static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     bool is_done = false;
     ms_status status = simulate_parts(job, arena, diag, result, &is_done);
@@ -161,6 +194,7 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
     if (status == MS_OK) {
         status = run_graph(job, arena, diag, result);
     }
+    status = status == MS_OK ? test_folding(job, diag, result) : status;
     return status == MS_OK ? measure(job, arena, diag, result) : status;
 }
 

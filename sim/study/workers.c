@@ -138,6 +138,7 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
     ms_status status = ms_job_build(spec, &arena, &diag, &job);
     if (status == MS_OK) {
         job.run.no_fast_forward = p->options->needs_operations;
+        job.run.trusts_folding = p->options->keep == NULL;
         status = ms_job_run(&job, &arena, &diag, &result);
     }
     if (status == MS_OK && p->options->keep != NULL) {

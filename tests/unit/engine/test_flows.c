@@ -33,6 +33,42 @@ Test(flows, two_share_a_link_by_halves) {
     ms_dag_release(&dag);
 }
 
+/* Whether a run of two flows that share a link stands firm, its last end so much later. */
+static bool is_firm_with(double later_s) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    add_flow(&dag, 1e9, &link, 1, 1);
+    int32_t last = add_flow(&dag, 3e9, &link, 1, 1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert(run->timeline.has_shared);
+    run->timeline.end_s[last] += later_s;
+    bool is_firm = false;
+    ms_diag diag;
+    ms_diag_init_mute(&diag);
+    cr_assert_eq(ms_engine_test(&dag, &run->timeline, &diag, &is_firm), MS_OK);
+    ms_dag_release(&dag);
+    return is_firm;
+}
+
+Test(flows, a_run_stands_firm_that_small_delays_hardly_move) {
+    cr_assert(is_firm_with(0.0));
+    cr_assert(is_firm_with(1e-12));
+    cr_assert_not(is_firm_with(1e-8)); /* of 4 s */
+}
+
+Test(flows, a_run_of_which_nothing_is_shared_is_told) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    add_flow(&dag, 1e9, &link, 1, 1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_OK, "%s", run->message);
+    cr_assert_not(run->timeline.has_shared);
+    ms_dag_release(&dag);
+}
+
 Test(flows, three_on_two_links_are_max_min_fair) {
     ms_dag dag;
     case_init(&dag, 1);
