@@ -86,17 +86,18 @@ static void take_next(ms_lowering *l, ms_pass_state *state) {
 }
 
 /* And for the asynchronous segments that it names. */
-static void merge_waits(ms_lowering *l, const ms_pass_state *state, const ms_segment *segment) {
-    for (int i = 0; i < segment->wait_count; i++) {
-        ms_before_merge(&l->waiting, ended(l, state, segment->waits[i]));
-        state->is_awaited[segment->waits[i]] = true;
+static void merge_waits(ms_lowering *l, ms_pass_state *state, const int *waits, int count) {
+    for (int i = 0; i < count; i++) {
+        ms_before_merge(&l->waiting, ended(l, state, waits[i]));
+        state->is_awaited[waits[i]] = true;
+        state->has_beside = true;
     }
 }
 
 static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                           const ms_dag_op *op) {
     take_next(l, state);
-    merge_waits(l, state, segment);
+    merge_waits(l, state, segment->waits, segment->wait_count);
     ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
     ms_compute_lower(l, state->p, op, state->next);
 }
@@ -113,12 +114,13 @@ static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms
         return MS_OK;
     }
     if (segment->is_async) {
+        state->has_beside = true;
         ms_before_merge(&l->waiting, state->next);
     } else {
         take_next(l, state);
         state->is_held = true;
     }
-    merge_waits(l, state, segment);
+    merge_waits(l, state, segment->waits, segment->wait_count);
     return ms_group_lower(l, state->p, &c);
 }
 
@@ -146,10 +148,7 @@ static void lower_piece(ms_lowering *l, ms_pass_state *state, const ms_piece_run
     ms_dag_op op = label(l, state->action, -1);
     op.work = run->work;
     take_next(l, state);
-    for (int i = 0; i < run->wait_count; i++) {
-        ms_before_merge(&l->waiting, ended(l, state, run->waits[i]));
-        state->is_awaited[run->waits[i]] = true;
-    }
+    merge_waits(l, state, run->waits, run->wait_count);
     ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
     for (int set = 0; set < run->places->count; set++) {
         int32_t index = ms_dag_add_op(l->dag, &op);
@@ -232,7 +231,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     size_t count = (size_t)l->waiting.count;
     ms_waits *update = l->waiting.update + state->p * l->waiting.count;
     l->runs[action->stage * MS_PASS_COUNT + action->pass]++;
-    for (int i = 0; i < state->plan->count; i++) {
+    for (int i = 0; i < state->plan->count && state->has_beside; i++) {
         ms_waits *lists = ended(l, state, i);
         bool has_ended = !ms_waits_are_empty(&lists[0]); /* on all ranks or on none */
         for (int k = 0; k < l->waiting.count && has_ended; k++) {

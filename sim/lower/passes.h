@@ -15,6 +15,7 @@ typedef struct ms_pass_state {
     bool *is_awaited;    /* [segment] whether a segment has waited for it */
     ms_waits *inputs[2]; /* [k] each: what the first segment that is not asynchronous waits for,
                             too; NULL: nothing, or it has been waited for */
+    bool has_beside;     /* an asynchronous segment has been lowered, or one that waits for such */
     bool is_held;        /* the newest segment is a collective that holds up those behind it */
     bool is_done;
     bool is_synchronised; /* the rank's host has waited before the pass, or need not wait */

@@ -283,8 +283,13 @@ static ms_status allocate(refinement *r) {
 }
 
 static ms_status make_table(refinement *r) {
-    size_t most =
-        (size_t)r->traffic->ranks->per_pp + r->groups.count + (size_t)r->platform->link_count;
+    size_t links = (size_t)r->platform->link_count;
+    size_t binding = 0;
+    for (size_t i = 0; i < links && r->can_bind != NULL; i++) {
+        binding += r->can_bind[i];
+    }
+    size_t counted = (size_t)r->traffic->ranks->per_pp + r->groups.count + binding;
+    size_t most = counted > links ? counted : links; /* which are named all */
     r->table_slots = 64;
     while (r->table_slots < 2 * most) {
         r->table_slots *= 2;
