@@ -184,13 +184,14 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
         l->works.crowd = crowd;
         l->fold.is_exact = false;
     }
-    return ms_traffic_fold(&l->traffic);
+    return MS_OK;
 }
 
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
     l->place_ops = estimate_place_ops(l);
     ms_status status = l->in->no_fold ? MS_OK : fold_ranks(l, arena);
+    status = status == MS_OK ? ms_traffic_fold(&l->traffic) : status;
     status = status == MS_OK ? check_size(l, diag) : status;
     status = status == MS_OK ? init_state(l, arena) : status;
     if (status != MS_OK) {

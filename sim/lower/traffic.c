@@ -121,6 +121,7 @@ static ms_status fold_groups(const ms_traffic *traffic, ms_comm_groups *g) {
 }
 
 ms_status ms_traffic_fold(ms_traffic *traffic) {
+    traffic->has_classes = true;
     ms_status status = MS_OK;
     for (int p = 0; p < traffic->ranks->pp && traffic->groups != NULL; p++) {
         for (ms_comm_groups *g = traffic->groups[p]; g != NULL && status == MS_OK; g = g->next) {
@@ -152,7 +153,7 @@ static ms_comm_groups *make_groups(ms_traffic *traffic, const int ends[2], unsig
     } else {
         list_members(ranks, g);
     }
-    if (fold_groups(traffic, g) != MS_OK) {
+    if (traffic->has_classes && fold_groups(traffic, g) != MS_OK) {
         return NULL;
     }
     g->next = traffic->groups[ends[0]];

@@ -42,6 +42,7 @@ typedef struct ms_comm_stream {
 typedef struct ms_traffic {
     const ms_ranks *ranks;
     ms_arena *arena;
+    bool has_classes;        /* ranks are folded, or never will be: groups know their classes */
     ms_comm_groups **groups; /* [pp] lists of what has been made, by ends[0]; NULL: nothing has */
     ms_vector comms;         /* of ms_step_comm */
     ms_vector streams;       /* of ms_comm_stream, sorted, each once */
@@ -52,12 +53,11 @@ void ms_traffic_init(ms_traffic *traffic, const ms_ranks *ranks, ms_arena *arena
 void ms_traffic_release(ms_traffic *traffic);
 
 /* The groups of pipeline rank ends[0] that span `axes`, or with axes 0 the pairs of both, made on
- * first use; their classes are those of the ranks at that time.  Returns NULL when memory runs out.
- */
+ * first use; without their classes before ms_traffic_fold.  Returns NULL when memory runs out. */
 ms_comm_groups *ms_traffic_groups(ms_traffic *traffic, const int ends[2], unsigned axes);
 
-/* Find the classes of all groups made so far anew, after ms_ranks_fold.  Returns MS_OK; MS_E_NOMEM.
- */
+/* Find the classes of all groups made so far, and of others as they are made: ranks are folded as
+ * far as they will be.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_traffic_fold(ms_traffic *traffic);
 
 #endif
