@@ -73,6 +73,27 @@ Test(buffer, a_failure_stays_and_later_calls_do_nothing) {
     cr_assert_not(buffer.failed);
 }
 
+/* Room that was taken is there, and none that cannot be had is missed before it is needed. */
+Test(vector, room_is_taken_at_once) {
+    ms_vector vector;
+    ms_vector_init(&vector, sizeof(int64_t));
+    ms_vector_reserve(&vector, 3);
+    ms_vector_reserve(&vector, 1000);
+    const void *data = vector.data;
+    cr_assert_geq(vector.capacity, 1000U);
+    ms_vector_reserve(&vector, 5);
+    ms_vector_reserve(&vector, SIZE_MAX / 2);
+    for (int64_t i = 0; i < 1000; i++) {
+        cr_assert_not_null(ms_vector_add(&vector, &i, 1));
+    }
+    cr_assert_eq(vector.data, data, "it did not move");
+    int64_t last = 1000;
+    cr_assert_not_null(ms_vector_add(&vector, &last, 1), "it grows on");
+    cr_assert_not(vector.failed);
+    cr_assert_eq(MS_AT(&vector, int64_t, 999), 999);
+    ms_vector_release(&vector);
+}
+
 Test(vector, keeps_items_in_order_while_growing) {
     ms_vector vector;
     ms_vector_init(&vector, sizeof(int64_t));
