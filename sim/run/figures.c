@@ -36,7 +36,7 @@ static void take_shares(const ms_result *result, ms_run_figures *figures) {
     memcpy(figures->share, share, sizeof figures->share);
     figures->bubble_fraction = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
                                share[MS_TIME_BUBBLE_COOLDOWN];
-    figures->idle_fraction = 1.0 - share[MS_TIME_COMPUTE] - share[MS_TIME_OPTIMIZER];
+    figures->idle_fraction = fmax(0.0, 1.0 - share[MS_TIME_COMPUTE] - share[MS_TIME_OPTIMIZER]);
     for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
         figures->exposed_fraction += share[c];
     }
@@ -114,7 +114,8 @@ static ms_tier_use use_of_tier(const ms_result *result, const double *counts, in
             use.peak_use = fmax(use.peak_use, result->timeline.link_peak[l]);
         }
     }
-    use.busy_s /= dag->step_count;
+    /* the mean over all steps, the first of which may be longer than what is called the step */
+    use.busy_s = fmin(use.busy_s / dag->step_count, result->metrics.step_time_s);
     return use;
 }
 

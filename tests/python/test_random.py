@@ -156,6 +156,7 @@ class Random(unittest.TestCase):
         self.assertAlmostEqual(sum(value["time_share"].values()), 1, delta=1e-9)
         self.assertAlmostEqual(sum(value["critical_path"].values()), step_s, delta=1e-9 * step_s)
         self.assertGreaterEqual(min(value["time_share"].values()), 0)
+        self.assertGreaterEqual(value["idle_fraction"], 0)
         self.assertGreaterEqual(value["compute_slowdown"], 0)  # at most half of what computes, at factor 2
         self.assertLessEqual(value["compute_slowdown"], value["time_share"]["compute"] / 2 + 1e-9)
         for use in value["comm"].values():
@@ -163,6 +164,7 @@ class Random(unittest.TestCase):
                                    delta=1e-9 * step_s)
         for tier in value["tiers"].values():
             self.assertLessEqual(tier["peak_use"], 1 + 1e-9)
+            self.assertLessEqual(tier["busy_s"], step_s)
 
     def check_job(self, number):
         """Job `number` of this seed, which does not depend on the others."""
@@ -188,6 +190,22 @@ class Random(unittest.TestCase):
             Random.errors.append(error)
             self.assertAlmostEqual(check["memory"]["peak_B"], value["memory"]["peak_B"],
                                    delta=1e-9 * value["memory"]["peak_B"])
+
+    def check_words(self, *words):
+        done = meshsim("run", "workloads/tiny.yaml", "--json", *(word for pair in words for word in ("--set", pair)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_result(json.loads(done.stdout))
+
+    def test_gpu_that_never_waits(self):
+        """Rounding makes no share of the step less than nothing."""
+        for batch in range(1, 17):
+            self.check_words("mesh={tp: 1, pp: 1, dp: 1}", "platform.node={gpus: 1, nics: 1}", f"batch.global={batch}")
+
+    def test_links_that_never_rest(self):
+        """Of two steps the first is longer; a link is busy all the time, and not longer than the step."""
+        self.check_words("steps=2", "mesh={tp: 4, pp: 1, dp: 4}", "platform.nodes=8", "platform.node={gpus: 2, nics: 1}", "platform.fabric.nodes_per_unit=1",
+                         "platform.fabric.oversubscription=8", "data_parallel={zero: 3, overlap_gather: true, overlap_reduce: true}",
+                         "tensor_parallel.allow_slow=true", "host.launch=5 us", "granularity=pass")
 
     @classmethod
     def tearDownClass(cls):
