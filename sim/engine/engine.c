@@ -16,8 +16,8 @@
 static const double FIRM_NUDGE = 1e-13;
 
 /* Share of the run by which no date may then move. What makes no delay larger moves by 1e-13 at
- * most. Of 10,400 random jobs 31 moved by more and were no longer what every rank does, by up to a
- * thirtieth of the move. */
+ * most. Of 10,400 random jobs 22 were no longer what every rank does: they had moved by 1.7e-7 and
+ * more. */
 static const double FIRM_MOVE = 1e-9;
 
 /* Whether the environment asks for everything that takes time on SimGrid, known or not: a test of
