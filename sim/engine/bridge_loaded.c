@@ -104,8 +104,13 @@ static void *open_with_stand_ins(const char *path) {
 }
 
 static void *open_module(const char *path) {
+    /* a library that asks for memory again and again as it gets none runs out of stack, too */
+    static unsigned char own_stack[1 << 16];
+    const stack_t crash_stack = {.ss_sp = own_stack, .ss_size = sizeof own_stack};
+    stack_t stack_before;
     struct sigaction before[CRASH_COUNT];
-    struct sigaction crash = {.sa_handler = on_crash};
+    struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+    sigaltstack(&crash_stack, &stack_before);
     for (int i = 0; i < CRASH_COUNT; i++) {
         sigaction(CRASHES[i], &crash, &before[i]);
     }
@@ -113,6 +118,7 @@ static void *open_module(const char *path) {
     for (int i = 0; i < CRASH_COUNT; i++) {
         sigaction(CRASHES[i], &before[i], NULL);
     }
+    sigaltstack(&stack_before, NULL);
     return module;
 }
 

@@ -247,7 +247,7 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
     if (run->status == MS_OK) {
         ms_replay_start(replay);
         ms_replay_drain(replay);
-        keep_status(run, run->status == MS_OK ? ms_bridge_run() : MS_OK);
+        keep_status(run, run->status == MS_OK ? ms_simgrid_run() : MS_OK);
     }
 }
 

@@ -48,8 +48,32 @@ static void on_no_memory(void *context) {
     _exit(ms_status_exit_code(MS_E_NOMEM));
 }
 
-ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_diag *diag) {
+/* SimGrid's own allocations that fail end in abort(). */
+static void on_abort(int number) {
+    static const char TEXT[] =
+        "meshsim: error: SimGrid ended the run, as it does when it is out of memory\n";
+    (void)number;
+    ssize_t written = write(STDERR_FILENO, TEXT, sizeof TEXT - 1);
+    _exit(ms_status_exit_code(written < 0 ? MS_E_IO : MS_E_NOMEM));
+}
+
+/* Let SimGrid work, and leave its handlers of signals as they were. */
+static ms_status call_simgrid(ms_status (*work)(const ms_bridge_setup *),
+                              const ms_bridge_setup *setup) {
     struct sigaction handlers[SIGNAL_COUNT];
+    const struct sigaction abortion = {.sa_handler = on_abort};
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        sigaction(SIGNALS[i], NULL, &handlers[i]);
+    }
+    sigaction(SIGABRT, &abortion, NULL);
+    ms_status status = work(setup);
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        sigaction(SIGNALS[i], &handlers[i], NULL);
+    }
+    return status;
+}
+
+ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_diag *diag) {
     ms_status status = ms_bridge_load();
     if (status != MS_OK) {
         ms_diag_error(diag, "cannot load SimGrid, which shares links among transfers: %s",
@@ -58,12 +82,14 @@ ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_diag *diag) {
     }
     the_diag = diag;
     setup->on_no_memory = on_no_memory;
-    for (int i = 0; i < SIGNAL_COUNT; i++) {
-        sigaction(SIGNALS[i], NULL, &handlers[i]);
-    }
-    status = ms_bridge_start(setup);
-    for (int i = 0; i < SIGNAL_COUNT; i++) {
-        sigaction(SIGNALS[i], &handlers[i], NULL);
-    }
-    return status;
+    return call_simgrid(ms_bridge_start, setup);
+}
+
+static ms_status run(const ms_bridge_setup *setup) {
+    (void)setup;
+    return ms_bridge_run();
+}
+
+ms_status ms_simgrid_run(void) {
+    return call_simgrid(run, NULL);
 }

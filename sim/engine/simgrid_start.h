@@ -22,4 +22,7 @@ ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch
  */
 ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_diag *diag);
 
+/** ms_bridge_run, in which a lack of memory is told: the process ends with exit code 4. */
+ms_status ms_simgrid_run(void);
+
 #endif
