@@ -80,7 +80,7 @@ static ms_status run_again(const ms_replay *replay, ms_arena *scratch, ms_diag *
 static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     ms_timeline *t = &replay->timeline;
     ms_status status = ms_steady_find(replay->dag, &replay->host, scratch, t);
-    bool is_tested = replay->has_slowdown || replay->account.has_shared;
+    bool is_tested = replay->has_slowdown || t->has_shared;
     if (status != MS_OK || t->steady.count == 0 || !is_tested) {
         return status == MS_OK ? MS_OK : ms_engine_no_memory(diag);
     }
@@ -106,7 +106,6 @@ static ms_status run_replay(ms_replay *replay, ms_solver solver, ms_arena *scrat
     if (status != MS_OK) {
         return status;
     }
-    replay->timeline.has_shared = replay->account.has_shared;
     ms_progress_begin("summing up", 0);
     bool is_part = replay->dag->repeat.times > 0;
     if (!is_part) {

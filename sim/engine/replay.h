@@ -39,7 +39,6 @@ typedef struct ms_account {
     ms_flow_record *records; /**< [capacity] */
     int64_t count;
     int64_t capacity; /**< transfers over links in the whole graph, known before the run */
-    bool has_shared;  /**< some have changed each other's rates */
 } ms_account;
 
 /** What is known of an operation's start. Side by side, for both are asked for at every end before
@@ -110,9 +109,8 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
 /** Queue the operations that wait for nothing. */
 void ms_replay_start(ms_replay *replay);
 
-/** Let happen what the queue holds until its horizon, until only that is left
- * that needs the engine.
- */
+/** Let happen what the queue holds until its horizon, until only that is left that needs the
+ * engine. */
 void ms_replay_drain(ms_replay *replay);
 
 /** Settle `op`: it frees its stream at `transfer_s` and ends at `end_s`.  Queues what that

@@ -229,7 +229,7 @@ static void run_graph(whole_run *run, const bool *is_ours, ms_arena *scratch, ms
     replay->begin = begin;
     replay->context = run;
     replay->has_slowdown = false; /* that is SimGrid's matter as well */
-    replay->account.has_shared = true;
+    replay->timeline.has_shared = true;
     run->setup = (ms_bridge_setup){.link_bandwidths = run->contention.bandwidths,
                                    .link_count = run->contention.link_count,
                                    .host_count = replay->dag->stream_count,

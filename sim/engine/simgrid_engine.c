@@ -273,7 +273,7 @@ ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scr
     ms_handover_init(&handover, &run.transfers, diag);
     status = init_transfers(&run, is_own ? NULL : &handover, scratch);
     status = status == MS_OK ? run_graph(&run) : status;
-    replay->account.has_shared = run.transfers.has_shared;
+    replay->timeline.has_shared = run.transfers.has_shared;
     ms_maxmin_release(&run.transfers);
     ms_handover_release(&handover);
     return report(status, diag);

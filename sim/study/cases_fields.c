@@ -11,36 +11,17 @@ enum { ELEMENTS_MAX = 100000000, RANKS_MAX = 1 << 24 };
 /* What platforms have at most, whose nodes and rates these take the place of. */
 enum { NODE_MAX = 4096, RATE_MAX = 1000000 };
 
-#define COUNT_FIELD(key_, offset_, help_)                                                          \
+#define BOUNDED_FIELD(type_, key_, offset_, minimum_, maximum_, help_)                             \
     {                                                                                              \
-        .key = (key_), .type = MS_FIELD_INT, .offset = (offset_), .minimum = 1,                    \
-        .maximum = ELEMENTS_MAX, .help = (help_)                                                   \
+        .key = (key_), .type = MS_FIELD_##type_, .offset = (offset_), .minimum = (minimum_),       \
+        .maximum = (maximum_), .help = (help_)                                                     \
     }
-#define NODE_FIELD(key_, offset_, help_)                                                           \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_INT, .offset = (offset_), .minimum = 1,                    \
-        .maximum = NODE_MAX, .help = (help_)                                                       \
-    }
-#define RATE_FIELD(key_, offset_, help_)                                                           \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_NUMBER, .offset = (offset_), .minimum = 0,                 \
-        .maximum = RATE_MAX, .help = (help_)                                                       \
-    }
-#define RANKS_FIELD(key_, offset_, help_)                                                          \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_INT, .offset = (offset_), .minimum = 1,                    \
-        .maximum = RANKS_MAX, .help = (help_)                                                      \
-    }
-#define SIZE_FIELD(key_, offset_, help_)                                                           \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_INT, .offset = (offset_), .minimum = 0,                    \
-        .maximum = ELEMENTS_MAX, .help = (help_)                                                   \
-    }
-#define NUMBER_FIELD(key_, offset_, help_)                                                         \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_NUMBER, .offset = (offset_), .minimum = 0,                 \
-        .maximum = 1e18, .help = (help_)                                                           \
-    }
+#define COUNT_FIELD(key, offset, help)  BOUNDED_FIELD(INT, key, offset, 1, ELEMENTS_MAX, help)
+#define NODE_FIELD(key, offset, help)   BOUNDED_FIELD(INT, key, offset, 1, NODE_MAX, help)
+#define RANKS_FIELD(key, offset, help)  BOUNDED_FIELD(INT, key, offset, 1, RANKS_MAX, help)
+#define SIZE_FIELD(key, offset, help)   BOUNDED_FIELD(INT, key, offset, 0, ELEMENTS_MAX, help)
+#define RATE_FIELD(key, offset, help)   BOUNDED_FIELD(NUMBER, key, offset, 0, RATE_MAX, help)
+#define NUMBER_FIELD(key, offset, help) BOUNDED_FIELD(NUMBER, key, offset, 0, 1e18, help)
 #define FIELD(type_, key_, offset_, help_)                                                         \
     { .key = (key_), .type = MS_FIELD_##type_, .offset = (offset_), .help = (help_) }
 
