@@ -210,8 +210,10 @@ typedef struct ms_dag_builder {
 /** A graph that holds a part of what it stands for: its middle comes so many times more, one by one
  * or several together. */
 typedef struct ms_dag_repeat {
-    int32_t mbs;   /**< by which `mb` of an operation grows from one time to the next, >= 1 */
-    int32_t times; /**< more, 0: the graph is whole */
+    int32_t mbs;     /**< by which `mb` of an operation grows from one time to the next, >= 1 */
+    int32_t times;   /**< more, 0: the graph is whole */
+    int64_t ops_max; /**< times > 0: what running the graph and proving that it repeats itself may
+                        cost, counted as ms_timeline.ops_run */
 } ms_dag_repeat;
 
 /** The graph. Arrays are vectors; read them through the pointers that ms_dag_finish sets. */

@@ -97,12 +97,14 @@ typedef struct ms_result {
     int stage_count;            /**< pipeline ranks */
     ms_granularity_risk *risks; /**< [risk_count] */
     int risk_count;
-    int fast_forwarded; /**< microbatches of each step that were counted, not simulated
-                           (timeline.steady) */
-    double bounds_s[2]; /**< between which a step lies that is not folded exactly; else 0 */
-    double wall_s;      /**< time the simulation took (lowering, engine, metrics) */
-    double peak_rss_B;  /**< most memory that this process, or one that it waited for, ever had,
-                            at the simulation's end */
+    int fast_forwarded;    /**< microbatches of each step that were counted, not simulated
+                              (timeline.steady) */
+    int64_t attempted_ops; /**< cost of all runs of parts of the job (sum of ms_timeline.ops_run),
+                              whether or not one of these parts tells the whole */
+    double bounds_s[2];    /**< between which a step lies that is not folded exactly; else 0 */
+    double wall_s;         /**< time the simulation took (lowering, engine, metrics) */
+    double peak_rss_B;     /**< most memory that this process, or one that it waited for, ever had,
+                               at the simulation's end */
 } ms_result;
 
 /** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.
