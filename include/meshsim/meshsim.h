@@ -7,6 +7,7 @@
  * | decls.h           | C linkage and visibility of all that follows                       |
  * | status.h          | status codes and the exit code of each                             |
  * | arena.h           | memory, one arena per lifetime                                     |
+ * | text.h            | characters of UTF-8 texts, and which of them people see            |
  * | buffer.h          | growing text and vectors                                           |
  * | diag.h            | diagnostics with place, source line and caret                      |
  * | units.h           | numbers with units                                                 |

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/text.h"
+
 void ms_buffer_init(ms_buffer *buffer) {
     *buffer = (ms_buffer){0};
 }
@@ -54,9 +56,15 @@ void ms_buffer_puts(ms_buffer *buffer, const char *text) {
 }
 
 void ms_buffer_puts_inline(ms_buffer *buffer, const char *text) {
-    for (; *text != '\0'; text++) {
-        bool is_control = (unsigned char)*text < ' ' || *text == 0x7f;
-        ms_buffer_add(buffer, is_control ? "?" : text, 1);
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t length = ms_text_decode(text, SIZE_MAX, &code);
+        if (length > 0 && ms_text_is_seen(code)) {
+            ms_buffer_add(buffer, text, length);
+        } else {
+            ms_buffer_puts(buffer, "?");
+        }
+        text += length == 0 ? 1 : length;
     }
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/internal.h"
+#include "meshsim/text.h"
 
 void ms_node_append(ms_node *parent, ms_node *child) {
     child->next = NULL;
@@ -174,15 +175,17 @@ const char *ms_shown(const char *text, char *out) {
     while (is_cut && length > 0 && ((unsigned char)text[length] & 0xC0U) == 0x80U) {
         length--;
     }
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        bool is_c1 = byte == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080 to U+009F */
-        out[i] = byte < 0x20 || byte == 0x7F || is_c1 ? '?' : text[i];
-        if (is_c1 && i + 1 < length) {
-            out[++i] = '?';
-        }
+    size_t used = 0;
+    for (size_t at = 0; at < length;) {
+        uint32_t code = 0;
+        size_t size = ms_text_decode(text + at, length - at, &code);
+        bool is_seen = size > 0 && ms_text_is_seen(code);
+        size = size > 0 ? size : 1;
+        memcpy(out + used, is_seen ? text + at : "?", is_seen ? size : 1);
+        used += is_seen ? size : 1;
+        at += size;
     }
-    strcpy(out + length, is_cut ? "..." : "");
+    strcpy(out + used, is_cut ? "..." : "");
     return out;
 }
 
