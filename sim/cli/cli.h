@@ -35,9 +35,11 @@ typedef struct ms_option {
     const char *help;     /**< one line, lower case */
     const char *writes;   /**< endings of the file it names and writes, such as ".svg or .json"; "/"
                                for a folder; NULL: it writes none */
-    const char *section;  /**< heading that --help prints above it; NULL: it goes on */
-    unsigned modes;       /**< which of the command's modes take it, a bit each, the first mode the
-                               lowest one; 0: all */
+    const char *no_stdout; /**< why what it names cannot be the standard output; NULL: '-' is that,
+                                or it names no output */
+    const char *section;   /**< heading that --help prints above it; NULL: it goes on */
+    unsigned modes;        /**< which of the command's modes take it, a bit each, the first mode the
+                                lowest one; 0: all */
     ms_option_takes takes;
     const char *(*word)(int index); /**< words that its argument may be, where a table has them;
                                          NULL behind the last */
