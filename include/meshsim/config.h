@@ -61,6 +61,9 @@ typedef struct ms_node {
  * MS_E_INPUT, so that they come in one list with the faults found there. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
+/** Most bytes that a file of a type may have [B]. */
+size_t ms_file_limit_B(ms_file_type type);
+
 /** Read a whole file within the limit of its type.
  *  out: appended to.  Returns as ms_yaml_load, except for what is wrong with the contents. */
 ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_diag *diag);
@@ -129,6 +132,11 @@ ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena)
 /** Append the tree as YAML text that parses back to the same tree (marks and origins aside).
  *  node: a tree as the parser makes it; a plain scalar made by hand is quoted where it must be. */
 void ms_node_write(const ms_node *node, ms_buffer *out);
+
+/** Append `text` as a YAML scalar in double quotes, which reads back as the same text: quotes,
+ *  backslashes and characters that people do not see (meshsim/text.h) are escaped; a byte that is
+ *  no UTF-8 becomes U+FFFD.  O(length).  Source: YAML 1.1, section 5.7 (escape sequences). */
+void ms_yaml_write_quoted(const char *text, ms_buffer *out);
 
 /** What a field holds; the C type behind `offset` is named for each. */
 typedef enum ms_field_type {
