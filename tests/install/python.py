@@ -171,9 +171,9 @@ class Package(unittest.TestCase):
 
     def test_words_that_are_options(self):
         """A path that begins with '-' is a path, and what prints no result says so."""
-        for call, kind, words in (("meshsim.run('--help')", "InputError", "'./--help'"), ("meshsim.run('-h')", "InputError", "'./-h'"),
-                                  ("meshsim.check('--version')", "InputError", "'./--version'"), ("meshsim.sweep('--help')", "InputError", "'./--help'"),
-                                  ("meshsim.compare('--help', '-h')", "InputError", "'./--help'"), ("meshsim.report('--help', 'x.svg')", "InputError", "'./--help'"),
+        for call, kind, words in (("meshsim.run('--help')", "InputError", "./--help"), ("meshsim.run('-h')", "InputError", "./-h"),
+                                  ("meshsim.check('--version')", "InputError", "./--version"), ("meshsim.sweep('--help')", "InputError", "./--help"),
+                                  ("meshsim.compare('--help', '-h')", "InputError", "./--help"), ("meshsim.report('--help', 'x.svg')", "InputError", "./--help"),
                                   ("meshsim.schedule('--help')", "UsageError", "'meshsim schedule --help --json' prints a text"),
                                   ("meshsim.schedule('1f1b', help=True)", "UsageError", "prints a text"),
                                   ("meshsim.collective('all_reduce', 'dgx-h100', help=True)", "UsageError", "prints a text"),
