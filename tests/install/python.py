@@ -177,7 +177,7 @@ class Package(unittest.TestCase):
                                   ("meshsim.schedule('--help')", "UsageError", "'meshsim schedule --help --json' prints a text"),
                                   ("meshsim.schedule('1f1b', help=True)", "UsageError", "prints a text"),
                                   ("meshsim.collective('all_reduce', 'dgx-h100', help=True)", "UsageError", "prints a text"),
-                                  ("meshsim.command('--version')", "UsageError", "prints a text"), ("meshsim.command('help')", "UsageError", "prints a text")):
+                                  ("meshsim.command('--version')", "UsageError", "prints a text"), ("meshsim.command('help')", "UsageError", "unknown option '--json'")):
             with self.subTest(call=call):
                 told = python(f"""
                     try:
