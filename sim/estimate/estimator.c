@@ -193,8 +193,9 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Time of the norm's exchange, which follows from the GPUs that have ranks, not from their axes: as
- * another place knows it that fills the same ones in order; < 0: none does. */
+/* Time of the norm's exchange, which follows from the GPUs of the ranks and the algorithm asked
+ * for, not from the axes: the time of another place with the same ones in order; < 0: none has it.
+ */
 static double known_norm_s(const estimating *it) {
     const ms_vector *places = &it->e->known_places;
     double norm_s = -1.0;
@@ -202,7 +203,10 @@ static double known_norm_s(const estimating *it) {
         const known_place *place = MS_AT(places, known_item, i).item;
         bool is_same = place != NULL && place->mesh.devices == NULL &&
                        place->comm.platform == it->spec->platform.cluster &&
-                       place->mesh.ranks == it->job.mesh.ranks;
+                       place->mesh.ranks == it->job.mesh.ranks &&
+                       place->comm.algorithms.of[MS_COLL_ALL_REDUCE] ==
+                           it->spec->algorithms.of[MS_COLL_ALL_REDUCE] &&
+                       place->comm.algorithms.protocol == it->spec->algorithms.protocol;
         norm_s = is_same ? place->comm.norm_s : norm_s;
     }
     return norm_s;
