@@ -56,9 +56,11 @@ typedef struct ms_job {
 
 /** What the links of a tier did in a step. */
 typedef struct ms_tier_use {
-    double bytes;    /**< carried, mean of the members of each collective */
+    double bytes;    /**< sum over the ranks of the bytes that each sends, times the links of the
+                        tier on their way [B] */
     double busy_s;   /**< of the busiest link */
-    double peak_use; /**< highest share of a link's capacity at any time */
+    double peak_use; /**< highest share of a link's capacity in use at any time, where a transfer
+                        that reaches less than the capacity uses all that it keeps busy */
 } ms_tier_use;
 
 /** What the simulated ranks of a pipeline rank did in a step: the mean of their times. */
