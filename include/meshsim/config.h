@@ -112,11 +112,15 @@ void ms_node_append(ms_node *parent, ms_node *child);
 /** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
 
+/** Whether a value is the word null (or ~, not in quotes), which takes its key out: see
+ * ms_config_take_out.  An empty value is a fault of its key instead.  node: may be NULL. */
+bool ms_node_takes_out(const ms_node *node);
+
 /** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
- * the key; missing mappings on the way are made; `name[2]` or `name.2` reaches an entry of a
- * sequence. Its marks point into the override's own text, shown as file "--set". Returns MS_OK;
- * MS_E_USAGE if there is no '=' or no key, MS_E_INPUT if the path runs through a scalar or the
- *  value is no YAML; MS_E_NOMEM. */
+ * the key, null included (ms_config_take_out removes such keys); missing mappings on the way are
+ * made; `name[2]` or `name.2` reaches an entry of a sequence. Its marks point into the override's
+ * own text, shown as file "--set". Returns MS_OK; MS_E_USAGE if there is no '=' or no key,
+ * MS_E_INPUT if the path runs through a scalar or the value is no YAML; MS_E_NOMEM. */
 ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms_diag *diag);
 
 /** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are copied into
@@ -124,9 +128,9 @@ ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms
  * O(nodes of over, times keys of base). */
 ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena);
 
-/** Lay `under` below `base`: keys that `base` lacks, or has without a value, are added with their
- * place and origin, mappings that both have merge key by key, all else of `base` stays.  Returns as
- * ms_node_overlay. */
+/** Lay `under` below `base`: keys that `base` lacks, or has with an empty value, are added with
+ * their place and origin, keys that are null in `base` stay null, mappings that both have merge key
+ * by key, all else of `base` stays.  Returns as ms_node_overlay. */
 ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena);
 
 /** Append the tree as YAML text that parses back to the same tree (marks and origins aside).
@@ -257,6 +261,12 @@ bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);
 /** Whether two trees hold the same keys and texts in the same order, places aside; either may be
  * NULL. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b);
+
+/** Remove the keys of a mapping whose value is null, and those of the mappings in it. Keys that the
+ * table does not know stay, and so do those of a mapping that names a file (a row with `file_key`):
+ * the reader of that file removes them after it laid them over the file's keys.
+ *  fields: NULL: any key may stand there.  O(nodes * rows). */
+void ms_config_take_out(ms_node *mapping, const ms_field *fields);
 
 /** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a
  * table; keys that the table does not know come last.  O(keys * rows). */

@@ -146,7 +146,8 @@ ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena)
     for (const ms_node *child = under->first; child != NULL && status == MS_OK;
          child = child->next) {
         ms_node *place = ms_node_get(base, child->key);
-        if (place == NULL || ms_node_is_null(place)) {
+        bool is_empty = place == NULL || (ms_node_is_null(place) && !ms_node_takes_out(place));
+        if (is_empty) {
             status = merge_child(base, child, arena);
         } else if (place->type == MS_NODE_MAPPING && child->type == MS_NODE_MAPPING) {
             status = ms_node_underlay(place, child, arena);
@@ -166,6 +167,10 @@ bool ms_node_is_null(const ms_node *node) {
         }
     }
     return false;
+}
+
+bool ms_node_takes_out(const ms_node *node) {
+    return node != NULL && ms_node_is_null(node) && node->text[0] != '\0';
 }
 
 const char *ms_shown(const char *text, char *out) {

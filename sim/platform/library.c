@@ -270,7 +270,7 @@ static ms_status load_file(const ms_node *library, const char *const *places, ms
     const ms_node *name = library->type == MS_NODE_MAPPING ? ms_node_get(library, "file") : library;
     const char *path = NULL, *looked = NULL;
     *root_out = NULL;
-    if (name == NULL || name->type != MS_NODE_SCALAR) {
+    if (name == NULL || name->type != MS_NODE_SCALAR || ms_node_takes_out(name)) {
         return ms_config_fault(diag, name == NULL ? library : name, "library",
                                "expected the name of a file in libraries/");
     }
@@ -283,7 +283,12 @@ static ms_status load_file(const ms_node *library, const char *const *places, ms
                                ms_find_yaml_hint(name->text, &search, arena));
     }
     status = status == MS_OK ? ms_yaml_load(path, arena, diag, root_out) : status;
-    return status == MS_OK && name != library ? ms_node_overlay(*root_out, library, arena) : status;
+    status =
+        status == MS_OK && name != library ? ms_node_overlay(*root_out, library, arena) : status;
+    if (status == MS_OK) {
+        ms_config_take_out(*root_out, MS_LIBRARY_FIELDS);
+    }
+    return status;
 }
 
 ms_status ms_library_read(const ms_node *node, const char *const *places, ms_arena *arena,

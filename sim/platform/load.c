@@ -323,6 +323,7 @@ static ms_status read_library(const platform_file *file, const ms_node *root,
 static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
     platform_file file = {.has_pxn = true};
+    ms_config_take_out(root, MS_PLATFORM_FIELDS);
     ms_status status = ms_config_read(root, MS_PLATFORM_FIELDS, "", &file, arena, diag);
     if (status == MS_E_NOMEM) {
         return status;
@@ -352,7 +353,12 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
         return status;
     }
     ms_fabric_number_links(platform);
-    return ms_node_overlay(ms_node_get(root, "gpu"), gpu, arena);
+    ms_node *effective = ms_node_get(root, "gpu");
+    status = ms_node_overlay(effective, gpu, arena);
+    if (status == MS_OK) {
+        ms_config_take_out(effective, NULL);
+    }
+    return status;
 }
 
 /* Lay keys over a platform's; a library that is named there becomes a mapping where keys of it are

@@ -13,7 +13,7 @@ bool ms_spec_is_choice(const ms_node *node) {
 
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena) {
     ms_node *mapping = ms_node_get(root, key);
-    if (mapping == NULL || mapping->type != MS_NODE_SCALAR) {
+    if (mapping == NULL || mapping->type != MS_NODE_SCALAR || ms_node_takes_out(mapping)) {
         return MS_OK;
     }
     ms_node *name = MS_NEW(arena, ms_node, 1);

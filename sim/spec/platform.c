@@ -90,7 +90,7 @@ static ms_status write_texts(const loading *ld, const ms_node *document) {
 static ms_status take_names(const loading *ld) {
     ms_spec_platform *platform = &ld->spec->platform;
     const ms_node *file = ms_node_get(ld->mapping, "file");
-    bool is_named = file != NULL && file->type == MS_NODE_SCALAR;
+    bool is_named = file != NULL && file->type == MS_NODE_SCALAR && !ms_node_takes_out(file);
     if (!is_named && ld->request->platform == NULL) {
         return ms_config_fault(ld->diag, file == NULL ? ld->mapping : file, "platform.file",
                                "expected the name or path of a platform file");
