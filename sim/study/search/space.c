@@ -360,6 +360,7 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
         status = status == MS_OK || one == MS_E_NOMEM ? one : status;
     }
     status = status == MS_OK ? ms_space_make_clusters(space, diag) : status;
+    status = status == MS_OK ? ms_space_complete_schedules(space, axes, diag) : status;
     if (status == MS_OK && request->is_usual) {
         status = ms_space_add_usual(space, axes, diag);
     }
