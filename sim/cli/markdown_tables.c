@@ -255,7 +255,8 @@ const ms_markdown_table MS_SCHEDULE_TABLES[] = {
 static const ms_markdown_field PAPER_FIELDS[] = {
     TEXT("schedule", "schedule"),
     COUNT("v", "v"),
-    COUNT("makespan", "makespan"),
+    COUNT("makespan", "makespan, T of a stage"),
+    COUNT("rank_makespan", "makespan, T of a rank"),
     SHARE("bubble_fraction", "bubble"),
     COUNT("max_span", "longest span"),
     COUNT("peak_inflight", "in flight"),

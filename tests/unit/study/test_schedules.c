@@ -52,7 +52,9 @@ Test(schedules, on_paper_as_one_by_one) {
     cr_assert(isnan(rows[0].work) != isnan(rows[0].closed_form));
     /* two stages per rank, each half a P-th: as much work, less waiting */
     cr_assert_eq(rows[1].chunks, 2);
-    cr_assert_lt(rows[1].makespan, rows[0].makespan);
+    cr_assert_lt(rows[1].rank_makespan, rows[0].rank_makespan);
+    cr_assert_eq(rows[0].rank_makespan, rows[0].makespan);
+    cr_assert_eq(rows[1].makespan, 2 * rows[1].rank_makespan, "in times of half as much");
     cr_assert_eq(rows[1].share, 0.5);
     job_fixture_release(&f);
 }
