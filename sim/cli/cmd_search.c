@@ -8,6 +8,7 @@
 #include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/markdown_tables.h"
+#include "cli/note_framework.h"
 #include "cli/run_whatif.h"
 #include "cli/search_files.h"
 #include "cli/show_search.h"
@@ -379,6 +380,9 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? read_request(call, &job, &request) : status;
     if (status == MS_OK) {
         status = ms_space_open(&request, call->arena, call->diag, &study.space);
+    }
+    if (status == MS_OK) {
+        status = ms_cli_note_framework(call, ms_space_base(study.space));
     }
     study.top = (int)top;
     if (status == MS_OK && ms_cli_has(call, "plan")) {

@@ -74,6 +74,11 @@ ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_
  * axis of the mesh and not of the experts alone. */
 int ms_layout_replicas(const ms_model_layout *layout);
 
+/* Refuse what the spec's framework refuses to run, a fault for each reason (refusals.c).  layout:
+ * of the spec, without its stages.  Returns MS_OK; MS_E_INPUT (reported).  O(1). */
+ms_status ms_spec_check_refusals(const ms_job_spec *spec, const ms_model_layout *layout,
+                                 ms_diag *diag);
+
 /* Build out->program from the spec's schedule, and set what it decides of out->layout; mesh and
  * microbatches are known. A file's lists are checked; those of a kind, and where gathers stand, are
  * our own and hold ms_program_check, which is for tests: it takes longer than making them.  Returns
