@@ -41,7 +41,8 @@ static double idle_of(const ms_result *r) {
     return figures.idle_fraction;
 }
 
-/* Where ranks meet at the end of every step, nothing reaches from one into the next. */
+/* Where ranks meet at the end of every step and their updates take equally long, nothing reaches
+ * from one step into the next. */
 Test(job_steps, synchronised_steps_are_all_alike) {
     static const steps_case CASES[] = {
         {"1f1b", 4, 1, 6, "forward: 1 ms, input_gradient: 2 ms", ""},
@@ -65,6 +66,34 @@ Test(job_steps, synchronised_steps_are_all_alike) {
         }
         job_fixture_release(&one);
         job_fixture_release(&many);
+    }
+}
+
+/* The other example of sim/metrics/steps.md. A first step: F 0-1 and 1-2, B 2-3 and 3-4, updates
+ * until 5 and 7. Each later step, from the norm on: stage 0 updates until 1, F until 2; stage 1
+ * updates until 3, F until 4, B until 5; B of stage 0 until 6, where the next norm is. With the
+ * longer update on stage 0 a first step is as long as each later one: that stage begins each. */
+Test(job_steps, a_later_step_begins_on_each_stage_behind_its_own_update) {
+    static const struct {
+        steps_case c;
+        double one_s, many_s;
+    } CASES[] = {
+        {{"1f1b", 2, 1, 1, "forward: 1 ms, input_gradient: 1 ms, optimizer: [1 ms, 3 ms]", ""},
+         7e-3,
+         6e-3},
+        {{"1f1b", 2, 1, 1, "forward: 1 ms, input_gradient: 1 ms, optimizer: [3 ms, 1 ms]", ""},
+         7e-3,
+         7e-3},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        for (int steps = 1; steps <= 4; steps++) {
+            job_fixture f;
+            double step_s = run_case(&f, &CASES[i].c, steps, false)->metrics.step_time_s;
+            double expected_s = steps == 1 ? CASES[i].one_s : CASES[i].many_s;
+            cr_assert_lt(apart(step_s, expected_s), 1e-12, "case %zu, %d steps: %g", i, steps,
+                         step_s);
+            job_fixture_release(&f);
+        }
     }
 }
 
