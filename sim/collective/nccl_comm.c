@@ -67,7 +67,7 @@ ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int me
     *comm_out = (ms_nccl_comm){
         .ranks = members,
         .nodes = counts.nodes,
-        .intra_Bps = counts.most > 1 ? ms_platform_node_Bps(platform, counts.most) : inter_Bps,
+        .intra_Bps = counts.most > 1 ? ms_platform_node_Bps(platform, counts.most) : INFINITY,
         .inter_Bps = inter_Bps,
         .nics = nics,
         .has_equal_nodes = counts.fewest == counts.most && counts.fewest > 1};
