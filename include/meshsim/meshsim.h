@@ -18,6 +18,7 @@
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
  * | value.h           | result trees and JSON                                              |
  * | interrupt.h       | SIGINT and SIGTERM without leftovers                               |
+ * | failure.h         | what the operating system has failed                               |
  * | target.h          | files that appear whole or not at all                              |
  * | progress.h        | how far a long run has come                                        |
  * | usage.h           | time and memory that the process has taken                         |

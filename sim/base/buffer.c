@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/text.h"
 
 void ms_buffer_init(ms_buffer *buffer) {
@@ -32,6 +33,7 @@ static bool reserve(ms_buffer *buffer, size_t extra) {
     }
     char *data = realloc(buffer->data, capacity);
     if (data == NULL) {
+        ms_failure_note_memory();
         buffer->failed = true;
         return false;
     }
@@ -137,6 +139,7 @@ void *ms_vector_add(ms_vector *vector, const void *items, size_t count) {
     }
     bool has_room = vector->data != NULL && vector->count + count <= vector->capacity;
     if (!has_room && !grow(vector, vector->count + count)) {
+        ms_failure_note_memory();
         vector->failed = true;
         return NULL;
     }

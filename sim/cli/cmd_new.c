@@ -1,4 +1,5 @@
 /* meshsim new: a workload to begin with, for a model and a platform. */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "cli/job_options.h"
 #include "cli/new_mesh.h"
 #include "cli/show_text.h"
+#include "meshsim/failure.h"
 #include "meshsim/find.h"
 #include "meshsim/import.h"
 #include "meshsim/target.h"
@@ -116,7 +118,7 @@ static ms_status check_options(const ms_invocation *call) {
         return MS_E_USAGE;
     }
     const char *path = ms_cli_value(call, "output", "-");
-    if (strcmp(path, "-") != 0 && access(path, F_OK) == 0 && !ms_cli_has(call, "force")) {
+    if (strcmp(path, "-") != 0 && ms_file_is_there(path) && !ms_cli_has(call, "force")) {
         ms_diag_error(call->diag, "'%s' is there already; --force writes over it", path);
         return MS_E_USAGE;
     }
@@ -129,7 +131,14 @@ static bool is_config(const char *name) {
     struct stat entry;
     size_t length = strlen(name);
     bool is_json = length > 5 && strcmp(name + length - 5, ".json") == 0;
-    return is_json || (stat(name, &entry) == 0 && S_ISDIR(entry.st_mode));
+    if (is_json) {
+        return true;
+    }
+    bool is_there = stat(name, &entry) == 0;
+    if (!is_there) {
+        ms_failure_note_file(name, errno);
+    }
+    return is_there && S_ISDIR(entry.st_mode);
 }
 
 static ms_status find_base(draft *d, const char *name) {

@@ -14,6 +14,7 @@
 #include "cli/show_search.h"
 #include "cli/store_options.h"
 #include "cli/worker_options.h"
+#include "meshsim/failure.h"
 #include "meshsim/ranges.h"
 #include "meshsim/usage.h"
 
@@ -233,7 +234,7 @@ static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
                        const char *option) {
     const char *path = ms_cli_value(call, option, NULL);
     bool is_kept = path != NULL && shown->result->is_partial && strcmp(path, "-") != 0 &&
-                   access(path, F_OK) == 0;
+                   ms_file_is_there(path);
     if (is_kept) {
         ms_diag_note(call->diag, NULL, NULL, "'%s' is left as it was", path);
     }

@@ -3,9 +3,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/note_framework.h"
+#include "meshsim/failure.h"
 #include "meshsim/usage.h"
 
 #ifndef MESHSIM_DATA_DIR
@@ -24,7 +24,7 @@ static const char *beside_program(ms_arena *arena, const char *folder) {
     const char *path =
         ms_arena_printf(arena, "%.*s%s", name == NULL ? 0 : (int)(name - program), program, folder);
     const char *platforms = ms_arena_printf(arena, "%s/platforms", path == NULL ? "" : path);
-    bool is_there = path != NULL && platforms != NULL && access(platforms, F_OK) == 0;
+    bool is_there = path != NULL && platforms != NULL && ms_file_is_there(platforms);
     return is_there ? path : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "meshsim/failure.h"
 #include "meshsim/input.h"
 #include "meshsim/text.h"
 
@@ -172,7 +173,11 @@ static ms_status report_open(const char *path, ms_diag *diag) {
     if (error == EINTR) { /* a signal while a pipe waits for its writer */
         return MS_E_INTERRUPTED;
     }
-    return error == ENAMETOOLONG || error == ELOOP ? MS_E_INPUT : MS_E_IO;
+    if (error == ENAMETOOLONG || error == ELOOP) {
+        return MS_E_INPUT;
+    }
+    ms_failure_note_file(path, error);
+    return MS_E_IO;
 }
 
 size_t ms_file_limit_B(ms_file_type type) {
@@ -198,6 +203,7 @@ static ms_status check_kind(int descriptor, const char *path, ms_file_type type,
     ms_mark mark = {.file = path};
     struct stat info;
     if (fstat(descriptor, &info) != 0) {
+        ms_failure_note_file(path, errno);
         ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(errno));
         return MS_E_IO;
     }
@@ -225,7 +231,11 @@ static ms_status read_all(int descriptor, const char *path, ms_file_type type, m
         if (count < 0) {
             int error = errno;
             ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(error));
-            return error == EINTR ? MS_E_INTERRUPTED : MS_E_IO;
+            if (error == EINTR) {
+                return MS_E_INTERRUPTED;
+            }
+            ms_failure_note_file(path, error);
+            return MS_E_IO;
         }
         if (count == 0) {
             return out->failed ? MS_E_NOMEM : MS_OK;

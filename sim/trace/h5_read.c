@@ -100,6 +100,9 @@ ms_status ms_h5_failure(char *cause_out, size_t size) {
         snprintf(cause_out, size, "out of memory");
         return MS_E_NOMEM;
     }
+    if (found.error == 0 && error == EIO) {
+        found.error = EIO; /* of a call whose error HDF5 does not tell, such as fstat() */
+    }
     if (found.error != 0) {
         snprintf(cause_out, size, "%s", strerror(found.error));
         return is_of_the_file(found.error) ? MS_E_INPUT : MS_E_IO;
