@@ -286,25 +286,6 @@ Test(pass_map, computations_are_stretched_by_what_runs_beside) {
     cr_assert_float_eq(stretched_s[3], 3, 1e-12);
 }
 
-Test(pass_map, operations_have_their_starts_and_ends) {
-    static const double EXPECTED[][2] = {{10, 11}, {11, 16}, {11, 13}};
-    double end_s[SEGMENTS_MAX], until_s = 0;
-    ms_pass_op ops[SEGMENTS_MAX];
-    hand_pass p;
-    begin(&p);
-    add_compute(&p, 1);
-    add_collective(&p, MS_AXIS_DP, 5, true);
-    add_compute(&p, 2);
-    add_collective(&p, MS_AXIS_TP, 7, false)->when = MS_WHEN_LAST;
-    cr_assert_eq(ms_pass_ops(&p.view, 10, end_s, ops, &until_s), 3);
-    for (int i = 0; i < 3; i++) {
-        cr_assert_float_eq(ops[i].start_s, EXPECTED[i][0], 1e-12, "%d", i);
-        cr_assert_float_eq(ops[i].end_s, EXPECTED[i][1], 1e-12, "%d", i);
-        cr_assert_eq(ops[i].layer, i);
-    }
-    cr_assert_float_eq(until_s, 13, 1e-12);
-}
-
 Test(pass_map, only_bits_that_segments_ask_for_count) {
     const unsigned all = MS_UNIT_FIRST | MS_UNIT_LAST | MS_UNIT_CLOSES_ROUND;
     ms_pass_plan plan = {.when = 0};
