@@ -5,7 +5,7 @@
 #include "meshsim/estimate.h"
 #include "meshsim/random.h"
 
-enum { JOBS = 60, SETS_MAX = 12, TEXT_MAX = 96 };
+enum { JOBS = 80, SETS_MAX = 12, TEXT_MAX = 96 };
 
 typedef struct job_sets {
     char texts[SETS_MAX][TEXT_MAX];
@@ -42,11 +42,15 @@ static void draw(ms_random *random, job_sets *s) {
     snprintf(add(s), TEXT_MAX, "mesh={pp: %d, %s: %d, order: [pp, %s]}", pp, is_tp ? "tp" : "dp",
              beside, is_tp ? "tp" : "dp");
     snprintf(add(s), TEXT_MAX, "model.layers=%d", layers);
-    snprintf(add(s), TEXT_MAX, "model.vocab=%d", 1024 * (int)ms_random_range(random, 1, 200));
+    bool has_ends = ms_random_range(random, 0, 1) == 1; /* else layers are all there is */
+    snprintf(add(s), TEXT_MAX, "model.vocab=%d",
+             has_ends ? 1024 * (int)ms_random_range(random, 1, 200) : 0);
     snprintf(add(s), TEXT_MAX, "schedule={kind: %s, v: %d, partition: %s}", KINDS[row].kind, chunks,
              is_balanced ? "balanced" : "even");
+    bool is_any = row < 2; /* 1F1B and GPipe take any number of microbatches */
     snprintf(add(s), TEXT_MAX, "batch={microbatches: %d}",
-             pp * (int)ms_random_range(random, 1, 3));
+             is_any ? (int)ms_random_range(random, 1, 2 * pp)
+                    : pp * (int)ms_random_range(random, 1, 3));
     snprintf(add(s), TEXT_MAX, "recompute=%s", ms_random_range(random, 0, 1) == 1 ? "full" : "none");
 }
 

@@ -109,6 +109,9 @@ Test(job_granularity, axes_of_several_steps_are_those_of_layers) {
         {{BULK}, false},
         {{"tensor_parallel.sequence=true", "data_parallel.zero=1"}, false},
         {{"schedule={kind: interleaved, v: 2}", BULK}, false},
+        {{"schedule.step_end=post_validation", BULK}, false},
+        {{"schedule={kind: zbh1, step_end: post_validation}", "tensor_parallel.sequence=true"},
+         false},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         compare(&CASES[i], "steps=3", i);
