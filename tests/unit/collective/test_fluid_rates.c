@@ -6,7 +6,7 @@
 #include "meshsim/fluid.h"
 
 enum { WIDE = 7, NARROW = 3 };
-#define WIDE_Bps 100.0
+#define WIDE_Bps   100.0
 #define NARROW_Bps 10.0
 
 static const ms_fluid_use TWICE_AND_NARROW[] = {{WIDE, 2, WIDE_Bps}, {NARROW, 1, NARROW_Bps}};

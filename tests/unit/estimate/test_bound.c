@@ -38,8 +38,12 @@ static double layer_s(spec_fixture *f, ms_estimator *estimator) {
 /* Equal stages: (M + P - 1) L / P layers' worth, the textbook's bubble.  Source: Narayanan et al.,
  * SC'21: (P - 1) / M of the ideal time. */
 Test(bound, of_equal_stages_is_the_textbooks_step) {
-    static const int CASES[][3] = {/* L, P, M */ {8, 1, 3}, {8, 2, 4},  {8, 4, 4},
-                                   {8, 8, 16},              {24, 8, 1}, {6, 3, 5}};
+    static const int CASES[][3] = {/* L, P, M */ {8, 1, 3},
+                                   {8, 2, 4},
+                                   {8, 4, 4},
+                                   {8, 8, 16},
+                                   {24, 8, 1},
+                                   {6, 3, 5}};
     spec_fixture f;
     spec_fixture_init(&f);
     ms_estimator *estimator = ms_estimator_new(&f.arena);
@@ -173,9 +177,9 @@ Test(bound, of_several_steps_is_nothing) {
 static const struct {
     ms_schedule_kind kind;
     int chunks;
-} KINDS[] = {{MS_SCHEDULE_1F1B, 1},      {MS_SCHEDULE_GPIPE, 1},     {MS_SCHEDULE_INTERLEAVED, 2},
-             {MS_SCHEDULE_ZBH1, 1},      {MS_SCHEDULE_ZBV, 2},       {MS_SCHEDULE_LOOPED_BFS, 2},
-             {MS_SCHEDULE_ZB1P, 2},      {MS_SCHEDULE_DUALPIPEV, 2}, {MS_SCHEDULE_ZBH2, 1},
+} KINDS[] = {{MS_SCHEDULE_1F1B, 1},       {MS_SCHEDULE_GPIPE, 1},     {MS_SCHEDULE_INTERLEAVED, 2},
+             {MS_SCHEDULE_ZBH1, 1},       {MS_SCHEDULE_ZBV, 2},       {MS_SCHEDULE_LOOPED_BFS, 2},
+             {MS_SCHEDULE_ZB1P, 2},       {MS_SCHEDULE_DUALPIPEV, 2}, {MS_SCHEDULE_ZBH2, 1},
              {MS_SCHEDULE_INTERLEAVED, 3}};
 
 enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0], PP_MAX = 8, STAGES_MAX = 24 };
@@ -201,8 +205,8 @@ static ms_job_spec draw_job(const ms_job_spec *bases, ms_random *random, int *li
     spec.schedule.chunks = KINDS[row].chunks;
     spec.model.layers = stages * (int)ms_random_range(random, 1, 3);
     spec.model.vocab = 1024 * (int)ms_random_range(random, 1, 256);
-    spec.batch = (ms_spec_batch){.micro = 1,
-                                 .microbatches = pp * (int)ms_random_range(random, 1, 4)};
+    spec.batch =
+        (ms_spec_batch){.micro = 1, .microbatches = pp * (int)ms_random_range(random, 1, 4)};
     spec.recompute.kind = (ms_recompute)ms_random_range(random, 0, 2);
     spec.recompute.parts = 0;
     int choice = (int)ms_random_range(random, 0, 2);

@@ -51,7 +51,8 @@ static void draw(ms_random *random, job_sets *s) {
     snprintf(add(s), TEXT_MAX, "batch={microbatches: %d}",
              is_any ? (int)ms_random_range(random, 1, 2 * pp)
                     : pp * (int)ms_random_range(random, 1, 3));
-    snprintf(add(s), TEXT_MAX, "recompute=%s", ms_random_range(random, 0, 1) == 1 ? "full" : "none");
+    snprintf(add(s), TEXT_MAX, "recompute=%s",
+             ms_random_range(random, 0, 1) == 1 ? "full" : "none");
 }
 
 Test(job_bound, is_never_above_a_simulated_step) {

@@ -70,7 +70,9 @@ Test(job_granularity, a_slowed_pass_takes_what_its_layers_take) {
     static const granularity_case CASES[] = {
         {{"mesh.pp=1", "mesh.dp=4", SLOWED, BULK}, true},
         {{"mesh={tp: 4, dp: 2}", SLOWED, BULK, "recompute=full"}, true},
-        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", SLOWED, BULK, "context_parallel.overlap=true"}, true},
+        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", SLOWED, BULK,
+          "context_parallel.overlap=true"},
+         true},
         {{SLOWED, BULK}, false},
         {{SLOWED, BULK, "schedule={kind: interleaved, v: 2}"}, false},
         {{SLOWED, "tensor_parallel.sequence=true", "schedule.kind=dualpipev"}, false},
@@ -99,12 +101,16 @@ Test(job_granularity, axes_of_several_steps_are_those_of_layers) {
         {{"mesh.pp=1", "mesh.dp=4", "data_parallel.zero=1"}, true},
         {{"mesh.pp=1", "mesh.dp=4", "data_parallel.zero=3"}, true},
         {{"mesh.pp=1", "mesh.dp=4", BULK, SLOWED}, true},
-        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", "context_parallel.overlap=true"}, true},
-        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", "context_parallel.overlap=false", BULK}, true},
-        {{"mesh={tp: 1, dp: 4, ep: 2, order: [dp, ep, tp]}", "model.bias=false", "model.moe={experts: 8, top_k: 2}"},
+        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", "context_parallel.overlap=true"},
          true},
-        {{"mesh={tp: 2, dp: 2, ep: 2, order: [dp, ep, tp]}", "model.bias=false", "tensor_parallel.sequence=true",
+        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", "context_parallel.overlap=false",
+          BULK},
+         true},
+        {{"mesh={tp: 1, dp: 4, ep: 2, order: [dp, ep, tp]}", "model.bias=false",
           "model.moe={experts: 8, top_k: 2}"},
+         true},
+        {{"mesh={tp: 2, dp: 2, ep: 2, order: [dp, ep, tp]}", "model.bias=false",
+          "tensor_parallel.sequence=true", "model.moe={experts: 8, top_k: 2}"},
          true},
         {{BULK}, false},
         {{"tensor_parallel.sequence=true", "data_parallel.zero=1"}, false},
@@ -123,7 +129,8 @@ Test(job_granularity, axes_of_several_steps_are_those_of_layers) {
 Test(job_granularity, steps_that_meet_have_the_figures_of_one) {
     static const granularity_case CASES[] = {
         {{"mesh.pp=1", "mesh.dp=4", BULK}, true},
-        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", "context_parallel.overlap=true"}, true},
+        {{"mesh={tp: 2, cp: 2, dp: 2, order: [dp, cp, tp]}", "context_parallel.overlap=true"},
+         true},
         {{BULK, "schedule={kind: interleaved, v: 2}"}, false},
     };
     static const char *const GRANULARITIES[] = {"granularity=layer", "granularity=pass"};
