@@ -18,9 +18,9 @@ static ms_coll_class build(platform_fixture *f, const int *gpus, int groups, int
         .kind = MS_COLL_ALL_REDUCE, .gpus = gpus, .members = members, .size_B = SIZE_B};
     int32_t *load = MS_NEW(&f->arena, int32_t, f->platform.link_count);
     ms_coll_class class;
-    cr_assert_eq(ms_coll_class_build(&f->platform, &first, groups, load, &f->arena, &f->diag,
-                                     &class),
-                 MS_OK);
+    cr_assert_eq(
+        ms_coll_class_build(&f->platform, &first, groups, load, &f->arena, &f->diag, &class),
+        MS_OK);
     cr_assert_eq(class.groups, groups);
     for (int i = 0; i < f->platform.link_count; i++) {
         cr_assert_eq(load[i], 0, "link %d keeps a load", i);
@@ -77,7 +77,8 @@ Test(coll_class, groups_that_lie_differently_are_not_even) {
     platform_fixture f;
     fixture_platform(&f, "dgx-a100", ONE_NIC);
     ms_coll_class class = build(&f, GPUS, 3, 2);
-    expect_times(&f, &class, (const double[]){1e-4, 1e-3, 1e-3}, (const double[]){1e-4, 2e-3, 2e-3});
+    expect_times(&f, &class, (const double[]){1e-4, 1e-3, 1e-3},
+                 (const double[]){1e-4, 2e-3, 2e-3});
     cr_assert_not(class.is_even);
     cr_assert_gt(class.slowest, 0, "%d", class.slowest);
     fixture_release(&f);
