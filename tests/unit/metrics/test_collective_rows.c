@@ -10,12 +10,13 @@ static ms_metrics compute(dag_fixture *f) {
     return metrics;
 }
 
+static const double LATENCY_S = 0.5;
+
 /* An all-reduce of `bytes` on rank 0 whose link is shared by `groups` of its kind. */
-static int32_t add_shared(dag_fixture *f, ms_axis axis, double bytes, double latency_s, int groups,
-                          int32_t after) {
+static int32_t add_shared(dag_fixture *f, ms_axis axis, double bytes, int groups, int32_t after) {
     int32_t op = fixture_add_comm(f, &(fixture_comm){.axis = axis,
                                                      .kind = MS_COLL_ALL_REDUCE,
-                                                     .latency_s = latency_s,
+                                                     .latency_s = LATENCY_S,
                                                      .bytes = bytes,
                                                      .size_B = bytes,
                                                      .group_size = 8});
@@ -25,16 +26,16 @@ static int32_t add_shared(dag_fixture *f, ms_axis axis, double bytes, double lat
     return op;
 }
 
-/* Two all-reduces of 2 B on a link of 1 B/s that four groups share, one of 3 B by itself, and one of
- * another axis: rows by axis, kind and size, in order of first use. */
+/* Two all-reduces of 2 B on a link of 1 B/s that four groups share, one of 3 B by itself, and one
+ * of another axis: rows by axis, kind and size, in order of first use. */
 Test(collective_rows, have_what_one_takes_with_others_and_alone) {
     dag_fixture f;
     fixture_init(&f);
     fixture_rank(&f, 0, 1);
-    int32_t a = add_shared(&f, MS_AXIS_TP, 2.0, 0.5, 4, -1);
-    int32_t b = add_shared(&f, MS_AXIS_TP, 3.0, 0.25, 1, a);
-    int32_t c = add_shared(&f, MS_AXIS_TP, 2.0, 0.5, 4, b);
-    add_shared(&f, MS_AXIS_DP, 2.0, 0.5, 4, c);
+    int32_t a = add_shared(&f, MS_AXIS_TP, 2.0, 4, -1);
+    int32_t b = add_shared(&f, MS_AXIS_TP, 3.0, 1, a);
+    int32_t c = add_shared(&f, MS_AXIS_TP, 2.0, 4, b);
+    add_shared(&f, MS_AXIS_DP, 2.0, 4, c);
     fixture_run(&f);
     ms_metrics m = compute(&f);
     cr_assert_eq(m.collective_count, 3);
@@ -51,8 +52,8 @@ Test(collective_rows, have_what_one_takes_with_others_and_alone) {
                        first->time_s);
     cr_assert_float_eq(m.collectives[1].size_B, 3.0, 1e-12);
     cr_assert_float_eq(m.collectives[1].count_per_rank, 1.0, 1e-12);
-    cr_assert_float_eq(m.collectives[1].alone_s, 3.25, 1e-12);
-    cr_assert_float_eq(m.collectives[1].latency_s, 0.25, 1e-12);
+    cr_assert_float_eq(m.collectives[1].alone_s, 3.5, 1e-12);
+    cr_assert_float_eq(m.collectives[1].latency_s, 0.5, 1e-12);
     cr_assert_eq(m.collectives[2].axis, MS_AXIS_DP);
     cr_assert_float_eq(m.axes[MS_AXIS_TP].bytes, 7.0, 1e-12);
     cr_assert_float_eq(m.axes[MS_AXIS_DP].bytes, 2.0, 1e-12);
@@ -66,7 +67,7 @@ Test(collective_rows, of_one_sort_are_one_row) {
     fixture_rank(&f, 0, 1);
     int32_t ops[6], last = -1;
     for (int i = 0; i < 6; i++) {
-        ops[i] = last = add_shared(&f, MS_AXIS_TP, 2.0, 0.5, 1, last);
+        ops[i] = last = add_shared(&f, MS_AXIS_TP, 2.0, 1, last);
     }
     fixture_run(&f);
     for (int i = 0; i < 6; i++) {

@@ -145,3 +145,40 @@ Test(job_granularity, steps_that_meet_have_the_figures_of_one) {
         job_fixture_release(&three);
     }
 }
+
+/* Pairs of tp across two nodes with one NIC each, which four pairs share: rows of collectives say
+ * of passes what they say of layers, how long one takes with the others, and how long alone. */
+Test(job_granularity, rows_of_collectives_are_those_of_layers) {
+    const char *layer_sets[] = {"platform={file: dgx-a100, nodes: 2, node: {gpus: 4, nics: 1}, "
+                                "library: none}",
+                                "mesh={tp: 2, dp: 4, order: [tp, dp]}", "granularity=layer", NULL};
+    const char *pass_sets[] = {layer_sets[0], layer_sets[1], "granularity=pass", NULL};
+    job_fixture layers, passes;
+    const ms_metrics *a = &job_fixture_run(&layers, "tiny", layer_sets, "flow", false)->metrics;
+    const ms_metrics *b = &job_fixture_run(&passes, "tiny", pass_sets, "flow", false)->metrics;
+    cr_assert_lt(passes.result.dag.op_count, layers.result.dag.op_count);
+    cr_assert_eq(a->collective_count, b->collective_count);
+    int shared = 0;
+    for (int i = 0; i < a->collective_count; i++) {
+        const ms_coll_row *row = &a->collectives[i], *other = NULL;
+        for (int k = 0; k < b->collective_count; k++) {
+            const ms_coll_row *c = &b->collectives[k];
+            bool is_it = c->axis == row->axis && c->kind == row->kind && c->size_B == row->size_B;
+            other = is_it ? c : other;
+        }
+        cr_assert_not_null(other, "row %d", i);
+        expect(row->count_per_rank, other->count_per_rank, row->count_per_rank, "count", 0);
+        expect(row->time_s, other->time_s, row->time_s, "time", 0);
+        expect(row->alone_s, other->alone_s, row->alone_s, "alone", 0);
+        expect(row->latency_s, other->latency_s, row->latency_s, "latency", 0);
+        bool is_shared = row->axis == MS_AXIS_TP && row->size_B > 0.0;
+        if (is_shared) {
+            double bytes_s = row->alone_s - row->latency_s;
+            expect(row->time_s, row->latency_s + 4 * bytes_s, row->time_s, "four share", 0);
+            shared++;
+        }
+    }
+    cr_assert_gt(shared, 0);
+    job_fixture_release(&layers);
+    job_fixture_release(&passes);
+}
