@@ -137,3 +137,26 @@ Test(lower_fold, works_stand_for_groups_that_take_as_long) {
     ms_dag_release(&x.dag);
     release(&x);
 }
+
+/* Rings over ways of 1, 2 and 3 links, and of 2, 3 and 1: the sums of their latencies differ by
+ * rounding, which tells no ranks apart. */
+Test(lower_fold, rounding_tells_nothing_apart) {
+    static const int DEVICES[] = {0, 1, 3, 5, 7, 4};
+    fold_job x;
+    init(&x, "tpu-v4", "{nodes: 2, fabric: {shape: [8, 1, 1]}, tiers: {ici: {latency: 300 ns}}}", 2,
+         3);
+    double latency_s[2];
+    for (int g = 0; g < 2; g++) {
+        const ms_coll_request request = {
+            .kind = MS_COLL_ALL_REDUCE, .gpus = DEVICES + 3 * g, .members = 3, .size_B = SIZE_B};
+        ms_coll_plan plan;
+        cr_assert_eq(ms_coll_plan_build(&x.f.platform, &request, &x.f.arena, &plan), MS_OK);
+        latency_s[g] = ms_coll_plan_latency_s(&plan);
+    }
+    cr_assert_neq(latency_s[0], latency_s[1], "both are %.17g", latency_s[0]);
+    cr_assert_float_eq(latency_s[0], latency_s[1], 1e-18);
+    x.input.is_alone = true;
+    cr_assert_eq(ms_mesh_set_devices(&x.mesh, DEVICES, 6, &x.f.arena, &x.f.diag), MS_OK);
+    expect(&x, SIZE_B, 0, 1, "six alike");
+    release(&x);
+}
