@@ -160,3 +160,15 @@ Test(lower_fold, rounding_tells_nothing_apart) {
     expect(&x, SIZE_B, 0, 1, "six alike");
     release(&x);
 }
+
+/* Twelve tp groups of five nodes each, of which the seventh has two nodes in one unit of 32 and
+ * three in the next. Its ranks on two and on three nodes are told apart, and so are all others by
+ * which of these their replica is: four classes. Uplinks of the units have room for all that the
+ * NICs below them hold, so that they tell nothing more apart. */
+Test(lower_fold, uplinks_with_room_for_their_nics_tell_nothing_apart) {
+    fold_job x;
+    init(&x, "dgx-h100", "{library: none, nodes: 64, pxn: false}", 12, 40);
+    x.segments[1].coll = MS_COLL_ALL_TO_ALL;
+    expect(&x, SIZE_B, SIZE_B, 4, "across units");
+    release(&x);
+}
