@@ -59,6 +59,7 @@ enum { MS_BATCH_MAX = 100000000 };
 /** The software that runs the job: whose choices stand below the workload's own keys. */
 typedef struct ms_spec_framework {
     const char *name; /**< of its profile, as the user writes it; NULL: none */
+    bool is_none;     /**< the workload says `framework: none`: it leaves nothing to a profile */
     bool is_expanded; /**< its choices are among the spec's own values; always so after reading */
 } ms_spec_framework;
 

@@ -83,7 +83,7 @@ static const ms_node *read_profile(ms_arena *arena) {
 }
 
 ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec) {
-    if (spec->framework.name != NULL || !spec->has_model) {
+    if (spec->framework.name != NULL || spec->framework.is_none || !spec->has_model) {
         return MS_OK;
     }
     const ms_node *profile = read_profile(call->arena);

@@ -16,6 +16,9 @@ ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, 
  * MS_E_NOMEM. */
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena);
 
+/* The word for no framework, by which a workload says that its keys are all there is to say. */
+#define MS_FRAMEWORK_NONE "none"
+
 /* Lay the choices of the framework that a workload's tree names below its keys.  folder: of the
  * workload.  is_alone: the workload is there for the profile's sake, and gets experts where the
  * profile chooses something of theirs.  Returns MS_OK, also where it names none; MS_E_INPUT,

@@ -253,6 +253,9 @@ static void read_root(reading *r, bool is_frameworks) {
     note(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
     note(r, check_choice(r->root, &r->text, r->diag));
     read_parts(r);
+    const char *framework = spec->framework.name;
+    spec->framework.is_none = framework != NULL && strcmp(framework, MS_FRAMEWORK_NONE) == 0;
+    spec->framework.name = spec->framework.is_none ? NULL : framework;
     spec->framework.is_expanded = spec->framework.name != NULL;
 }
 
