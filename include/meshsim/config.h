@@ -109,6 +109,10 @@ const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_fo
  * its `key` is set, and new there. */
 void ms_node_append(ms_node *parent, ms_node *child);
 
+/** Copy a tree, without the siblings of `node`.  The copy is in `arena` and shares the texts.
+ *  Returns NULL when memory runs out.  O(nodes). */
+ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
+
 /** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
 

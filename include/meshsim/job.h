@@ -18,7 +18,6 @@
 #include "meshsim/engine.h"
 #include "meshsim/estimate.h"
 #include "meshsim/lower.h"
-#include "meshsim/memory_options.h"
 #include "meshsim/mesh.h"
 #include "meshsim/metrics.h"
 #include "meshsim/model.h"
@@ -123,9 +122,8 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
  * after a failure.  Returns as ms_lower.  O(operations). */
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);
 
-/** A job as estimates and memory options take it; borrows from the job.  O(1). */
+/** A job as estimates take it; borrows from the job.  O(1). */
 ms_estimate_input ms_job_estimate_input(const ms_job *job);
-ms_memory_options_input ms_job_memory_options_input(const ms_job *job);
 
 /** Estimate a job: step, bound and memory, nothing simulated.  Returns as ms_estimate_compute. */
 ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,

@@ -56,9 +56,6 @@ ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *di
 /* Replaces what `to` holds (not its key and place in its parent) by a copy of what `from` holds. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
 
-/* Copy of a tree, without siblings; texts are shared. NULL when memory ran out. */
-ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
-
 /* Number of nodes in a tree, itself included, and its levels (0 for a scalar). */
 size_t ms_node_total(const ms_node *node);
 int ms_node_depth(const ms_node *node);

@@ -286,6 +286,11 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
     if (status != MS_OK || spec->folder == NULL) {
         return status == MS_OK ? MS_E_NOMEM : status;
     }
+    spec->source.typed = ms_node_copy(r.root, arena);
+    spec->source.data_folder = request->data_folder;
+    if (spec->source.typed == NULL) {
+        return ms_diag_no_memory(diag);
+    }
     read_root(&r, false);
     ms_spec_fit_choices(spec, r.root);
     if (r.status != MS_OK) {
@@ -361,6 +366,34 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     read_root(&r, false);
     if (r.status == MS_OK) {
         *spec_out = ms_job_spec_derive(&r.text.spec);
+    }
+    return r.status;
+}
+
+ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                                 ms_diag *diag, ms_job_spec *spec_out) {
+    const ms_job_request request = {.workload = spec->source.path,
+                                    .data_folder = spec->source.data_folder,
+                                    .sets = sets->items,
+                                    .set_count = sets->count};
+    reading r = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
+    r.root = ms_node_copy(spec->source.typed, arena);
+    if (r.root == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    r.text.spec = (ms_job_spec){.folder = spec->folder,
+                                .platform = spec->platform,
+                                .source = {.path = spec->source.path, .root = r.root}};
+    leave_open(&r.text.spec);
+    ms_status status = apply_request(&request, r.root, arena, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    read_root(&r, false);
+    ms_spec_fit_choices(&r.text.spec, r.root);
+    if (r.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&r.text.spec);
+        spec_out->simulation.fidelity = spec->simulation.fidelity;
     }
     return r.status;
 }
