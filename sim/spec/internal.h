@@ -67,6 +67,11 @@ ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *mesh
  * MS_E_NOMEM. */
 ms_status ms_spec_count_node_ranks(const ms_job_spec *spec, ms_arena *arena, ms_job_layout *out);
 
+/* A kind that takes any number of virtual stages has to be told how many: with one of them it is
+ * another kind, and a step of it would be taken for the one that was asked for.  ranks: of the
+ * pipeline.  Returns MS_OK; MS_E_INPUT (reported). */
+ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag);
+
 /* Check that the model's layers can be shared among the stages of out->program, and set
  * out->layout.stage_layers: in `arena` or borrowed from the spec, NULL for a balanced partition.
  * Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */

@@ -112,6 +112,10 @@ ms_status ms_job_check_layers(const ms_job_spec *spec, const ms_job_layout *layo
     if (!spec->has_model || schedule->csv != NULL || schedule->kind == MS_SCHEDULE_CUSTOM) {
         return MS_OK;
     }
+    ms_status status = ms_spec_check_chunks(spec, layout->layout.pp, diag);
+    if (status != MS_OK) {
+        return status;
+    }
     const int many = 1 << 24; /* more than any model has layers */
     int own = ms_schedule_kind_traits(schedule->kind).chunks;
     int chunks = schedule->chunks > 0 ? schedule->chunks : own > 0 ? own : 1;

@@ -77,9 +77,7 @@ static void propose_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
     }
 }
 
-/* A kind that takes any number of virtual stages has to be told how many: with one of them it is
- * another kind, and a step of it would be taken for the one that was asked for. */
-static ms_status check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag) {
+ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag) {
     const ms_spec_schedule *schedule = &spec->schedule;
     if (schedule->chunks != 0 || ms_schedule_kind_traits(schedule->kind).chunks != 0) {
         return MS_OK;
@@ -98,7 +96,7 @@ static ms_status build_by_kind(const ms_job_spec *spec, ms_arena *arena, ms_diag
                                ms_job_layout *out) {
     ms_schedule_spec order;
     find_order(spec, out, &order);
-    ms_status status = check_chunks(spec, out->layout.pp, diag);
+    ms_status status = ms_spec_check_chunks(spec, out->layout.pp, diag);
     status = status == MS_OK ? check_passes(spec, &order, diag) : status;
     if (status == MS_OK) {
         ms_key_diag placed;
