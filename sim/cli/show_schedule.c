@@ -173,17 +173,17 @@ static void add_summary(const ms_cli_shown *shown, ms_buffer *out) {
     ms_buffer_printf(out, "\n\n  makespan          %.9g %s", result->makespan,
                      shown->workload == NULL ? "T" : "s");
     if (!result->has_formula) {
-        ms_buffer_puts(out, "   (no closed form for these sizes and costs)");
+        ms_buffer_puts(out, " (no closed form for these sizes and costs)");
         add_gap(shown, out);
     } else if (result->formula_makespan > 0) {
         double gap = result->makespan / result->formula_makespan - 1;
-        ms_buffer_printf(out, "   (closed form %.9g, gap %.3g %%)", result->formula_makespan,
+        ms_buffer_printf(out, " (closed form %.9g, gap %.3g %%)", result->formula_makespan,
                          fabs(gap) < 1e-9 ? 0 : 100 * gap);
     }
     if (shown->workload == NULL && program->model_stages * spec->slices > spec->pipeline_ranks) {
-        ms_buffer_printf(
-            out, "\n    per rank        %.9g T of a rank's stages together, as with --compare",
-            rank_makespan(shown));
+        ms_buffer_printf(out,
+                         "\n    per rank        %.9g T of a rank's stages together, see --compare",
+                         rank_makespan(shown));
     }
     ms_buffer_printf(out, "\n  bubble fraction   %.4f %%\n", 100 * result->bubble_fraction);
     ms_buffer_printf(out, "  longest span      %.9g   (first start to last end of a rank)\n",
