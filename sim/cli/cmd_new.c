@@ -210,8 +210,14 @@ static ms_status read_config(draft *d, const char *name, ms_imported *out) {
         return status == MS_OK ? find_base(d, "tiny") : status;
     }
     status = find_base(d, name);
-    if (status != MS_OK || ms_node_get(d->root, "framework") != NULL) {
+    ms_node *framework = status == MS_OK ? ms_node_get(d->root, "framework") : NULL;
+    bool is_none = framework != NULL && framework->type == MS_NODE_SCALAR &&
+                   strcmp(framework->text, "none") == 0;
+    if (status != MS_OK || (framework != NULL && !is_none)) {
         return status;
+    }
+    if (is_none) { /* that job's file says all choices, of which the new job takes none */
+        ms_node_remove(d->root, framework);
     }
     status = ms_yaml_parse("{}", 2, name, call->arena, call->diag, &out->root);
     if (status == MS_OK && ms_node_overlay(out->root, d->root, call->arena) != MS_OK) {

@@ -87,7 +87,7 @@ static ms_status write_kept(const ms_invocation *call, bool to_files) {
 }
 
 ms_status ms_cli_write_results(const ms_invocation *call, ms_status status) {
-    if (status != MS_E_NOMEM && status != MS_E_IO && status != MS_E_BUG) {
+    if (status == MS_OK || status == MS_E_NO || status == MS_E_INTERRUPTED) {
         ms_status written = write_kept(call, true);
         written = written == MS_OK ? write_kept(call, false) : written;
         status = written == MS_OK ? status : written;

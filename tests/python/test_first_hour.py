@@ -48,7 +48,7 @@ class Software(programs.ProgramTest):
         new = self.made("new", "--model", "mixtral-8x7b-64", "--platform", "dgx-h100", "--gpus", "64")
         self.assertEqual((new["framework"], new["tensor_parallel"]), ("megatron-core", {"sequence": True}))
         self.assertIn("moe", new["model"])
-        (self.folder / "own.yaml").write_text(TINY.read_text(encoding="utf-8") + "framework: megatron-lm-2022\n", encoding="utf-8")
+        (self.folder / "own.yaml").write_text(TINY.read_text(encoding="utf-8").replace("framework: none", "framework: megatron-lm-2022"), encoding="utf-8")
         self.assertEqual(self.made("new", "--model", "own.yaml", "--platform", "dgx-a100", "--gpus", "8")["framework"], "megatron-lm-2022")
 
     def test_a_job_without_software_says_what_would_be_assumed(self):
@@ -57,7 +57,7 @@ class Software(programs.ProgramTest):
                    "tensor_parallel={overlap: bulk}", "pipeline={communicator: pipeline}", "host={launch: 4e-05 s, sync: [norm, experts]}")
         for words in (("run",), ("check",), ("check", "--json"), ("search", "--vary", "mesh.tp=2")):
             def noted(*texts, words=words):
-                return self.meshsim(words[0], TINY, *words[1:], *sets(*texts)).stderr
+                return self.meshsim(words[0], TINY, *words[1:], *sets("framework=null", *texts)).stderr
             said = noted()
             self.assertIn("note: no framework is named: ", said)
             self.assertIn("'--set framework=megatron-core' would assume ", said)
@@ -65,7 +65,8 @@ class Software(programs.ProgramTest):
                 self.assertIn(choice, said)
             self.assertEqual(said.count("note: "), 1)
             self.assertIn("data_parallel={overlap_gather: true, bucketing", noted("data_parallel={zero: 1, overlap_reduce: true}"))
-            self.assertNotIn("no framework", noted("framework=megatron-core"))
+            for name in ("megatron-core", "none"):
+                self.assertNotIn("no framework", noted(f"framework={name}"))
         costs = sets("model=null", "costs={forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}")
         self.assertEqual(self.meshsim("run", TINY, *costs).stderr, "")
 
