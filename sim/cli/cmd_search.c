@@ -383,7 +383,8 @@ static ms_status run(const ms_invocation *call) {
         status = ms_space_open(&request, call->arena, call->diag, &study.space);
     }
     if (status == MS_OK) {
-        status = ms_cli_note_framework(call, ms_space_base(study.space));
+        status = ms_cli_note_framework(call, ms_space_base(study.space),
+                                       ms_cli_data_folder(call->arena));
     }
     study.top = (int)top;
     if (status == MS_OK && ms_cli_has(call, "plan")) {

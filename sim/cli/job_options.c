@@ -154,7 +154,9 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);
     }
-    return status == MS_OK ? ms_cli_note_framework(call, &job_out->spec) : status;
+    return status == MS_OK
+               ? ms_cli_note_framework(call, &job_out->spec, ms_cli_data_folder(call->arena))
+               : status;
 }
 
 /* An override of a platform may be written as for a workload, with "platform." in front. */

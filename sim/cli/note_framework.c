@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "cli/job_options.h"
-
 /* The framework that `import hf` and `new` assume, too. */
 static const char USUAL[] = "megatron-core";
 
@@ -67,7 +65,7 @@ static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buf
 }
 
 /* What the profile says, as a tree.  Returns NULL where it cannot be read. */
-static const ms_node *read_profile(ms_arena *arena) {
+static const ms_node *read_profile(const char *data_folder, ms_arena *arena) {
     ms_diag mute;
     ms_job_spec spec;
     ms_buffer text;
@@ -75,18 +73,19 @@ static const ms_node *read_profile(ms_arena *arena) {
     ms_diag_init_mute(&mute);
     ms_buffer_init(&text);
     bool is_read =
-        ms_job_spec_of_framework(USUAL, ms_cli_data_folder(arena), arena, &mute, &spec) == MS_OK &&
+        ms_job_spec_of_framework(USUAL, data_folder, arena, &mute, &spec) == MS_OK &&
         ms_job_spec_write(&spec, &text) == MS_OK &&
         ms_yaml_parse(ms_buffer_text(&text), text.length, USUAL, arena, &mute, &root) == MS_OK;
     ms_buffer_release(&text);
     return is_read ? root : NULL;
 }
 
-ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec) {
+ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec,
+                                const char *data_folder) {
     if (spec->framework.name != NULL || spec->framework.is_none || !spec->has_model) {
         return MS_OK;
     }
-    const ms_node *profile = read_profile(call->arena);
+    const ms_node *profile = read_profile(data_folder, call->arena);
     ms_buffer text;
     ms_buffer_init(&text);
     if (profile != NULL) {

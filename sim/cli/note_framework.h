@@ -8,6 +8,7 @@
 /* Note of a job that names no framework what Megatron Core's profile would assume where the
  * workload's file is silent.  Says nothing of a job with a framework, or of given costs, which no
  * framework changes.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec);
+ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec,
+                                const char *data_folder);
 
 #endif

@@ -80,7 +80,9 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
         const ms_node *mapping =
             OF_MODELS[i].mapping == NULL ? root : ms_node_get(root, OF_MODELS[i].mapping);
         const ms_node *node = ms_node_get(mapping, key);
-        if (node != NULL) {
+        bool is_none = text->spec.framework.name != NULL && i == 0 &&
+                       strcmp(text->spec.framework.name, MS_FRAMEWORK_NONE) == 0;
+        if (node != NULL && !is_none) {
             status = ms_config_fault(diag, node, key,
                                      "says nothing beside 'costs'; it needs a "
                                      "'model'");

@@ -4,10 +4,6 @@
 #include "meshsim/random.h"
 #include "platform/switches/switches.h"
 
-const ms_switches *ms_switches_of(const ms_platform *platform) {
-    return (const ms_switches *)platform->topology; /* the head is its first member */
-}
-
 int ms_switches_link_pairs(const ms_platform *platform, int tier) {
     const ms_switches *switches = ms_switches_of(platform);
     if (tier == switches->node_tier) {

@@ -29,7 +29,9 @@ typedef struct ms_switches {
 /* The rows. */
 extern const ms_fabric_kind ms_fabric_flat, ms_fabric_rails, ms_fabric_leaf_spine;
 
-const ms_switches *ms_switches_of(const ms_platform *platform);
+static inline const ms_switches *ms_switches_of(const ms_platform *platform) {
+    return (const ms_switches *)platform->topology; /* the head is its first member */
+}
 
 /* Link pair index of the port that a GPU uses, and of the leaf that this port is plugged into. */
 int ms_switches_port(const ms_platform *platform, int gpu);

@@ -10,8 +10,8 @@ typedef struct work_done {
     int64_t routes;    /* found from one GPU to another */
     int64_t plans;     /* collectives laid out by themselves */
     int64_t crossings; /* of links, sorted into flows */
-    int64_t of_norm;   /* routes of the all-reduce of 4 bytes among all ranks, in none of the above */
-    int64_t arrays;    /* with a place for each of the platform's links */
+    int64_t of_norm; /* routes of the all-reduce of 4 bytes among all ranks, in none of the above */
+    int64_t arrays;  /* with a place for each of the platform's links */
 } work_done;
 
 static work_done done;
@@ -99,7 +99,8 @@ static work_done of_step(const char *workload, int gpus, const char *const *more
 /* Groups of one node (tp), messages between neighbouring nodes (pp) and the groups of dp's ranks
  * lie alike all over the cluster, so each communication is laid out as often at any size. Groups of
  * dp grow themselves: an exchange by halves among n GPUs takes each log2(n) routes. The norm joins
- * all GPUs in trees of NCCL: a constant number of routes for each. */
+ * all GPUs in two trees on each of 8 channels, one for each NIC of a node, whose n - 1 edges are
+ * taken up and down. */
 Test(work, of_a_step) {
     static const char *const MORE[] = {"model.layers=4", "platform.file=meta-roce-h100",
                                        "schedule.v=2"};
@@ -110,13 +111,14 @@ Test(work, of_a_step) {
         plans[i] = found.plans;
         crossings[i] = found.crossings;
         of_norm[i] = found.of_norm;
-fprintf(stderr,"DBG %d r %lld p %lld c %lld n %lld\n",gpus,(long long)found.routes,(long long)found.plans,(long long)found.crossings,(long long)found.of_norm);
     }
     for (int i = 0, gpus = FEWEST; i < SIZES; i++, gpus *= GROWTH) {
         double n_log_n = gpus * log2(gpus);
         cr_assert_eq(plans[i], plans[0], "%d GPUs: %lld plans", gpus, (long long)plans[i]);
         cr_assert(routes[i] > 0 && (double)routes[i] < 0.75 * n_log_n, "%d GPUs: %lld routes", gpus,
                   (long long)routes[i]);
+        cr_assert_eq(of_norm[i], 2 * 8 * 2 * (int64_t)(gpus - 1),
+                     "%d GPUs: %lld routes of the norm", gpus, (long long)of_norm[i]);
         cr_assert(crossings[i] > 0 && (double)crossings[i] < 4 * n_log_n, "%d GPUs: %lld crossings",
                   gpus, (long long)crossings[i]);
     }
