@@ -159,9 +159,8 @@ Test(schedules, simulated_as_one_by_one) {
 /* Times that a workload gives per stage say nothing of other stages. */
 Test(schedules, costs_of_other_stages_are_refused) {
     job_fixture f;
-    const char *sets[] = {"model=null", "framework=null", /* which says nothing beside costs */
-                          "costs={forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}",
-                          NULL};
+    const char *sets[] = {
+        "model=null", "costs={forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}", NULL};
     cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     const ms_schedule_choice zbv = kind(MS_SCHEDULE_ZBV);
