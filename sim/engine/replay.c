@@ -177,8 +177,7 @@ static double nudge_s(const ms_replay *replay, int32_t op) {
     ms_random random = {(uint64_t)dag->member_stream[dag->member_first[op]] << 32 |
                         (uint32_t)dag->ops[op].work};
     double share = ms_random_unit(&random);
-    return share * (replay->nudge.share * replay->work_time_s[dag->ops[op].work] +
-                    replay->nudge.date_share * replay->starts[op].time_s);
+    return replay->nudge.share * share * replay->work_time_s[dag->ops[op].work];
 }
 
 /* Queue the start of `op`, for which all is there but maybe its launch, and ask the cache for what

@@ -59,9 +59,8 @@ typedef struct ms_successors {
 
 /** Operations that start late on purpose, to see what that leads to. */
 typedef struct ms_nudge {
-    double share;      /**< of its time, by which an operation starts late, at most; 0: none does */
-    double date_share; /**< the same of the date of its start, in addition */
-    double until_s;    /**< nothing that starts later is asked for */
+    double share;   /**< of its time, by which an operation starts late, at most; 0: none does */
+    double until_s; /**< nothing that starts later is asked for */
 } ms_nudge;
 
 /** How far a replay may go on by itself. */
