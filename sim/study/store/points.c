@@ -263,6 +263,10 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     r->counts->failed += is_failed;
     if (is_failed && r->counts->failure == MS_OK) {
         r->counts->failure = outcome->status;
+        if (outcome->status == MS_E_NOMEM || outcome->status == MS_E_IO) {
+            /* no result is written then, so that no table tells it */
+            ms_diag_error(r->diag, "%s", outcome->reason);
+        }
     }
     ms_status status = r->status;
     if (status == MS_OK && r->study->store != NULL && !is_failed) {
