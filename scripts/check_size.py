@@ -16,6 +16,7 @@ from pathlib import Path
 
 FUNCTION_LINES_MAX = 80
 PARAMETERS_MAX = 5
+CALLED_BY_OTHERS = {"keep_lengths"}  # whose parameters a foreign library sets: H5T_conv_t of HDF5
 FILE_LINES_WARN = 600
 FILE_LINES_MAX = 1000
 FOLDERS = ["sim", "include", "tests"]
@@ -75,7 +76,7 @@ def check_functions(functions):
     for path, line, name, length, parameters in functions:
         if length > FUNCTION_LINES_MAX:
             complaints.append(f"{path}:{line}: {name} has {length} lines, limit {FUNCTION_LINES_MAX}")
-        if parameters > PARAMETERS_MAX and not name.startswith("operator"):
+        if parameters > PARAMETERS_MAX and not name.startswith("operator") and name not in CALLED_BY_OTHERS:
             complaints.append(f"{path}:{line}: {name} has {parameters} parameters, limit {PARAMETERS_MAX}")
     return complaints
 

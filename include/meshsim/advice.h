@@ -57,9 +57,9 @@ void ms_advise_rings(const ms_ring_row *rows, int count, double share, const cha
                      ms_diag *diag);
 
 /** The same before anything is simulated, from the collectives that hold the first pipeline rank
- * up; all-to-alls are no rings. Of a step that was simulated, ms_advise_latency says it
- * (metrics.h). estimate: of the input.  Returns MS_OK; MS_E_NOMEM (reported).  O(segments * sizes +
- * ranks of the groups * rings). */
+ * up, and the norm of the gradient; all-to-alls are no rings. Of a step that was simulated,
+ * ms_advise_latency says it (metrics.h). estimate: of the input.  Returns MS_OK; MS_E_NOMEM
+ * (reported).  O(segments * sizes + ranks of the groups * rings). */
 ms_status ms_advise_latency_ahead(const ms_estimate_input *input, const ms_estimate *estimate,
                                   ms_diag *diag);
 

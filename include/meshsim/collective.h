@@ -76,7 +76,11 @@ typedef struct ms_flow_link {
 /** One fluid transfer: equal messages that are alike in what they cross, or the edges of rings, all
  * at the same rate. */
 typedef struct ms_flow {
-    double bytes;        /**< bytes that cross each entry of the route once [B] */
+    double bytes;        /**< that keep each entry of the route busy, once for each crossing: those
+                            of the messages times `slowness` [B] */
+    double slowness;     /**< how many times as long as its messages' bytes take the flow keeps its
+                            links, >= 1: a protocol or a kind of traffic reaches a share of the
+                            bandwidth only, or the time is the busiest member's; 0: 1 */
     ms_flow_link *links; /**< [count], sorted by link; empty: nothing on the way is limited */
     int count;
     uint64_t kind; /**< tells the flows of a phase apart, and is the same for flows that are alike

@@ -61,6 +61,9 @@ typedef struct ms_node {
  * MS_E_INPUT, so that they come in one list with the faults found there. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
+/** Most bytes that a file of a type may have [B]. */
+size_t ms_file_limit_B(ms_file_type type);
+
 /** Read a whole file within the limit of its type.
  *  out: appended to.  Returns as ms_yaml_load, except for what is wrong with the contents. */
 ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_diag *diag);
@@ -106,14 +109,22 @@ const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_fo
  * its `key` is set, and new there. */
 void ms_node_append(ms_node *parent, ms_node *child);
 
+/** Copy a tree, without the siblings of `node`.  The copy is in `arena` and shares the texts.
+ *  Returns NULL when memory runs out.  O(nodes). */
+ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
+
 /** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
 
+/** Whether a value is the word null (or ~, not in quotes), which takes its key out: see
+ * ms_config_take_out.  An empty value is a fault of its key instead.  node: may be NULL. */
+bool ms_node_takes_out(const ms_node *node);
+
 /** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
- * the key; missing mappings on the way are made; `name[2]` or `name.2` reaches an entry of a
- * sequence. Its marks point into the override's own text, shown as file "--set". Returns MS_OK;
- * MS_E_USAGE if there is no '=' or no key, MS_E_INPUT if the path runs through a scalar or the
- *  value is no YAML; MS_E_NOMEM. */
+ * the key, null included (ms_config_take_out removes such keys); missing mappings on the way are
+ * made; `name[2]` or `name.2` reaches an entry of a sequence. Its marks point into the override's
+ * own text, shown as file "--set". Returns MS_OK; MS_E_USAGE if there is no '=' or no key,
+ * MS_E_INPUT if the path runs through a scalar or the value is no YAML; MS_E_NOMEM. */
 ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms_diag *diag);
 
 /** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are copied into
@@ -121,14 +132,19 @@ ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms
  * O(nodes of over, times keys of base). */
 ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena);
 
-/** Lay `under` below `base`: keys that `base` lacks, or has without a value, are added with their
- * place and origin, mappings that both have merge key by key, all else of `base` stays.  Returns as
- * ms_node_overlay. */
+/** Lay `under` below `base`: keys that `base` lacks, or has with an empty value, are added with
+ * their place and origin, keys that are null in `base` stay null, mappings that both have merge key
+ * by key, all else of `base` stays.  Returns as ms_node_overlay. */
 ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena);
 
 /** Append the tree as YAML text that parses back to the same tree (marks and origins aside).
  *  node: a tree as the parser makes it; a plain scalar made by hand is quoted where it must be. */
 void ms_node_write(const ms_node *node, ms_buffer *out);
+
+/** Append `text` as a YAML scalar in double quotes, which reads back as the same text: quotes,
+ *  backslashes and characters that people do not see (meshsim/text.h) are escaped; a byte that is
+ *  no UTF-8 becomes U+FFFD.  O(length).  Source: YAML 1.1, section 5.7 (escape sequences). */
+void ms_yaml_write_quoted(const char *text, ms_buffer *out);
 
 /** What a field holds; the C type behind `offset` is named for each. */
 typedef enum ms_field_type {
@@ -249,6 +265,12 @@ bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);
 /** Whether two trees hold the same keys and texts in the same order, places aside; either may be
  * NULL. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b);
+
+/** Remove the keys of a mapping whose value is null, and those of the mappings in it. Keys that the
+ * table does not know stay, and so do those of a mapping that names a file (a row with `file_key`):
+ * the reader of that file removes them after it laid them over the file's keys.
+ *  fields: NULL: any key may stand there.  O(nodes * rows). */
+void ms_config_take_out(ms_node *mapping, const ms_field *fields);
 
 /** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a
  * table; keys that the table does not know come last.  O(keys * rows). */

@@ -66,7 +66,9 @@ typedef struct ms_dag_crossing {
 
 /** A fluid transfer. Its rate r obeys sum over flows of weight * r <= capacity on every link. */
 typedef struct ms_dag_flow {
-    double bytes;           /**< bytes over each crossing [B], >= 0 */
+    double bytes;    /**< that keep each crossing busy: of the messages times `slowness` [B] */
+    double slowness; /**< of ms_flow: how many times as long as its messages' bytes take the
+                        flow keeps its links, >= 1 */
     int32_t crossing_first; /**< into ms_dag_network.crossings */
     int32_t crossing_count; /**< 0: nothing limits it, it takes no time */
     double alone_s;  /**< set by ms_dag_finish: time with the other flows of its phase on the links,
@@ -151,8 +153,6 @@ typedef struct ms_dag_work {
     uint8_t protocol;    /**< ms_protocol of the plan */
     bool is_communication;
     bool is_synchronising; /**< a member's host launches it only once all it waits for has ended */
-    double load_imbalance; /**< communication: what its flows carry over the mean of its members; 0:
-                              1 */
     bool is_pipelined;     /**< releases its stream before its last latency */
     ms_dag_bounds bounds[2]; /**< communication that stands for others though they differ: the least
                                 and the most that any of them takes; else 0 */
@@ -210,8 +210,10 @@ typedef struct ms_dag_builder {
 /** A graph that holds a part of what it stands for: its middle comes so many times more, one by one
  * or several together. */
 typedef struct ms_dag_repeat {
-    int32_t mbs;   /**< by which `mb` of an operation grows from one time to the next, >= 1 */
-    int32_t times; /**< more, 0: the graph is whole */
+    int32_t mbs;     /**< by which `mb` of an operation grows from one time to the next, >= 1 */
+    int32_t times;   /**< more, 0: the graph is whole */
+    int64_t ops_max; /**< times > 0: what running the graph and proving that it repeats itself may
+                        cost, counted as ms_timeline.ops_run */
 } ms_dag_repeat;
 
 /** The graph. Arrays are vectors; read them through the pointers that ms_dag_finish sets. */
@@ -252,8 +254,10 @@ int32_t ms_dag_add_link(ms_dag *dag, double capacity_Bps, int32_t id, int32_t ti
 int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work);
 /** A phase of the newest work. */
 int32_t ms_dag_add_phase(ms_dag *dag, double latency_s);
-/** A flow of the newest phase. */
+/** A flow of the newest phase, of slowness 1. */
 int32_t ms_dag_add_flow(ms_dag *dag, double bytes);
+/** Slowness of the newest flow. */
+void ms_dag_set_slowness(ms_dag *dag, double slowness);
 /** Time that the newest flow takes as in ms_dag_flow.alone_s, where its crossings do not tell: they
  * are of classes of links [s]. */
 void ms_dag_set_alone(ms_dag *dag, double alone_s);
@@ -320,6 +324,11 @@ static inline const ms_dag_piece *ms_dag_piece_of(const ms_dag *dag, const ms_da
 /** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12".  Returns
  * text_out. */
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size);
+
+/** Bytes of a flow's messages over each crossing [B]. */
+static inline double ms_dag_flow_payload_B(const ms_dag_flow *flow) {
+    return flow->bytes / flow->slowness;
+}
 
 /** Time of flow `flow` with nothing but its phase on the links [s]; 0 without crossings.
  *  is_alone: as the phase of one of those it stands for; false: as that of all of them. */

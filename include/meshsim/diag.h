@@ -12,6 +12,7 @@
 
 #include "meshsim/buffer.h"
 #include "meshsim/decls.h"
+#include "meshsim/failure.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -55,6 +56,7 @@ void ms_diag_init(ms_diag *diag, void (*write)(void *, const char *), void *cont
 void ms_diag_error(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** Report that memory ran out.  Returns MS_E_NOMEM, which a compiler sees. */
 static inline ms_status ms_diag_no_memory(ms_diag *diag) {
+    ms_failure_note_memory();
     ms_diag_error(diag, "out of memory");
     return MS_E_NOMEM;
 }

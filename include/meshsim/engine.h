@@ -114,14 +114,17 @@ typedef struct ms_timeline {
     double makespan_s; /**< latest end */
     ms_steady steady;  /**< of a graph that stands for more: where its middles are. Without any: the
                           timeline is that of the graph alone */
-    double *link_bytes;  /**< [link_count] sum over flows of bytes * weight, counted as each flow
-                            ends [B] */
+    double *link_bytes;  /**< [link_count] bytes of the messages across it: sum over flows of
+                            bytes / slowness * weight, counted as each flow ends [B] */
     double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */
     double *link_peak;  /**< [link_count] largest share of the capacity in use at once, each flow at
-                           its mean rate, 0..1 */
+                           its mean rate, slowness included, 0..1 */
     bool has_shared;    /**< transfers have changed each other's rates */
     int64_t flows;      /**< flows that were simulated as flows */
     int64_t timers;     /**< computations, latencies and private transfers */
+    int64_t ops_run;    /**< what finding this timeline cost: operations of this run, those of a
+                           second run that tested it, and a sixteenth of those that the search for a
+                           period looked at */
     int32_t flows_peak; /**< flows at once, at most */
 } ms_timeline;
 

@@ -18,7 +18,6 @@
 #include "meshsim/engine.h"
 #include "meshsim/estimate.h"
 #include "meshsim/lower.h"
-#include "meshsim/memory_options.h"
 #include "meshsim/mesh.h"
 #include "meshsim/metrics.h"
 #include "meshsim/model.h"
@@ -56,9 +55,11 @@ typedef struct ms_job {
 
 /** What the links of a tier did in a step. */
 typedef struct ms_tier_use {
-    double bytes;    /**< carried, mean of the members of each collective */
+    double bytes;    /**< sum over the ranks of the bytes that each sends, times the links of the
+                        tier on their way [B] */
     double busy_s;   /**< of the busiest link */
-    double peak_use; /**< highest share of a link's capacity at any time */
+    double peak_use; /**< highest share of a link's capacity in use at any time, where a transfer
+                        that reaches less than the capacity uses all that it keeps busy */
 } ms_tier_use;
 
 /** What the simulated ranks of a pipeline rank did in a step: the mean of their times. */
@@ -97,12 +98,14 @@ typedef struct ms_result {
     int stage_count;            /**< pipeline ranks */
     ms_granularity_risk *risks; /**< [risk_count] */
     int risk_count;
-    int fast_forwarded; /**< microbatches of each step that were counted, not simulated
-                           (timeline.steady) */
-    double bounds_s[2]; /**< between which a step lies that is not folded exactly; else 0 */
-    double wall_s;      /**< time the simulation took (lowering, engine, metrics) */
-    double peak_rss_B;  /**< most memory that this process, or one that it waited for, ever had,
-                            at the simulation's end */
+    int fast_forwarded;    /**< microbatches of each step that were counted, not simulated
+                              (timeline.steady) */
+    int64_t attempted_ops; /**< cost of all runs of parts of the job (sum of ms_timeline.ops_run),
+                              whether or not one of these parts tells the whole */
+    double bounds_s[2];    /**< between which a step lies that is not folded exactly; else 0 */
+    double wall_s;         /**< time the simulation took (lowering, engine, metrics) */
+    double peak_rss_B;     /**< most memory that this process, or one that it waited for, ever had,
+                               at the simulation's end */
 } ms_result;
 
 /** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.
@@ -119,9 +122,8 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
  * after a failure.  Returns as ms_lower.  O(operations). */
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);
 
-/** A job as estimates and memory options take it; borrows from the job.  O(1). */
+/** A job as estimates take it; borrows from the job.  O(1). */
 ms_estimate_input ms_job_estimate_input(const ms_job *job);
-ms_memory_options_input ms_job_memory_options_input(const ms_job *job);
 
 /** Estimate a job: step, bound and memory, nothing simulated.  Returns as ms_estimate_compute. */
 ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,

@@ -12,6 +12,7 @@
 #include "meshsim/mesh.h"
 #include "meshsim/model.h"
 #include "meshsim/platform.h"
+#include "meshsim/spec.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -25,20 +26,23 @@ typedef struct ms_layer_times_input {
     const ms_model_layout *layout; /**< stage_layers and stage_rank are not used */
     const ms_precision *precision;
     ms_coll_choices algorithms; /**< what collectives are laid out by */
+    ms_spec_host host;          /**< how ranks launch their operations */
 } ms_layer_times_input;
 
-/** Times of one microbatch, forward and backward [s]. */
+/** Times of a microbatch in a step, forward and backward [s]. */
 typedef struct ms_layer_times {
-    double layer_s; /**< a layer on average */
-    double first_s; /**< what the first stage has besides: the embedding */
-    double last_s;  /**< what the last stage has besides: head and prediction modules */
+    const double *layer_s; /**< [layers] */
+    double first_s;        /**< what the first stage has besides: the embedding */
+    double last_s;         /**< what the last stage has besides: head and prediction modules */
 } ms_layer_times;
 
-/** Time one microbatch through the model, its layers in equal numbers on the pipeline ranks:
- * computation, and communication that is not hidden inside a pass, with nothing but its own kind on
- * the links.  Returns MS_OK; MS_E_INPUT (reported) where degrees clash with the model; MS_E_NOMEM
- * (reported).  O(layers + ranks * links of a route), no engine. */
-ms_status ms_layer_times_find(const ms_layer_times_input *input, ms_diag *diag,
+/** Time a microbatch through the model, its layers in equal numbers on the pipeline ranks, as most
+ * microbatches of a step take it: without what runs on the step's first or last one alone.
+ * Computation, or the host's launches where they take longer, and communication that passes wait
+ * for, with nothing but its own kind on the links.  *times_out: in `arena`.  Returns MS_OK;
+ * MS_E_INPUT (reported) where degrees clash with the model; MS_E_NOMEM (reported).  O(layers +
+ * ranks * links of a route), no engine. */
+ms_status ms_layer_times_find(const ms_layer_times_input *input, ms_arena *arena, ms_diag *diag,
                               ms_layer_times *times_out);
 
 MS_END_DECLS

@@ -90,6 +90,7 @@ typedef struct ms_library {
     double node_s[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS]; /**< of a step over NVLink */
     double net_s[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS];  /**< of a step between nodes */
     int net_channels;      /**< of a peer across the network [count] */
+    int nvls_min_gpus;     /**< fewest GPUs of a communicator on each node for NVLS, >= 2 [count] */
     double link_step_s[2]; /**< what platforms' latencies hold of a step in a node, between nodes */
     double net_overhead_s[2]; /**< of posting to the network, with Intel's and with AMD's CPUs */
     double tree_correction[MS_LIBRARY_PROTOCOLS][MS_LIBRARY_SIZES]; /**< on a tree's bandwidth */

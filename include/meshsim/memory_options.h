@@ -1,6 +1,7 @@
 /**
  * @file
- * Memory options: what a job could change to need less memory, and how much each change would save.
+ * Memory options: what a job could change to need less memory, and how much each change would save;
+ * and for a job that does not fit, the smallest change of its mesh and of its sharding that fits.
  */
 #ifndef MESHSIM_MEMORY_OPTIONS_H
 #define MESHSIM_MEMORY_OPTIONS_H
@@ -9,41 +10,51 @@
 
 #include "meshsim/arena.h"
 #include "meshsim/decls.h"
-#include "meshsim/model.h"
-#include "meshsim/platform.h"
-#include "meshsim/schedule.h"
+#include "meshsim/diag.h"
+#include "meshsim/spec.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
 
 enum { MS_MEMORY_OPTIONS_MAX = 12 };
 
-/** A job that is laid out. All borrowed. */
-typedef struct ms_memory_options_input {
-    const ms_platform *platform;
-    const ms_model *model; /**< NULL: costs are given */
-    const ms_model_layout *layout;
-    const ms_precision *precision;
-    const ms_program *program;
-    const ms_stage_costs *costs; /**< of model and layout */
-} ms_memory_options_input;
-
 /** One change on its own. */
 typedef struct ms_memory_option {
-    const char *setting; /**< what to set, such as "recompute=full", in the arena */
-    const char *note;    /**< what it costs, static text */
-    double peak_B;       /**< highest peak of a pipeline rank with it */
-    double saved_B;      /**< less than today's peak, > 0 */
-    bool fits;           /**< whether the job then fits */
+    ms_words sets;    /**< overrides "key.path=value" that make it, in the arena */
+    const char *note; /**< what it costs, static text */
+    double peak_B;    /**< highest peak of a pipeline rank with it */
+    double saved_B;   /**< less than today's peak, > 0 */
+    bool fits;        /**< whether the job then fits */
 } ms_memory_option;
 
 /** List the changes that save memory, largest saving first.
- *  options_out: [MS_MEMORY_OPTIONS_MAX].  *count_out: entries filled; 0 for a
- * job with given costs. Changes that the model cannot take (degrees that do not divide,
- * combinations that are not built) are left out. Returns MS_OK; MS_E_NOMEM.  O(changes * (stages +
- * passes)). */
-ms_status ms_memory_options_find(const ms_memory_options_input *input, ms_arena *arena,
+ *  spec: as ms_job_spec_read left it.  options_out: [MS_MEMORY_OPTIONS_MAX].  *count_out: entries
+ * filled; 0 for a job with given costs. Each change was tried: the job was read with its overrides,
+ * and laid out. Changes that are refused (degrees that do not divide, combinations that are not
+ * built) are left out. Returns MS_OK; MS_E_INPUT (reported) for a job that cannot be laid out;
+ * MS_E_IO; MS_E_NOMEM (reported).  O(changes * (stages + passes)). */
+ms_status ms_memory_options_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                  ms_memory_option *options_out, int *count_out);
+
+/** A change of the mesh, with the same number of ranks, of the sharding (data_parallel.zero and
+ * reduce), of recomputation and of sequence parallelism. */
+typedef struct ms_fitting_change {
+    bool is_tried; /**< some change could be laid out; else the rest is unset */
+    bool fits;     /**< whether it fits; else no change fits, and this one has the smallest peak */
+    ms_words sets; /**< overrides "key.path=value" that make it, in the arena; count 0: the job as
+                      it is needs least */
+    double peak_B; /**< highest peak of a pipeline rank with it */
+    double step_s; /**< its estimated step, as ms_estimator_run; 0 where it does not fit */
+} ms_fitting_change;
+
+/** Find the smallest change with which a job fits in memory: the fewest overrides first, among
+ * these the shortest estimated step. Sequences per step stay as they are. tp, cp and ep are powers
+ * of two or as they are, tp within the ranks that share the fast links, pp is any divisor.
+ *  spec: as ms_job_spec_read left it.  *change_out: its lists in `arena`; is_tried is false for a
+ * job with given costs.  Returns MS_OK; MS_E_IO; MS_E_NOMEM (reported).  O(meshes * (stages +
+ * passes)). */
+ms_status ms_fitting_change_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                 ms_fitting_change *change_out);
 
 MS_END_DECLS
 

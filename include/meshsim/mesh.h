@@ -104,6 +104,26 @@ int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_o
  * O(axes). */
 bool ms_mesh_is_lead(const ms_mesh *mesh, unsigned axes, int rank);
 
+/** Sizes of the axes that a framework knows, each >= 1. */
+typedef struct ms_axis_sizes {
+    int tp, pp, cp, ep, dp;
+} ms_axis_sizes;
+
+/** Which meshes are walked over. */
+typedef struct ms_mesh_walk {
+    int ranks;            /**< product of all sizes */
+    ms_axis_sizes most;   /**< largest size of each axis; dp takes what the others leave */
+    ms_axis_sizes beside; /**< tp, cp, ep: a size that is visited although it is no power of two */
+} ms_mesh_walk;
+
+/** Visit every mesh of some ranks whose tp, cp and ep are powers of two and whose pp is any divisor
+ * of what these leave: tp grows last, then pp, then cp, then ep.
+ *  visit: its status other than MS_OK ends the walk.  Returns the visitor's last status.  O(visits,
+ * and the largest sizes). */
+ms_status ms_mesh_walk_all(const ms_mesh_walk *walk,
+                           ms_status (*visit)(void *context, const ms_axis_sizes *sizes),
+                           void *context);
+
 /** Whichever mesh a set of axes is of.  experts: NULL where the experts have none of their own. */
 static inline const ms_mesh *ms_mesh_of_axes(const ms_mesh *mesh, const ms_mesh *experts,
                                              unsigned axes) {

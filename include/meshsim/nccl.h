@@ -17,8 +17,7 @@ MS_BEGIN_DECLS
 /** What the model knows of a communicator. */
 typedef struct ms_nccl_comm {
     int ranks, nodes;     /**< >= 2, >= 1 */
-    double intra_Bps;     /**< of a GPU over NVLink; where no node has two members, that between
-                             nodes [B/s] */
+    double intra_Bps;     /**< of a GPU over NVLink; INFINITY where no node has two members [B/s] */
     double inter_Bps;     /**< between nodes, over the NICs of the node with fewest [B/s] */
     int nics;             /**< of that node that are used */
     bool has_equal_nodes; /**< every node has equally many members, more than one */

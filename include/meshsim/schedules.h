@@ -75,7 +75,12 @@ typedef struct ms_paper_row {
     const char *name;
     const char *reason; /**< why it is left out; NULL: it is in the table */
     int64_t chunks;     /**< V */
-    double makespan, bubble_fraction, max_span, max_span_bubble; /**< as in ms_schedule_result */
+    /** As ms_schedule_evaluate gives them where each virtual stage takes what the study gives a
+     * P-th of the model, as a single schedule is evaluated. This holds for all times of the row but
+     * rank_makespan. */
+    double makespan, bubble_fraction, max_span, max_span_bubble;
+    double rank_makespan; /**< makespan where a rank's stages together take what the study gives a
+                             P-th of the model: rows of any V compare by it */
     double peak_inflight; /**< in units of a P-th of the model and one whole microbatch */
     int64_t parameter_replicas, messages;
     double formula_makespan;          /**< NAN: none is known */

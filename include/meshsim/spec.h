@@ -59,6 +59,7 @@ enum { MS_BATCH_MAX = 100000000 };
 /** The software that runs the job: whose choices stand below the workload's own keys. */
 typedef struct ms_spec_framework {
     const char *name; /**< of its profile, as the user writes it; NULL: none */
+    bool is_none;     /**< the workload says `framework: none`: it leaves nothing to a profile */
     bool is_expanded; /**< its choices are among the spec's own values; always so after reading */
 } ms_spec_framework;
 
@@ -213,6 +214,9 @@ typedef struct ms_spec_source {
     const ms_node *root; /**< its tree with the overrides; NULL: faults name keys without a place */
     const char *text;    /**< that tree as YAML; NULL without a file */
     const char *effective_text; /**< every key with its value and origin; NULL without a file */
+    const ms_node *typed;       /**< the file with the overrides as the user typed them, before the
+                                   framework's choices; NULL without a file */
+    const char *data_folder;    /**< of the request; may be NULL */
 } ms_spec_source;
 
 /** A job. */
@@ -277,6 +281,15 @@ void ms_job_spec_fit_framework(ms_job_spec *spec);
  *  Returns MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_NOMEM. */
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out);
+
+/** Read a workload once more with further overrides, as ms_job_spec_read does when they stand
+ * behind those of its request. ms_job_spec_override takes the framework's choices as the spec's
+ * own; here they are chosen anew, for the sizes that the overrides give. The file is not opened
+ * again. spec: as ms_job_spec_read left it; its platform and its fidelity stay.  sets:
+ * "key.path=value", applied in order.  *spec_out: comes from no file, in `arena`, and shares the
+ * platform. Returns MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                                 ms_diag *diag, ms_job_spec *spec_out);
 
 /** The keys of a workload file, for schemas and listings. */
 extern const ms_field MS_WORKLOAD_FIELDS[];

@@ -37,7 +37,7 @@ typedef struct ms_step_end_visitor {
     /** An all-reduce between two pipeline ranks, rank by rank. */
     ms_status (*pair)(void *context, const int ends[2], ms_axis axis, double size_B);
     /** All ranks wait for each other and learn the norm. */
-    void (*meet)(void *context);
+    ms_status (*meet)(void *context);
     /** Pipeline rank `p` updates. */
     void (*update)(void *context, int p);
 } ms_step_end_visitor;

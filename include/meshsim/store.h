@@ -25,8 +25,9 @@
 
 MS_BEGIN_DECLS
 
-/** Version of the layout written by this program; a reader refuses a higher one. */
-#define MS_STORE_FORMAT_VERSION 1
+/** Version of the layout written by this program; a reader refuses any other. 2: a digest of each
+ * row's cells. */
+#define MS_STORE_FORMAT_VERSION 2
 
 /** What a row's status may be. */
 #define MS_POINT_SIMULATED "simulated" /**< it has figures */
@@ -67,16 +68,21 @@ typedef struct ms_store_options {
 /** An open store. It is used by the process that opened it alone, not by its children. */
 typedef struct ms_store ms_store;
 
-/** Open a store, and create it where there is none. Whether it can be written to is found out here.
+/** Open a store, and create it where there is none. Whether it can be written to is found out here:
+ * one that the system lets only be read is opened, too, and whoever asks for a row that it lacks
+ * gets MS_E_IO then.  A file from a stranger does no harm: its schema has to be what this version
+ * writes, its pages have to be those of an undamaged database, and SQLite runs nothing of it.
  *  *store_out: in `arena`; given to ms_store_close.  Returns MS_OK; MS_E_INPUT when the file is no
- * store, is damaged, or was written by a later version; MS_E_IO when the system refuses to read or
- * write it or another process holds it; MS_E_NOMEM (all reported), the file is as it was. */
+ * store, is damaged, or was written by another format's version; MS_E_IO when the system refuses to
+ * read or write it or another process holds it; MS_E_NOMEM (all reported), the file is as it was.
+ *  O(size of the file). */
 ms_status ms_store_open(const char *path, const ms_store_options *options, ms_arena *arena,
                         ms_diag *diag, ms_store **store_out);
 
-/** Find a row by its key.  row_out: its texts in `arena`; unchanged where there is none.  Returns
- * MS_OK; MS_E_INPUT or MS_E_IO when the file cannot be read; MS_E_NOMEM (reported).  O(log rows).
- */
+/** Find a row by its key, and check each cell's type and range and the digest of all.
+ *  row_out: its texts in `arena`; unchanged where there is none.  Returns MS_OK; MS_E_INPUT when
+ * the row is damaged, with its number and column named; MS_E_IO when the file cannot be read, or
+ * may only be read and has no such row; MS_E_NOMEM (all reported).  O(log rows). */
 ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_store_row *row_out,
                         bool *is_found_out);
 

@@ -136,7 +136,7 @@ endforeach()
 # The installed library and program, and what the READMEs say: once, in the build that people use
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   ms_add_check(install.hardening ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/hardening.py
-               $<TARGET_FILE:meshsim> $<TARGET_FILE:ms_simgrid> $<TARGET_FILE:meshsim_shared>)
+               --below ${PROJECT_BINARY_DIR} $<TARGET_FILE:meshsim> $<TARGET_FILE:ms_simgrid> $<TARGET_FILE:meshsim_shared>)
   ms_add_check(guards.structure ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_structure --build ${PROJECT_BINARY_DIR})
   ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${PROJECT_BINARY_DIR})
   ms_add_check(install.python ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/python.py $<TARGET_FILE:meshsim> ${PROJECT_BINARY_DIR})

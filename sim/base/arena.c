@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/failure.h"
+
 enum { ALIGNMENT = 16, BLOCK_B = 64 * 1024 };
 
 struct ms_arena_block {
@@ -65,6 +67,7 @@ static struct ms_arena_block *add_block(ms_arena *arena, size_t need) {
     /* calloc: large blocks come as fresh zero pages, so they cost nothing until touched */
     struct ms_arena_block *block = calloc(1, sizeof *block + size);
     if (block == NULL) {
+        ms_failure_note_memory();
         return NULL;
     }
     block->size = size;

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/failure.h"
+#include "meshsim/text.h"
+
 void ms_buffer_init(ms_buffer *buffer) {
     *buffer = (ms_buffer){0};
 }
@@ -30,6 +33,7 @@ static bool reserve(ms_buffer *buffer, size_t extra) {
     }
     char *data = realloc(buffer->data, capacity);
     if (data == NULL) {
+        ms_failure_note_memory();
         buffer->failed = true;
         return false;
     }
@@ -54,9 +58,15 @@ void ms_buffer_puts(ms_buffer *buffer, const char *text) {
 }
 
 void ms_buffer_puts_inline(ms_buffer *buffer, const char *text) {
-    for (; *text != '\0'; text++) {
-        bool is_control = (unsigned char)*text < ' ' || *text == 0x7f;
-        ms_buffer_add(buffer, is_control ? "?" : text, 1);
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t length = ms_text_decode(text, SIZE_MAX, &code);
+        if (length > 0 && ms_text_is_seen(code)) {
+            ms_buffer_add(buffer, text, length);
+        } else {
+            ms_buffer_puts(buffer, "?");
+        }
+        text += length == 0 ? 1 : length;
     }
 }
 
@@ -129,6 +139,7 @@ void *ms_vector_add(ms_vector *vector, const void *items, size_t count) {
     }
     bool has_room = vector->data != NULL && vector->count + count <= vector->capacity;
     if (!has_room && !grow(vector, vector->count + count)) {
+        ms_failure_note_memory();
         vector->failed = true;
         return NULL;
     }

@@ -40,7 +40,8 @@ static int follow_links(const char *path, char place_out[MS_TARGET_PATH_MAX]) {
         const char *name = NULL;
         ssize_t length = readlink(place_out, link, sizeof link - 1);
         if (length < 0) {
-            return 0; /* no link; what else is wrong with it shows when the folder is looked at */
+            /* no link; what else is wrong with it shows when the folder is looked at */
+            return errno == EIO ? EIO : 0;
         }
         link[length] = '\0';
         if (!split(place_out, folder, &name)) {

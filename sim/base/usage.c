@@ -1,9 +1,12 @@
 #include "meshsim/usage.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "meshsim/failure.h"
 
 double ms_wall_s(void) {
     struct timespec time;
@@ -19,6 +22,9 @@ double ms_peak_rss_B(void) {
 
 bool ms_program_folder(char *folder_out, size_t size) {
     ssize_t length = readlink("/proc/self/exe", folder_out, size);
+    if (length < 0) {
+        ms_failure_note_file("/proc/self/exe", errno);
+    }
     if (length <= 0 || (size_t)length >= size) {
         return false;
     }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/text.h"
+
 ms_value *ms_value_new_object(ms_arena *arena) {
     ms_value *value = MS_NEW(arena, ms_value, 1);
     if (value != NULL) {
@@ -127,108 +129,56 @@ double ms_value_number(const ms_value *object, const char *path, double fallback
     return at->type == MS_VALUE_DOUBLE ? at->as.number : fallback;
 }
 
-/* Length of the well-formed UTF-8 sequence at `text`, 0 if there is none. */
-static size_t utf8_length(const unsigned char *text) {
-    if (text[0] < 0x80) {
-        return 1;
-    }
-    size_t length = text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : 2;
-    if (text[0] < 0xC2 || text[0] > 0xF4) {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xC0U) != 0x80U) {
-            return 0;
-        }
-    }
-    bool is_overlong = (text[0] == 0xE0 && text[1] < 0xA0) || (text[0] == 0xF0 && text[1] < 0x90);
-    bool is_surrogate = text[0] == 0xED && text[1] > 0x9F;
-    bool is_beyond = text[0] == 0xF4 && text[1] > 0x8F;
-    return is_overlong || is_surrogate || is_beyond ? 0 : length;
-}
-
-/* U+0080 to U+009F, of which terminals take some for the start of an order. */
-static bool is_c1(const unsigned char *text, size_t length) {
-    return length == 2 && text[0] == 0xC2 && text[1] < 0xA0;
-}
-
-/* U+FFFE and U+FFFF, which are no characters. */
-static bool is_no_character(const unsigned char *text, size_t length) {
-    return length == 3 && text[0] == 0xEF && text[1] == 0xBF && text[2] >= 0xBE;
-}
-
-/* What readers refuse or take for something else inside a text, ms_yaml_load among them: no
- * characters, the ends of lines U+2028 and U+2029, the byte order mark U+FEFF. */
-static bool is_odd(const unsigned char *text, size_t length) {
-    bool is_line_end =
-        length == 3 && text[0] == 0xE2 && text[1] == 0x80 && (text[2] & 0xFEU) == 0xA8;
-    bool is_order_mark = length == 3 && text[0] == 0xEF && text[1] == 0xBB && text[2] == 0xBF;
-    return is_line_end || is_order_mark || is_no_character(text, length);
-}
-
 void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        size_t length = utf8_length(at);
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t length = ms_text_decode(text, SIZE_MAX, &code);
         if (length == 0) {
             ms_buffer_puts(out, "\\ufffd");
-            at++;
-        } else if (*at == '"' || *at == '\\') {
-            ms_buffer_printf(out, "\\%c", *at++);
-        } else if (*at < 0x20 || *at == 0x7F) {
-            ms_buffer_printf(out, "\\u%04x", *at++);
-        } else if (is_c1(at, length)) {
-            ms_buffer_printf(out, "\\u%04x", at[1]);
-            at += length;
-        } else if (is_odd(at, length)) {
-            unsigned code = (at[0] & 0x0FU) << 12 | (at[1] & 0x3FU) << 6 | (at[2] & 0x3FU);
-            ms_buffer_printf(out, "\\u%04x", code);
-            at += length;
-        } else {
-            ms_buffer_add(out, (const char *)at, length);
-            at += length;
+        } else if (code == '"' || code == '\\') {
+            ms_buffer_printf(out, "\\%c", (int)code);
+        } else if (ms_text_is_seen(code)) {
+            ms_buffer_add(out, text, length);
+        } else if (code < 0x10000) {
+            ms_buffer_printf(out, "\\u%04x", (unsigned)code);
+        } else { /* as a surrogate pair: RFC 8259, section 7 */
+            ms_buffer_printf(out, "\\u%04x\\u%04x", (unsigned)(0xD7C0 + (code >> 10)),
+                             (unsigned)(0xDC00 + (code & 0x3FF)));
         }
+        text += length == 0 ? 1 : length;
     }
     ms_buffer_puts(out, "\"");
-}
-
-/* Whether a text in XML may have the character: none that XML 1.0 does not know (controls, U+FFFE
- * and U+FFFF), nor DEL and U+0080 to U+009F, which it discourages and terminals may obey. */
-static bool is_in_xml(const unsigned char *text, size_t length) {
-    bool is_control = text[0] < 0x20 || text[0] == 0x7F || is_c1(text, length);
-    return length > 0 && !is_control && !is_no_character(text, length);
 }
 
 void ms_xml_write_text(ms_buffer *out, const char *text) {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        size_t length = utf8_length(at);
-        const char *escaped = *at == '<'   ? "&lt;"
-                              : *at == '>' ? "&gt;"
-                              : *at == '&' ? "&amp;"
-                              : *at == '"' ? "&quot;"
-                                           : NULL;
-        if (escaped != NULL || !is_in_xml(at, length)) {
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t length = ms_text_decode(text, SIZE_MAX, &code);
+        const char *escaped = *text == '<'   ? "&lt;"
+                              : *text == '>' ? "&gt;"
+                              : *text == '&' ? "&amp;"
+                              : *text == '"' ? "&quot;"
+                                             : NULL;
+        if (escaped != NULL || length == 0 || !ms_text_is_seen(code)) {
             ms_buffer_puts(out, escaped != NULL ? escaped : "?");
         } else {
-            ms_buffer_add(out, (const char *)at, length);
+            ms_buffer_add(out, text, length);
         }
-        at += length == 0 ? 1 : length;
+        text += length == 0 ? 1 : length;
     }
 }
 
 void ms_terminal_write_text(ms_buffer *out, const char *text) {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        size_t length = utf8_length(at);
-        bool is_c0 = (*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7F;
-        if (length == 0 || is_c0 || is_c1(at, length)) {
-            ms_buffer_puts(out, "?");
+    while (*text != '\0') {
+        uint32_t code = 0;
+        size_t length = ms_text_decode(text, SIZE_MAX, &code);
+        if (length > 0 && (ms_text_is_seen(code) || code == '\n' || code == '\t')) {
+            ms_buffer_add(out, text, length);
         } else {
-            ms_buffer_add(out, (const char *)at, length);
+            ms_buffer_puts(out, "?");
         }
-        at += length == 0 ? 1 : length;
+        text += length == 0 ? 1 : length;
     }
 }
 

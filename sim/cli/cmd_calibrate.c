@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "meshsim/calibrate.h"
+#include "meshsim/failure.h"
 #include "meshsim/find.h"
 #include "meshsim/target.h"
 
@@ -62,7 +63,7 @@ static ms_status check_target(const ms_invocation *call) {
         static const char *const DATA[] = {"json", "output", NULL};
         return ms_cli_check_stdout(call, DATA);
     }
-    if (access(path, F_OK) == 0 && !ms_cli_has(call, "force")) {
+    if (ms_file_is_there(path) && !ms_cli_has(call, "force")) {
         ms_diag_error(call->diag, "'%s' is there already; --force overwrites it", path);
         return MS_E_USAGE;
     }

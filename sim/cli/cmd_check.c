@@ -52,17 +52,54 @@ typedef struct findings {
     double computation_bound_s; /* of its step, from its computations alone, as a search takes it */
     ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
     int option_count;
+    ms_fitting_change change; /* of a job that does not fit */
+    double change_step_s;     /* the step that `check` estimates with it */
 } findings;
+
+/* Overrides as a user types them: "--set A=1 --set B=2".  Returns a text in `arena`; NULL when
+ * memory runs out, which the arena remembers. */
+static const char *typed(const ms_words *sets, ms_arena *arena) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (size_t i = 0; i < sets->count; i++) {
+        ms_buffer_puts(&text, i == 0 ? "--set " : " --set ");
+        ms_show_shell_word(sets->items[i], &text);
+    }
+    return ms_buffer_keep(&text, arena);
+}
+
+static bool has_fitting_change(const findings *f) {
+    return f->change.is_tried && f->change.fits;
+}
 
 static void add_options(const findings *f, ms_value *root) {
     ms_value *rows = ms_value_add(root, "memory_options", MS_VALUE_ARRAY);
     for (int i = 0; i < f->option_count; i++) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-        ms_value_add_string(row, "setting", f->options[i].setting);
+        ms_value_add_string(row, "setting", typed(&f->options[i].sets, root->arena));
         ms_value_add_double(row, "saved_B", f->options[i].saved_B);
         ms_value_add_double(row, "peak_B", f->options[i].peak_B);
         ms_value_add_bool(row, "fits", f->options[i].fits);
         ms_value_add_string(row, "note", f->options[i].note);
+    }
+}
+
+/* The smallest change that fits, null where none is needed or none was found; then what the least
+ * peak of all that were tried is. */
+static void add_change(const findings *f, ms_value *root) {
+    const ms_fitting_change *change = &f->change;
+    ms_value *found = ms_value_add(root, "fitting_change",
+                                   has_fitting_change(f) ? MS_VALUE_OBJECT : MS_VALUE_NULL);
+    if (has_fitting_change(f)) {
+        ms_value *sets = ms_value_add(found, "sets", MS_VALUE_ARRAY);
+        for (size_t i = 0; i < change->sets.count; i++) {
+            ms_value_add_string(sets, NULL, change->sets.items[i]);
+        }
+        ms_value_add_string(found, "setting", typed(&change->sets, root->arena));
+        ms_value_add_double(found, "peak_B", change->peak_B);
+        ms_value_add_double(found, "step_time_s", f->change_step_s);
+    } else if (change->is_tried) {
+        ms_value_add_double(root, "smallest_peak_B", change->peak_B);
     }
 }
 
@@ -159,6 +196,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
     add_options(f, root);
+    add_change(f, root);
     add_notes(job, root);
     return root;
 }
@@ -180,26 +218,53 @@ static void print_ranks(const ms_job *job, const ms_estimate *estimate, ms_buffe
     }
 }
 
-static void print_options(const findings *f, ms_buffer *page) {
+static void print_options(const ms_invocation *call, const findings *f, ms_buffer *page) {
+    bool has_star = false;
     if (f->option_count > 0) {
-        ms_buffer_printf(page, "\nany one of these changes would save memory%17s %11s\n", "saves",
-                         "peak");
+        ms_buffer_printf(page, "\n%-55s %10s %11s\n", "any one of these changes would save memory",
+                         "saves", "peak");
     }
     for (int i = 0; i < f->option_count; i++) {
+        const ms_memory_option *option = &f->options[i];
+        const char *command = typed(&option->sets, call->arena);
         char saved[32];
         char peak[32];
-        ms_buffer_printf(page, "  %-42s %14s %11s%s\n", f->options[i].setting,
-                         ms_unit_format(f->options[i].saved_B, MS_DIM_BYTES, saved, sizeof saved),
-                         ms_unit_format(f->options[i].peak_B, MS_DIM_BYTES, peak, sizeof peak),
-                         f->options[i].fits ? " *" : "");
-        ms_buffer_printf(page, "      %s\n", f->options[i].note);
+        ms_buffer_printf(page, "  %s\n", command == NULL ? "" : command);
+        ms_buffer_printf(page, "      %-49s %10s %11s%s\n", option->note,
+                         ms_unit_format(option->saved_B, MS_DIM_BYTES, saved, sizeof saved),
+                         ms_unit_format(option->peak_B, MS_DIM_BYTES, peak, sizeof peak),
+                         option->fits ? " *" : "");
+        has_star = has_star || option->fits;
     }
-    if (f->option_count > 0) {
-        ms_buffer_printf(page, "* fits\n");
+    ms_buffer_puts(page, has_star ? "* fits\n" : "");
+}
+
+/* The smallest change that fits, or that none does. */
+static void print_change(const ms_invocation *call, const findings *f, ms_buffer *page) {
+    const ms_fitting_change *change = &f->change;
+    const char *command = typed(&change->sets, call->arena);
+    char peak[32];
+    char step[32];
+    if (!change->is_tried) {
+        return;
+    }
+    ms_unit_format(change->peak_B, MS_DIM_BYTES, peak, sizeof peak);
+    if (change->fits) {
+        ms_buffer_printf(page, "\nthe smallest change that fits: %s, %s a step\n", peak,
+                         ms_unit_format(f->change_step_s, MS_DIM_TIME, step, sizeof step));
+    } else {
+        ms_buffer_printf(
+            page,
+            "\nno mesh of these %d GPUs fits, with any sharding and recomputation that "
+            "was tried;\nthe smallest peak is %s\n",
+            f->job.mesh.ranks, peak);
+    }
+    if (change->sets.count > 0) {
+        ms_buffer_printf(page, "  %s\n", command == NULL ? "" : command);
     }
 }
 
-static void print_estimate(const findings *f, ms_buffer *page) {
+static void print_estimate(const ms_invocation *call, const findings *f, ms_buffer *page) {
     const ms_job *job = &f->job;
     const ms_estimate *estimate = &f->estimate;
     char step[32];
@@ -226,7 +291,8 @@ static void print_estimate(const findings *f, ms_buffer *page) {
                      ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
     print_ranks(job, estimate, page);
     if (!estimate->fits) {
-        print_options(f, page);
+        print_options(call, f, page);
+        print_change(call, f, page);
     }
 }
 
@@ -250,17 +316,35 @@ static ms_status bound_early(const ms_invocation *call, findings *f) {
     return status;
 }
 
+/* Estimate the job with the change as `check` does with its overrides on the command line. */
+static ms_status estimate_change(const ms_invocation *call, findings *f) {
+    ms_job_spec spec;
+    ms_job job;
+    ms_estimate estimate;
+    ms_status status =
+        ms_job_spec_read_again(&f->job.spec, &f->change.sets, call->arena, call->diag, &spec);
+    status = status == MS_OK ? ms_job_build(&spec, call->arena, call->diag, &job) : status;
+    if (status == MS_OK) {
+        job.run = f->job.run;
+        status = ms_job_estimate(&job, call->arena, call->diag, &estimate);
+    }
+    f->change_step_s = status == MS_OK ? estimate.step_s : 0.0;
+    return status;
+}
+
+static ms_status find_change(const ms_invocation *call, findings *f) {
+    ms_status status = ms_fitting_change_find(&f->job.spec, call->arena, call->diag, &f->change);
+    return status == MS_OK && has_fitting_change(f) ? estimate_change(call, f) : status;
+}
+
 static ms_status look_at(const ms_invocation *call, findings *f) {
     ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
     status = status == MS_OK ? bound_early(call, f) : status;
     if (status == MS_OK) {
-        const ms_memory_options_input input = ms_job_memory_options_input(&f->job);
-        status = ms_memory_options_find(&input, call->arena, f->options, &f->option_count);
-        if (status == MS_E_NOMEM) {
-            ms_diag_error(call->diag, "out of memory");
-        }
+        status = ms_memory_options_find(&f->job.spec, call->arena, call->diag, f->options,
+                                        &f->option_count);
     }
-    return status;
+    return status == MS_OK && !f->estimate.fits ? find_change(call, f) : status;
 }
 
 static ms_status print_findings(const ms_invocation *call, const findings *f) {
@@ -269,7 +353,7 @@ static ms_status print_findings(const ms_invocation *call, const findings *f) {
     }
     ms_buffer page;
     ms_buffer_init(&page);
-    print_estimate(f, &page);
+    print_estimate(call, f, &page);
     return ms_cli_print_page(call, &page);
 }
 
@@ -368,11 +452,14 @@ const ms_command ms_cmd_check = {
     .positionals_max = 1,
     .options = OPTIONS,
     .modes = MODES,
-    .description = "Reads and checks a workload with its platform, reports every fault, and prints "
-                   "what follows without simulating: mesh, memory of every pipeline rank, the "
-                   "expected step time, and one that no simulation is below. Exits with 1 when the "
-                   "job does not "
-                   "fit in memory.",
+    .description =
+        "Reads and checks a workload with its platform, reports every fault, and prints "
+        "what follows without simulating: mesh, memory of every pipeline rank, the "
+        "expected step time, and one that no simulation is below. Exits with 1 when the "
+        "job does not "
+        "fit in memory; it then proposes --set pairs that were tried: single changes that "
+        "save memory, and the smallest change of mesh, sharding and recomputation with "
+        "which the job fits.",
     .example = "meshsim check workloads/gpt3-175b-1024.yaml",
     .run = ms_cli_run_mode,
 };

@@ -1,4 +1,5 @@
 /* meshsim new: a workload to begin with, for a model and a platform. */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,9 @@
 #include "cli/job_options.h"
 #include "cli/new_mesh.h"
 #include "cli/show_text.h"
+#include "meshsim/failure.h"
 #include "meshsim/find.h"
-#include "meshsim/hf.h"
+#include "meshsim/import.h"
 #include "meshsim/target.h"
 
 enum { SETS_MAX = 64, TEXT_MAX = 32 };
@@ -59,9 +61,10 @@ static const ms_option OPTIONS[] = {
 /* A workload in the making. */
 typedef struct draft {
     const ms_invocation *call;
-    const char *base; /* file whose keys the sets change */
-    ms_node *root;    /* its tree */
-    ms_node *config;  /* model: of a Hugging Face config; NULL: that of `root` */
+    const char *base;    /* file whose keys the sets change */
+    ms_node *root;       /* its tree */
+    ms_node *config;     /* model: of a Hugging Face config; NULL: that of `root` */
+    const char *remarks; /* comments on what was assumed; NULL: none */
     const char *sets[SETS_MAX];
     size_t set_count;
     ms_cli_cluster cluster;
@@ -115,7 +118,7 @@ static ms_status check_options(const ms_invocation *call) {
         return MS_E_USAGE;
     }
     const char *path = ms_cli_value(call, "output", "-");
-    if (strcmp(path, "-") != 0 && access(path, F_OK) == 0 && !ms_cli_has(call, "force")) {
+    if (strcmp(path, "-") != 0 && ms_file_is_there(path) && !ms_cli_has(call, "force")) {
         ms_diag_error(call->diag, "'%s' is there already; --force writes over it", path);
         return MS_E_USAGE;
     }
@@ -128,7 +131,14 @@ static bool is_config(const char *name) {
     struct stat entry;
     size_t length = strlen(name);
     bool is_json = length > 5 && strcmp(name + length - 5, ".json") == 0;
-    return is_json || (stat(name, &entry) == 0 && S_ISDIR(entry.st_mode));
+    if (is_json) {
+        return true;
+    }
+    bool is_there = stat(name, &entry) == 0;
+    if (!is_there) {
+        ms_failure_note_file(name, errno);
+    }
+    return is_there && S_ISDIR(entry.st_mode);
 }
 
 static ms_status find_base(draft *d, const char *name) {
@@ -147,28 +157,90 @@ static ms_status find_base(draft *d, const char *name) {
     return ms_yaml_load(d->base, call->arena, call->diag, &d->root);
 }
 
-/* The base's other keys go; of a config's workload its model, too. */
+/* Whether a key of the base stays: its model and its software; of a config's workload nothing. */
+static bool is_kept(const draft *d, const char *key) {
+    static const char *const KEPT[] = {"model", "framework", "tensor_parallel"};
+    bool has_software = ms_node_get(d->root, "framework") != NULL;
+    for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0] && d->config == NULL; i++) {
+        if (strcmp(key, KEPT[i]) == 0) {
+            return has_software || i == 0;
+        }
+    }
+    return false;
+}
+
+/* The base's other keys go. */
 static ms_status clear_base(draft *d) {
     ms_status status = MS_OK;
     for (const ms_node *key = d->root->first; key != NULL && status == MS_OK; key = key->next) {
-        if (d->config != NULL || strcmp(key->key, "model") != 0) {
+        if (!is_kept(d, key->key)) {
             status = add_set(d, ms_arena_printf(d->call->arena, "%s=null", key->key));
         }
     }
     return status;
 }
 
+/* Set the keys that stand beside a model: of scalars, in mappings or not.  path: of the mapping,
+ * with its dot. */
+static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
+    ms_arena *arena = d->call->arena;
+    ms_status status = MS_OK;
+    for (const ms_node *key = mapping->first; key != NULL && status == MS_OK; key = key->next) {
+        const char *below = ms_arena_printf(arena, "%s%s.", path, key->key);
+        if (below == NULL) {
+            status = ms_diag_no_memory(d->call->diag);
+        } else if (key->type == MS_NODE_MAPPING && strcmp(key->key, "model") != 0) {
+            status = add_keys(d, key, below);
+        } else if (key->type == MS_NODE_SCALAR) {
+            status = add_set(d, ms_arena_printf(arena, "%s%s=%s", path, key->key, key->text));
+        }
+    }
+    return status;
+}
+
+/* The model with the software that `import hf` gives it, too; a workload's own software stays. */
+static ms_status read_config(draft *d, const char *name, ms_imported *out) {
+    const ms_invocation *call = d->call;
+    const ms_import_source source = {
+        .files = &name, .file_count = 1, .data_folder = ms_cli_data_folder(call->arena)};
+    ms_status status = MS_OK;
+    if (is_config(name)) {
+        status = ms_import_read("hf", &source, call->arena, call->diag, out);
+        d->config = status == MS_OK ? ms_node_get(out->root, "model") : NULL;
+        return status == MS_OK ? find_base(d, "tiny") : status;
+    }
+    status = find_base(d, name);
+    ms_node *framework = status == MS_OK ? ms_node_get(d->root, "framework") : NULL;
+    bool is_none = framework != NULL && framework->type == MS_NODE_SCALAR &&
+                   strcmp(framework->text, "none") == 0;
+    if (status != MS_OK || (framework != NULL && !is_none)) {
+        return status;
+    }
+    if (is_none) { /* that job's file says all choices, of which the new job takes none */
+        ms_node_remove(d->root, framework);
+    }
+    status = ms_yaml_parse("{}", 2, name, call->arena, call->diag, &out->root);
+    if (status == MS_OK && ms_node_overlay(out->root, d->root, call->arena) != MS_OK) {
+        status = ms_diag_no_memory(call->diag);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    for (ms_node *key = out->root->first, *next = NULL; key != NULL; key = next) {
+        next = key->next;
+        if (strcmp(key->key, "model") != 0) {
+            ms_node_remove(out->root, key);
+        }
+    }
+    return ms_import_assume_software(&source, call->arena, call->diag, out);
+}
+
 static ms_status read_model(draft *d) {
     const ms_invocation *call = d->call;
     const char *name = ms_cli_value(call, "model", NULL);
-    ms_node *config = NULL;
-    ms_status status = MS_OK;
-    if (is_config(name)) {
-        status = ms_hf_load(name, call->arena, call->diag, &config);
-        status = status == MS_OK ? ms_hf_model(config, call->arena, call->diag, NULL, &d->config)
-                                 : status;
-    }
-    status = status == MS_OK ? find_base(d, d->config == NULL ? name : "tiny") : status;
+    ms_imported imported = {.root = NULL};
+    ms_status status = read_config(d, name, &imported);
+    d->remarks = imported.remarks;
     if (status == MS_OK && ms_node_get(d->root, "model") == NULL) {
         ms_diag_error(call->diag, "workload '%s' has no model", d->base);
         status = MS_E_INPUT;
@@ -179,7 +251,7 @@ static ms_status read_model(draft *d) {
         status = path == NULL ? ms_diag_no_memory(call->diag)
                               : add_set(d, ms_arena_printf(call->arena, "model={hf: '%s'}", path));
     }
-    return status;
+    return status == MS_OK && imported.root != NULL ? add_keys(d, imported.root, "") : status;
 }
 
 /* ---- sizes ---- */
@@ -242,13 +314,7 @@ static ms_status settle(draft *d, const ms_words *mesh) {
     for (size_t i = 0; i < d->set_count && status == MS_OK; i++) {
         status = ms_node_set(d->root, d->sets[i], call->arena, call->diag);
     }
-    for (ms_node *key = d->root->first; key != NULL && status == MS_OK;) {
-        ms_node *next = key->next; /* what 'null' took out leaves its key */
-        if (key->type == MS_NODE_SCALAR && strcmp(key->text, "null") == 0) {
-            ms_node_remove(d->root, key);
-        }
-        key = next;
-    }
+    ms_config_take_out(d->root, MS_WORKLOAD_FIELDS);
     if (status == MS_OK && d->config != NULL) {
         ms_node_remove(d->root, ms_node_get(d->root, "model"));
         d->config->key = "model";
@@ -296,6 +362,7 @@ static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
                      "estimated step is\n# the shortest. All may be changed; 'meshsim check "
                      "--keys' lists what else may stand here.\n",
                      ms_cli_value(d->call, "model", ""), ms_cli_value(d->call, "platform", ""));
+    ms_buffer_puts(&text, d->remarks == NULL ? "" : d->remarks);
     ms_config_write_commented(d->root, MS_WORKLOAD_FIELDS, &text);
     ms_status status = text.failed
                            ? ms_diag_no_memory(d->call->diag)

@@ -9,7 +9,8 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help =
          "where to write; the ending chooses the kind: .html, .svg, .png, .pdf, .json or .json.gz",
-     .writes = ".html, .svg, .png, .pdf or .json"},
+     .writes = ".html, .svg, .png, .pdf or .json",
+     .no_stdout = "the ending of the file's name chooses what is written"},
     {.name = "every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };

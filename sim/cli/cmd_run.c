@@ -34,7 +34,8 @@ static const ms_option OPTIONS[] = {
      .argument = "TRACE.h5",
      .arguments = 1,
      .help = "write a trace of the operations to this HDF5 file",
-     .writes = ".h5"},
+     .writes = ".h5",
+     .no_stdout = "HDF5 needs a file, of which it reads and writes any place"},
     {.name = "trace",
      .argument = "LEVEL",
      .arguments = 1,
@@ -97,11 +98,13 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     }
     char peak[32];
     char capacity[96];
+    char text[256];
     double peak_B = result->memory[result->peak_rank].peak_B;
-    fprintf(stderr, "meshsim: does not fit in memory: rank %d needs %s, %s\n",
-            result->dag.ranks[result->peak_rank].rank,
-            ms_unit_format(peak_B, MS_DIM_BYTES, peak, sizeof peak),
-            ms_show_capacity(&result->job->platform.gpu, capacity, sizeof capacity));
+    snprintf(text, sizeof text, "meshsim: does not fit in memory: rank %d needs %s, %s\n",
+             result->dag.ranks[result->peak_rank].rank,
+             ms_unit_format(peak_B, MS_DIM_BYTES, peak, sizeof peak),
+             ms_show_capacity(&result->job->platform.gpu, capacity, sizeof capacity));
+    ms_cli_tell(call->results, text);
     return MS_E_NO;
 }
 
@@ -180,12 +183,12 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
     status = ms_job_run(job, call->arena, call->diag, &result);
     if (status == MS_OK) {
         ms_whatif_rank(result.metrics.step_time_s, whatif.rows, whatif.count);
+        status = print_result(call, &result, &whatif);
+    }
+    if (status == MS_OK) { /* all that needs memory has been made by now */
         status = write_trace(call, trace_path, &result, &whatif, &detail);
     }
     ms_cli_progress_stop(progress);
-    if (status == MS_OK) {
-        status = print_result(call, &result, &whatif);
-    }
     if (status == MS_OK) {
         ms_advise_placement(&job->mesh, &job->platform, call->diag);
         ms_advise_latency(&result.metrics, call->diag);

@@ -263,7 +263,8 @@ static const ms_option OPTIONS[] = {
     {MS_SET_FIELDS, .modes = IN},
     {MS_FIDELITY_FIELDS, .modes = IN},
     {"traces", 0, "FOLDER", 1, false, NULL,
-     .help = "write each simulation's trace to FOLDER/KIND.h5", .writes = "/", .modes = SIMULATED},
+     .help = "write each simulation's trace to FOLDER/KIND.h5", .writes = "/",
+     .no_stdout = "it names a folder of several files", .modes = SIMULATED},
     {"jobs", 0, "J", 1, false, "processors, at most 4", .help = "simulations at once",
      .modes = SIMULATED},
     {"csv", 0, "FILE", 1, false, NULL,
@@ -323,7 +324,8 @@ const ms_command ms_cmd_schedule = {
         "same order may take longer when the file is read again. 'search' looks for the schedule "
         "with the shortest span under --memory-cap (in whole microbatches per rank, of one stage "
         "per rank, or with '-v 2' of two in a V), and says how far from a proven bound it is.\n\n"
-        "Times T have no unit, but with --workload, where the computing times are the workload's, "
+        "Times T have no unit, and a makespan is in that of one virtual stage; but with "
+        "--workload, where the computing times are the workload's, "
         "--p2p is in seconds; each is one number, or a comma list with one per virtual stage (per "
         "boundary for --p2p). "
         "--costs reads them from a file with the columns forward, input_gradient, weight_gradient "
@@ -342,7 +344,9 @@ const ms_command ms_cmd_schedule = {
         "--compare prints a table of many schedules. There T is the time of a P-th of the model, "
         "spread over its stages (V = 2 and K = 2 where a schedule takes any, unless given), and "
         "--p2p "
-        "lies between neighbouring ranks. Memory is counted in units of a P-th of the model and "
+        "lies between neighbouring ranks. 'per rank' (rank_makespan) is in this T, and schedules "
+        "are sorted by it; all other times are in T of one virtual stage, V K times as many, as a "
+        "single KIND prints them. Memory is counted in units of a P-th of the model and "
         "one microbatch. With a csv:FILE among them -p and -m may be left out, and a file with K "
         "times as many microbatches holds slices of sequences.\n\n"
         "With --workload the table comes from simulations, each in a process of its own, of that "

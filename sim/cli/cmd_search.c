@@ -8,11 +8,13 @@
 #include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/markdown_tables.h"
+#include "cli/note_framework.h"
 #include "cli/run_whatif.h"
 #include "cli/search_files.h"
 #include "cli/show_search.h"
 #include "cli/store_options.h"
 #include "cli/worker_options.h"
+#include "meshsim/failure.h"
 #include "meshsim/ranges.h"
 #include "meshsim/usage.h"
 
@@ -232,7 +234,7 @@ static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
                        const char *option) {
     const char *path = ms_cli_value(call, option, NULL);
     bool is_kept = path != NULL && shown->result->is_partial && strcmp(path, "-") != 0 &&
-                   access(path, F_OK) == 0;
+                   ms_file_is_there(path);
     if (is_kept) {
         ms_diag_note(call->diag, NULL, NULL, "'%s' is left as it was", path);
     }
@@ -379,6 +381,10 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? read_request(call, &job, &request) : status;
     if (status == MS_OK) {
         status = ms_space_open(&request, call->arena, call->diag, &study.space);
+    }
+    if (status == MS_OK) {
+        status = ms_cli_note_framework(call, ms_space_base(study.space),
+                                       ms_cli_data_folder(call->arena));
     }
     study.top = (int)top;
     if (status == MS_OK && ms_cli_has(call, "plan")) {

@@ -1,4 +1,5 @@
-/* Names of output files that end like another format than the one which would be written. */
+/* Names of output files that end like another format than the one which would be written, or that
+ * stand for the standard output where the output needs a file. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -107,10 +108,17 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
 
 static ms_status check_ending(const ms_invocation *call, const ms_option *option,
                               const ms_given *given) {
+    const char *path = given->count == 0 ? "" : given->values[given->count - 1];
+    if (option->no_stdout != NULL && strcmp(path, "-") == 0) {
+        ms_diag_error(call->diag,
+                      "option '--%s' cannot write to the standard output, for which '-' stands: "
+                      "%s; './-' is a file of that name",
+                      option->name, option->no_stdout);
+        return MS_E_USAGE;
+    }
     if (option->writes == NULL || given->count == 0) {
         return MS_OK;
     }
-    const char *path = given->values[given->count - 1];
     const file_format *format = format_of(path);
     return format == NULL || is_written_by(option, format) ? MS_OK
                                                            : refuse(call, option, format, path);

@@ -1,11 +1,11 @@
 #include "cli/html_option.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/job_options.h"
 #include "cli/show_text.h"
 #include "meshsim/config.h"
+#include "meshsim/failure.h"
 #include "meshsim/report.h"
 
 /* Texts above it are not kept in a page [B]. */
@@ -33,7 +33,7 @@ static bool is_among(const ms_words *files, size_t count, const char *file) {
 
 /* A file as it was named, or the installed workload of that name. */
 static const char *path_of(const char *file, ms_arena *arena) {
-    bool is_name = strchr(file, '/') == NULL && access(file, F_OK) != 0;
+    bool is_name = strchr(file, '/') == NULL && !ms_file_is_there(file);
     const char *path =
         is_name ? ms_arena_printf(arena, "%s/workloads/%s.yaml", ms_cli_data_folder(arena), file)
                 : file;

@@ -3,8 +3,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cli/note_framework.h"
+#include "meshsim/failure.h"
 #include "meshsim/usage.h"
 
 #ifndef MESHSIM_DATA_DIR
@@ -23,7 +24,7 @@ static const char *beside_program(ms_arena *arena, const char *folder) {
     const char *path =
         ms_arena_printf(arena, "%.*s%s", name == NULL ? 0 : (int)(name - program), program, folder);
     const char *platforms = ms_arena_printf(arena, "%s/platforms", path == NULL ? "" : path);
-    bool is_there = path != NULL && platforms != NULL && access(platforms, F_OK) == 0;
+    bool is_there = path != NULL && platforms != NULL && ms_file_is_there(platforms);
     return is_there ? path : NULL;
 }
 
@@ -153,7 +154,9 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);
     }
-    return status;
+    return status == MS_OK
+               ? ms_cli_note_framework(call, &job_out->spec, ms_cli_data_folder(call->arena))
+               : status;
 }
 
 /* An override of a platform may be written as for a workload, with "platform." in front. */

@@ -267,14 +267,19 @@ static void write_list(const ms_markdown_table *table, const ms_value *tree, ms_
     }
 }
 
+/* A table of facts of which there are none is left out. */
 static void write_facts(const ms_markdown_table *table, const ms_value *tree, ms_buffer *out) {
     static const char *const HEADINGS[] = {"", ""};
     static const bool IS_NUMBER[] = {false, true};
     const markdown_row row = {tree, 0, 0.0};
-    write_title(table, out);
-    ms_markdown_write_head(HEADINGS, IS_NUMBER, 2, out);
+    bool is_first = true;
     for (const ms_markdown_field *field = table->fields; field->path != NULL; field++) {
         if (!is_none(find(&row, field->path, false))) {
+            if (is_first) {
+                write_title(table, out);
+                ms_markdown_write_head(HEADINGS, IS_NUMBER, 2, out);
+                is_first = false;
+            }
             ms_buffer_printf(out, "| %s | ", field->heading);
             write_field(&row, field, false, out);
             ms_buffer_puts(out, " |\n");

@@ -104,12 +104,19 @@ static const ms_markdown_field CHECK_STAGE_FIELDS[] = {
 static const ms_markdown_field OPTION_FIELDS[] = {
     TEXT("setting", "change"), BYTES("saved_B", "saves"), BYTES("peak_B", "peak"),
     TEXT("fits", "fits"),      TEXT("note", "note"),      {0}};
+static const ms_markdown_field CHANGE_FACTS[] = {
+    TEXT("fitting_change/setting", "change"),
+    BYTES("fitting_change/peak_B", "peak"),
+    TIME("fitting_change/step_time_s", "estimated step"),
+    BYTES("smallest_peak_B", "nothing fits, the smallest peak"),
+    {0}};
 static const ms_markdown_field NOTE_FIELDS[] = {
     TEXT("key", "key"), TEXT("changes_nothing", "changes nothing, as"), {0}};
 const ms_markdown_table MS_CHECK_TABLES[] = {
     FACTS("", CHECK_FACTS),
     LIST("pipeline ranks", "stages", CHECK_STAGE_FIELDS),
     LIST("what would save memory", "memory_options", OPTION_FIELDS),
+    FACTS("the smallest change that fits", CHANGE_FACTS),
     LIST("notes", "notes", NOTE_FIELDS),
     {0},
 };
@@ -255,7 +262,8 @@ const ms_markdown_table MS_SCHEDULE_TABLES[] = {
 static const ms_markdown_field PAPER_FIELDS[] = {
     TEXT("schedule", "schedule"),
     COUNT("v", "v"),
-    COUNT("makespan", "makespan"),
+    COUNT("makespan", "makespan, T of a stage"),
+    COUNT("rank_makespan", "makespan, T of a rank"),
     SHARE("bubble_fraction", "bubble"),
     COUNT("max_span", "longest span"),
     COUNT("peak_inflight", "in flight"),

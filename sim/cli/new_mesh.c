@@ -106,50 +106,39 @@ static ms_status consider(mesh_choice *ch, const new_mesh *c) {
     return status == MS_E_NOMEM || status == MS_E_IO ? status : MS_OK;
 }
 
-/* All recomputations of a mesh. */
-static ms_status consider_mesh(mesh_choice *ch, new_mesh c) {
-    int replicas = c.dp * c.ep;
-    c.zero = replicas > 1 ? c.zero : 0;
-    if (ch->job->batch % replicas != 0) {
+/* A stage of the optimizer's sharding, on all meshes. */
+typedef struct mesh_visit {
+    mesh_choice *choice;
+    int zero;
+} mesh_visit;
+
+/* All recomputations of a mesh. Without experts the axis ep is refused. */
+static ms_status consider_mesh(void *context, const ms_axis_sizes *sizes) {
+    const mesh_visit *visit = context;
+    mesh_choice *ch = visit->choice;
+    const ms_model *model = ch->has_base ? &ch->base.model : NULL;
+    int replicas = sizes->dp * sizes->ep;
+    bool is_odd =
+        model != NULL && (sizes->pp > model->layers || (sizes->ep > 1 && model->moe.experts == 0));
+    if (is_odd || ch->job->batch % replicas != 0 || (visit->zero == 3 && sizes->pp > 1)) {
         return MS_OK;
     }
+    new_mesh c = {.tp = sizes->tp,
+                  .pp = sizes->pp,
+                  .ep = sizes->ep,
+                  .dp = sizes->dp,
+                  .zero = replicas > 1 ? visit->zero : 0};
     ms_status status = consider(ch, &c);
     c.is_recomputed = true;
     return status == MS_OK ? consider(ch, &c) : status;
 }
 
-/* Experts are spread over powers of two of the replicas; without experts the axis is refused. */
-static ms_status consider_experts(mesh_choice *ch, new_mesh c, int replicas) {
-    ms_status status = MS_OK;
-    bool has_experts = !ch->has_base || ch->base.model.moe.experts > 0;
-    for (c.ep = 1;
-         status == MS_OK && c.ep <= replicas && c.ep <= EP_MAX && (c.ep == 1 || has_experts);
-         c.ep *= 2) {
-        if (replicas % c.ep == 0) {
-            c.dp = replicas / c.ep;
-            status = consider_mesh(ch, c);
-        }
-    }
-    return status;
-}
-
 static ms_status consider_all(mesh_choice *ch, int zero) {
-    ms_status status = MS_OK;
-    int gpus = ch->job->gpus;
-    for (int tp = 1; tp <= ch->job->gpus_per_node && status == MS_OK; tp *= 2) {
-        if (gpus % tp != 0) {
-            continue;
-        }
-        int rest = gpus / tp;
-        int stages_max = !ch->has_base ? rest : ch->base.model.layers;
-        for (int pp = 1; pp <= rest && pp <= stages_max && status == MS_OK; pp++) {
-            if (rest % pp == 0 && (zero < 3 || pp == 1)) {
-                status =
-                    consider_experts(ch, (new_mesh){.tp = tp, .pp = pp, .zero = zero}, rest / pp);
-            }
-        }
-    }
-    return status;
+    const int gpus = ch->job->gpus;
+    const ms_mesh_walk walk = {
+        .ranks = gpus, .most = {.tp = ch->job->gpus_per_node, .pp = gpus, .cp = 1, .ep = EP_MAX}};
+    mesh_visit visit = {.choice = ch, .zero = zero};
+    return ms_mesh_walk_all(&walk, consider_mesh, &visit);
 }
 
 ms_status ms_cli_new_mesh(const ms_invocation *call, const ms_new_job *job, ms_new_mesh *mesh_out) {

@@ -1,7 +1,9 @@
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "meshsim/failure.h"
 #include "meshsim/report.h"
 #include "meshsim/target.h"
 
@@ -15,10 +17,86 @@ ms_status ms_cli_finish_stdout(const ms_invocation *call) {
     return MS_OK;
 }
 
-static ms_status write_stdout(const ms_invocation *call, const char *text, size_t length) {
+/* No result is written once the system has failed a call: something may be missing in it. */
+static ms_status check_failures(const ms_invocation *call) {
+    ms_status status = ms_failure_since(0, MS_OK);
+    if (status != MS_OK) {
+        ms_diag_error(call->diag, "%s", ms_failure_text());
+    }
+    return status;
+}
+
+static ms_status print_now(const ms_invocation *call, const char *text, size_t length) {
     errno = 0;
     fwrite(text, 1, length, stdout);
     return ms_cli_finish_stdout(call);
+}
+
+static ms_status write_now(const ms_invocation *call, const char *path, const char *text,
+                           size_t length) {
+    if (path == NULL) {
+        fputs(text, stderr);
+        return MS_OK;
+    }
+    return strcmp(path, "-") == 0 ? print_now(call, text, length)
+                                  : ms_picture_write(path, text, length, call->diag);
+}
+
+static bool keep(ms_vector *results, const char *path, const char *text, size_t length) {
+    ms_cli_result result = {.path = path};
+    ms_buffer_init(&result.text);
+    ms_buffer_add(&result.text, text, length);
+    bool is_kept = !result.text.failed && ms_vector_add(results, &result, 1) != NULL;
+    if (!is_kept) {
+        ms_buffer_release(&result.text);
+    }
+    return is_kept;
+}
+
+/* Keep a result until the command has ended: a later one may find no memory. */
+static ms_status write_result(const ms_invocation *call, const char *path, const char *text,
+                              size_t length) {
+    ms_status status = check_failures(call);
+    if (status != MS_OK || call->results == NULL) {
+        return status != MS_OK ? status : write_now(call, path, text, length);
+    }
+    const char *copy = ms_arena_strdup(call->arena, path);
+    bool is_kept = copy != NULL && keep(call->results, copy, text, length);
+    return is_kept ? MS_OK : ms_diag_no_memory(call->diag);
+}
+
+void ms_cli_tell(ms_vector *results, const char *text) {
+    bool is_behind = results != NULL && results->count > 0;
+    if (!is_behind || !keep(results, NULL, text, strlen(text))) {
+        fputs(text, stderr);
+    }
+}
+
+/* Write the results that go to files, or those that go to the standard streams. */
+static ms_status write_kept(const ms_invocation *call, bool to_files) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < call->results->count && status == MS_OK; i++) {
+        const ms_cli_result *result = &MS_AT(call->results, ms_cli_result, i);
+        bool is_file = result->path != NULL && strcmp(result->path, "-") != 0;
+        if (is_file == to_files) {
+            status =
+                write_now(call, result->path, ms_buffer_text(&result->text), result->text.length);
+        }
+    }
+    return status;
+}
+
+ms_status ms_cli_write_results(const ms_invocation *call, ms_status status) {
+    if (status == MS_OK || status == MS_E_NO || status == MS_E_INTERRUPTED) {
+        ms_status written = write_kept(call, true);
+        written = written == MS_OK ? write_kept(call, false) : written;
+        status = written == MS_OK ? status : written;
+    }
+    for (size_t i = 0; i < call->results->count; i++) {
+        ms_buffer_release(&MS_AT(call->results, ms_cli_result, i).text);
+    }
+    ms_vector_release(call->results);
+    return status;
 }
 
 /* Names and texts on a page come from files, traces and the command line, so none goes out as it
@@ -31,7 +109,7 @@ ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
     if (page->failed || shown.failed) {
         ms_diag_error(call->diag, "out of memory");
     } else {
-        status = write_stdout(call, ms_buffer_text(&shown), shown.length);
+        status = write_result(call, "-", ms_buffer_text(&shown), shown.length);
     }
     ms_buffer_release(&shown);
     ms_buffer_release(page);
@@ -50,7 +128,7 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
     if (text.failed) {
         ms_diag_error(call->diag, "out of memory");
     } else {
-        status = write_stdout(call, ms_buffer_text(&text), text.length);
+        status = write_result(call, "-", ms_buffer_text(&text), text.length);
     }
     ms_buffer_release(&text);
     return status;
@@ -58,8 +136,7 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
 
 ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text,
                             size_t length) {
-    return strcmp(path, "-") == 0 ? write_stdout(call, text, length)
-                                  : ms_picture_write(path, text, length, call->diag);
+    return write_result(call, path, text, length);
 }
 
 static ms_status check_files(const ms_invocation *call, const char *const *options) {

@@ -1,6 +1,7 @@
 /* One call of the program. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "cli/parse.h"
 #include "cli/program.h"
 #include "cli/run_help.h"
+#include "meshsim/failure.h"
 #include "meshsim/interrupt.h"
 #include "meshsim/status.h"
 
@@ -78,9 +80,32 @@ static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
     return run_command(call, count - 2, words + 2);
 }
 
+/* The messages of one call of the program. */
+typedef struct talk {
+    ms_diag *diag;
+    ms_vector *results;
+    int errors_told;
+} talk;
+
+/* Once the system has failed a call, no other fault is told than that: whatever goes wrong then may
+ * come of it. */
+static void write_message(void *context, const char *text) {
+    talk *t = context;
+    bool has_failed = ms_failure_count() > 0;
+    if (has_failed && t->errors_told == 0) {
+        fprintf(stderr, "meshsim: error: %s\n", ms_failure_text());
+        t->errors_told = 1;
+    } else if (!has_failed && t->diag->errors > t->errors_told) {
+        fputs(text, stderr);
+        t->errors_told = t->diag->errors;
+    } else if (!has_failed) {
+        ms_cli_tell(t->results, text);
+    }
+}
+
 static void finish_talk(const ms_invocation *call, ms_status status) {
-    if (status == MS_E_NOMEM && call->diag->errors == 0) {
-        ms_diag_error(call->diag, "out of memory"); /* who found out had no words */
+    if (ms_failure_count() > 0 && call->diag->errors == 0) {
+        ms_diag_error(call->diag, "%s", ms_failure_text()); /* who found out had no words */
     }
     ms_diag_finish(call->diag);
     if (status == MS_E_USAGE) {
@@ -99,11 +124,15 @@ int ms_program_main(int count, char *const *words) {
     guard_standard_streams();
     ms_interrupt_install(); /* a closed pipe is a write error, exit 4, not a silent death */
     ms_diag diag;
-    ms_diag_init_stderr(&diag);
+    ms_vector results;
+    ms_vector_init(&results, sizeof(ms_cli_result));
+    talk told = {.diag = &diag, .results = &results};
+    ms_diag_init(&diag, write_message, &told);
     ms_arena arena;
     ms_arena_init(&arena);
-    ms_invocation call = {.arena = &arena, .diag = &diag};
-    ms_status status = dispatch(&call, count, words);
+    ms_invocation call = {.arena = &arena, .diag = &diag, .results = &results};
+    ms_status status = ms_failure_since(0, dispatch(&call, count, words));
+    status = ms_cli_write_results(&call, status);
     finish_talk(&call, status);
     ms_arena_release(&arena);
     return exit_code(status);

@@ -90,8 +90,8 @@ static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
         status = ms_cli_schedule_cap(call, &study->cap);
     }
     if (status == MS_OK) {
-        status =
-            ms_cli_sort_column(call, MS_PAPER_COLUMNS, "makespan", "", &shown->table.sorted_by);
+        status = ms_cli_sort_column(call, MS_PAPER_COLUMNS, "rank_makespan", "",
+                                    &shown->table.sorted_by);
     }
     if (status == MS_OK) {
         status = ms_cli_schedule_costs(call, study->sizes.pipeline_ranks, costs);

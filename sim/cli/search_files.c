@@ -1,10 +1,12 @@
 #include "cli/search_files.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/table.h"
 #include "meshsim/units.h"
 
@@ -123,6 +125,9 @@ static const char *make_absolute(const char *folder, const char *name, ms_arena 
             const char *copy = ms_arena_strdup(arena, real);
             (free)(real); /* realpath's own */
             return copy;
+        }
+        if (path != NULL) {
+            ms_failure_note_file(path, errno);
         }
     }
     return name;

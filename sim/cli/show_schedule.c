@@ -143,6 +143,13 @@ static void add_search_summary(const ms_search_result *search, ms_buffer *out) {
     }
 }
 
+/* The makespan in the times of a rank's stages together, by which schedules of any V compare. */
+static double rank_makespan(const ms_cli_shown *shown) {
+    const ms_program *program = shown->program;
+    return shown->result->makespan * program->spec.pipeline_ranks /
+           ((double)program->model_stages * program->spec.slices);
+}
+
 static void add_summary(const ms_cli_shown *shown, ms_buffer *out) {
     const ms_program *program = shown->program;
     const ms_schedule_result *result = shown->result;
@@ -160,15 +167,23 @@ static void add_summary(const ms_cli_shown *shown, ms_buffer *out) {
                          "\ntimes in seconds, what the stages of '%s' compute; its communication "
                          "and\noptimizer are left out",
                          shown->workload);
+    } else {
+        ms_buffer_puts(out, "\ntimes in T, the unit of --tf, --tb and --tw of one virtual stage");
     }
-    ms_buffer_printf(out, "\n\n  makespan          %.9g", result->makespan);
+    ms_buffer_printf(out, "\n\n  makespan          %.9g %s", result->makespan,
+                     shown->workload == NULL ? "T" : "s");
     if (!result->has_formula) {
-        ms_buffer_puts(out, "   (no closed form for these sizes and costs)");
+        ms_buffer_puts(out, " (no closed form for these sizes and costs)");
         add_gap(shown, out);
     } else if (result->formula_makespan > 0) {
         double gap = result->makespan / result->formula_makespan - 1;
-        ms_buffer_printf(out, "   (closed form %.9g, gap %.3g %%)", result->formula_makespan,
+        ms_buffer_printf(out, " (closed form %.9g, gap %.3g %%)", result->formula_makespan,
                          fabs(gap) < 1e-9 ? 0 : 100 * gap);
+    }
+    if (shown->workload == NULL && program->model_stages * spec->slices > spec->pipeline_ranks) {
+        ms_buffer_printf(out,
+                         "\n    per rank        %.9g T of a rank's stages together, see --compare",
+                         rank_makespan(shown));
     }
     ms_buffer_printf(out, "\n  bubble fraction   %.4f %%\n", 100 * result->bubble_fraction);
     ms_buffer_printf(out, "  longest span      %.9g   (first start to last end of a rank)\n",

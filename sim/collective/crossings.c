@@ -8,7 +8,7 @@
 
 void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform,
                        const ms_coll_request *request) {
-    *crossings = (ms_crossings){.platform = platform, .tier = -1};
+    *crossings = (ms_crossings){.platform = platform, .slowness = 1.0, .tier = -1};
     crossings->is_stepped = request != NULL && request->is_stepped;
     crossings->is_coarse = request != NULL && request->is_coarse;
     ms_vector_init(&crossings->links, sizeof(ms_flow_link));
@@ -205,7 +205,7 @@ ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double l
     if (phase == NULL || flow == NULL) {
         return MS_E_NOMEM;
     }
-    *flow = (ms_flow){.bytes = crossing_B};
+    *flow = (ms_flow){.bytes = crossing_B * crossings->slowness, .slowness = crossings->slowness};
     ms_status status = merge(crossings, arena, flow);
     if (status != MS_OK) {
         return status;

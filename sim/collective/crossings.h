@@ -20,6 +20,7 @@ typedef struct ms_crossings {
     uint32_t known_size, known_count; /* a power of two; routes in it */
     double node_step_s; /* taken off the latency of every route inside a node, and between nodes */
     double net_step_s;
+    double slowness;      /* of the flow, as in ms_flow */
     double latency_sum_s; /* over all routes added */
     double latency_max_s; /* of the slowest route, at least 0 */
     int routes;           /* added so far */
@@ -42,9 +43,9 @@ ms_status ms_crossings_remember(ms_crossings *crossings, size_t routes, ms_arena
 double ms_crossings_add(ms_crossings *crossings, int source, int destination);
 /* The same of a route that is crossed `weight` >= 1 times. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight);
-/* Make the routes added the one flow of a plan's one phase, each crossing carrying `crossing_B`
- * [B], and after it a latency [s].  *plan: gets its tier and phases, in `arena`.  Returns MS_OK;
- * MS_E_NOMEM. O(crossings log crossings). */
+/* Make the routes added the one flow of a plan's one phase, whose messages have `crossing_B` for
+ * each crossing [B], and after it a latency [s].  *plan: gets its tier and phases, in `arena`.
+ * Returns MS_OK; MS_E_NOMEM. O(crossings log crossings). */
 ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
                             ms_arena *arena, ms_coll_plan *plan);
 /* Sort links of a flow by number. */

@@ -22,8 +22,8 @@ ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *reques
     ms_crossings_init(&crossings, platform, NULL);
     double latency_s = ms_crossings_add(&crossings, request->gpus[0], request->gpus[1]) +
                        ms_nccl_overhead_s(platform);
-    double busy_B = request->size_B * message_slowness(platform, request);
-    ms_status status = ms_crossings_plan(&crossings, busy_B, latency_s, arena, plan);
+    crossings.slowness = message_slowness(platform, request);
+    ms_status status = ms_crossings_plan(&crossings, request->size_B, latency_s, arena, plan);
     plan->sent_B = request->size_B;
     ms_crossings_release(&crossings);
     return status;

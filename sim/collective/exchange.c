@@ -29,11 +29,11 @@ ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *r
         e.node_members = count > e.node_members ? count : e.node_members;
     }
     double load_imbalance = request->load_imbalance > 0.0 ? request->load_imbalance : 1.0;
-    double weight = load_imbalance * slowness(&e, request->members);
+    e.slowness = load_imbalance * slowness(&e, request->members);
     e.is_by_node = request->intra_node_B > 0.0;
     double ends = e.is_by_node ? e.nodes.count : request->members;
-    e.message_B[MS_FAMILY_PAIRS] = weight * request->size_B / ends;
-    e.message_B[MS_FAMILY_FORWARDS] = weight * request->intra_node_B / e.node_members;
+    e.message_B[MS_FAMILY_PAIRS] = request->size_B / ends;
+    e.message_B[MS_FAMILY_FORWARDS] = request->intra_node_B / e.node_members;
     e.sent_B = (ends - 1.0) / ends * request->size_B +
                (e.node_members - 1.0) / e.node_members * request->intra_node_B;
     *exchange_out = e;
@@ -94,6 +94,7 @@ ms_message_set ms_exchange_messages(const ms_exchange *exchange) {
     return (ms_message_set){.platform = exchange->platform,
                             .message_B = {exchange->message_B[MS_FAMILY_PAIRS],
                                           exchange->message_B[MS_FAMILY_FORWARDS]},
+                            .slowness = {exchange->slowness, exchange->slowness},
                             .visit = visit,
                             .source = exchange,
                             .gpus = exchange->is_by_node ? NULL : exchange->nodes.gpus,

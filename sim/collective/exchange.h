@@ -14,8 +14,10 @@ typedef struct ms_exchange {
     int members;
     int node_members; /* of the node with the most */
     bool is_by_node;  /* a copy crosses to a node once and is forwarded inside it */
-    double message_B[MS_FAMILY_COUNT]; /* as long as the busiest member's keep the links */
-    double sent_B;                     /* by each member, the mean */
+    double message_B[MS_FAMILY_COUNT]; /* the mean of all members */
+    double slowness; /* as in ms_flow: all-to-alls reach less of the links, or the busiest member's
+                        messages are larger */
+    double sent_B;   /* by each member, the mean */
 } ms_exchange;
 
 typedef struct ms_message {
@@ -30,6 +32,7 @@ typedef void ms_message_visit(void *context, const ms_message *message);
 typedef struct ms_message_set {
     const ms_platform *platform;
     double message_B[MS_FAMILY_COUNT];
+    double slowness[MS_FAMILY_COUNT]; /* as in ms_flow */
     void (*visit)(const void *source, ms_message_visit *each, void *context);
     const void *source;
     const int *gpus; /* [members] by node, where each of them sends one message to each other one,

@@ -87,7 +87,8 @@ static bool is_offered(const nccl_way *w) {
         return is_known && is_reduced_by_network(w);
     }
     bool has_switches = w->platform->has_nvls && w->generation->nvls_efficiency > 0.0 &&
-                        w->generation->channels >= 2;
+                        w->generation->channels >= 2 &&
+                        comm->ranks / comm->nodes >= w->platform->library->nvls_min_gpus;
     return has_switches &&
            (w->algorithm == MS_LIBRARY_NVLS
                 ? comm->nodes == 1 || (comm->has_equal_nodes && is_reduced_by_network(w))
@@ -188,6 +189,34 @@ static double reach_2_7_Bps(const nccl_way *w, double bus_Bps) {
     return w->protocol == MS_LIBRARY_LL ? ll_share(w) * bus_Bps : bus_Bps;
 }
 
+/* Whether a tree has half the bandwidth that its search found: versions before 2.19 copy the
+ * channels of a graph, each of which then has half the speed, where they have 25 GB/s after the
+ * speed was raised; of a tree's channels as many are left as the ring has. Later versions copy
+ * before that. Source: NVIDIA/nccl, src/graph/search.cc and src/init.cc. */
+static bool is_halved(const nccl_way *w, double ring_Bps, double raised_Bps) {
+    double least_Bps = 25e9 * w->comm->nics;
+    return is_old(w) && w->algorithm == MS_LIBRARY_TREE && ring_Bps < least_Bps &&
+           raised_Bps >= least_Bps;
+}
+
+/* What all channels of a graph carry together, as NCCL's search finds it [B/s]. A ring has one
+ * speed inside nodes and between them, that of the slower links. All other graphs begin with that
+ * speed, too; then the search raises the speed inside nodes, up to twice that between them. The
+ * model takes the speed inside nodes for one node, two nodes and CollNet, and the speed between
+ * nodes for more. Source: NVIDIA/nccl, src/graph/search.cc (ncclTopoCompute). */
+static double graph_Bps(const nccl_way *w) {
+    const ms_nccl_comm *comm = w->comm;
+    if (comm->nodes == 1) {
+        return comm->intra_Bps;
+    }
+    double ring_Bps = fmin(comm->intra_Bps, comm->inter_Bps);
+    double raised_Bps = fmin(comm->intra_Bps, 2.0 * comm->inter_Bps);
+    if (w->algorithm == MS_LIBRARY_RING || (comm->nodes > 2 && !is_collnet(w))) {
+        return ring_Bps;
+    }
+    return is_halved(w, ring_Bps, raised_Bps) ? raised_Bps / 2.0 : raised_Bps;
+}
+
 /* What an algorithm and a protocol make of the bandwidth of links, `bus_Bps`, as a bus bandwidth.
  */
 static double reach_Bps(const nccl_way *w, double bus_Bps) {
@@ -227,8 +256,7 @@ static double algorithm_Bps(const nccl_way *w) {
         double bus_Bps = w->generation->channels * nvls_channel_Bps(w);
         return is_all_reduce(w) ? bus_Bps * w->comm->ranks / ring_steps(w, &between) : bus_Bps;
     }
-    bool is_inside = w->scale <= 1 || is_collnet(w);
-    double links_Bps = is_inside ? w->comm->intra_Bps : w->comm->inter_Bps;
+    double links_Bps = graph_Bps(w);
     if (is_2_7(w) && is_ampere(w)) {
         links_Bps = fmin(links_Bps, 235e9);
     }
@@ -412,7 +440,7 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
     if (is_collnet(&w)) {
         return 1.0; /* what NCCL expects less of it is for its choice */
     }
-    double links_Bps = comm->nodes == 1 ? comm->intra_Bps : fmin(comm->intra_Bps, comm->inter_Bps);
+    double links_Bps = graph_Bps(&w);
     double share = isfinite(links_Bps) ? reach_Bps(&w, links_Bps) / links_Bps : 1.0;
     double between = 0.0;
     return w.algorithm == MS_LIBRARY_RING

@@ -64,12 +64,12 @@ ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int me
     }
     int nics = counts.fewest < platform->nics_per_node ? counts.fewest : platform->nics_per_node;
     double inter_Bps = platform->tier_count > 1 ? nics * tier_Bps(platform, 1) : INFINITY;
-    *comm_out =
-        (ms_nccl_comm){.ranks = members,
-                       .nodes = counts.nodes,
-                       .intra_Bps = counts.most > 1 ? tier_Bps(platform, 0) : inter_Bps,
-                       .inter_Bps = inter_Bps,
-                       .nics = nics,
-                       .has_equal_nodes = counts.fewest == counts.most && counts.fewest > 1};
+    *comm_out = (ms_nccl_comm){
+        .ranks = members,
+        .nodes = counts.nodes,
+        .intra_Bps = counts.most > 1 ? ms_platform_node_Bps(platform, counts.most) : INFINITY,
+        .inter_Bps = inter_Bps,
+        .nics = nics,
+        .has_equal_nodes = counts.fewest == counts.most && counts.fewest > 1};
     return MS_OK;
 }

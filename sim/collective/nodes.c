@@ -43,13 +43,13 @@ static int *sort_by_node(const ms_platform *platform, int *gpus, int members, in
 
 static int count_channels(const ms_platform *platform, const ms_node_order *order) {
     if (order->count == 1) {
-        return 1;
+        return platform->tiers[0].is_paired ? 2 * order->runs[0].count : 1;
     }
     int channels = platform->nics_per_node > 0 ? platform->nics_per_node : 1;
     for (int node = 0; node < order->count; node++) {
         channels = order->runs[node].count < channels ? order->runs[node].count : channels;
     }
-    return channels;
+    return platform->tiers[0].is_paired ? 2 * channels : channels;
 }
 
 ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int members,
@@ -69,6 +69,7 @@ ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int m
         }
         order.runs[order.count - 1].count++;
     }
+    order.is_paired = platform->tiers[0].is_paired;
     order.channels = count_channels(platform, &order);
     *order_out = order;
     return MS_OK;

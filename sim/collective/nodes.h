@@ -17,7 +17,9 @@ typedef struct ms_node_order {
     int *gpus;         /* [members] node after node, in group order inside each */
     ms_node_run *runs; /* [count] members of each node */
     int count;         /* nodes */
-    int channels;      /* 1 on a single node */
+    int channels;      /* 1 on a single node with a switch; where nodes are wired in pairs, twice as
+                          many as else, and on a single one twice as many as members */
+    bool is_paired;    /* nodes are wired in pairs */
 } ms_node_order;
 
 /* Sort `members` >= 1 GPUs by node.  *order_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.
@@ -26,9 +28,18 @@ ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int m
                              ms_arena *arena, ms_node_order *order_out);
 
 /* The `place`-th member of a node in a channel, which enters the node at the member of its own
- * number. */
+ * number. Where nodes are wired in pairs a channel goes through the node in a zigzag, 0, 1, -1, 2,
+ * -2, ..., and the second half of the channels in its mirror image, so that as many channels as
+ * twice the members cross each link between two of them equally often.  Source: as of
+ * ms_switches_rings. */
 static inline int ms_node_order_gpu(const ms_node_order *order, int node, int channel, int place) {
     const ms_node_run *run = &order->runs[node];
+    if (order->is_paired) {
+        bool is_mirrored = channel >= order->channels / 2;
+        int step = (place + 1) / 2 * ((place % 2 == 1) != is_mirrored ? 1 : -1);
+        int enter = channel % (order->channels / 2);
+        return order->gpus[run->first + (enter + step + run->count) % run->count];
+    }
     return order->gpus[run->first + (channel + place) % run->count];
 }
 

@@ -52,8 +52,10 @@ static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan
                                  : MS_AT(&l->between.messages, ms_message, i - inside);
         messages[i].family = i < inside ? 0 : 1;
     }
-    const ms_step_messages all = {
-        .messages = messages, .count = (int)count, .message_B = {l->inside_B, l->between_B}};
+    const ms_step_messages all = {.messages = messages,
+                                  .count = (int)count,
+                                  .message_B = {l->inside_B, l->between_B},
+                                  .slowness = {l->inside.slowness, l->between.slowness}};
     return ms_steps_repeat(l->inside.platform, &all, steps_of(l), latency_s, l->arena, plan);
 }
 
@@ -137,7 +139,7 @@ static ms_status plan_all(nvls_layout *l, ms_coll_plan *plan) {
     double n = l->request->members;
     double size_B = l->request->size_B;
     bool is_all_reduce = l->request->kind == MS_COLL_ALL_REDUCE;
-    l->inside_B = copies_inside(l) * size_B / l->tuned.share;
+    l->inside_B = copies_inside(l) * size_B;
     plan->sent_B = is_all_reduce ? size_B : (n - 1.0) / n * size_B;
     if (l->order.count < l->request->members) { /* nodes of one member have nothing to gather */
         add_node_links(&l->order, &l->inside);

@@ -48,7 +48,8 @@ static ms_status plan_rounds(const ms_crossings *all, const ms_coll_request *req
         const ms_step_messages messages = {
             .messages = &MS_AT(&all->messages, ms_message, first),
             .count = request->members,
-            .message_B = {part_B * parts_in(request->members, round, &rounds)}};
+            .message_B = {part_B * parts_in(request->members, round, &rounds)},
+            .slowness = {all->slowness}};
         ms_coll_plan one = {.tier = -1};
         status =
             ms_steps_repeat(all->platform, &messages, 1, latency_s / rounds.count, arena, &one);
@@ -74,7 +75,7 @@ ms_status ms_pat_plan(const ms_platform *platform, const ms_coll_request *reques
     }
     plan->sent_B = (n - 1.0) / n * request->size_B;
     if (status == MS_OK) {
-        double part_B = request->size_B / n / tuned.share;
+        double part_B = request->size_B / n;
         double latency_s = ms_tuned_latency_s(&tuned, rounds.count * crossings.latency_max_s);
         status = request->is_stepped && !request->is_coarse
                      ? plan_rounds(&crossings, request, part_B, latency_s, arena, plan)

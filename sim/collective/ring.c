@@ -89,7 +89,7 @@ ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *reque
         double links_s = passes * crossings.latency_sum_s / crossings.routes;
         plan->sent_B = passes / n * request->size_B;
         int steps = (int)fmin(passes, MS_STEPS_MAX);
-        status = ms_steps_plan(&crossings, plan->sent_B / rings / tuned.share,
+        status = ms_steps_plan(&crossings, plan->sent_B / rings,
                                ms_tuned_latency_s(&tuned, links_s), steps, arena, plan);
     }
     ms_crossings_release(&crossings);

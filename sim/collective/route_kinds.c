@@ -66,8 +66,11 @@ static ms_status make_flow(const ms_folding *f, const ms_kind_table *table, int 
     if (links == NULL) {
         return MS_E_NOMEM;
     }
-    *flow_out = (ms_flow){
-        .bytes = f->set->message_B[table->family[k]], .kind = table->kinds[k], .links = links};
+    double slowness = f->set->slowness[table->family[k]];
+    *flow_out = (ms_flow){.bytes = f->set->message_B[table->family[k]] * slowness,
+                          .slowness = slowness,
+                          .kind = table->kinds[k],
+                          .links = links};
     for (size_t i = 0; i < f->links.count; i++) {
         if (crossings[i] > 0) {
             links[flow_out->count++] =

@@ -37,6 +37,7 @@ ms_status ms_steps_repeat(const ms_platform *platform, const ms_step_messages *m
     ms_message_set set = {.platform = platform, .visit = visit, .source = messages};
     for (int family = 0; family < MS_FAMILY_COUNT; family++) {
         set.message_B[family] = messages->message_B[family] / steps;
+        set.slowness[family] = messages->slowness[family];
     }
     ms_phase step = {.latency_s = 0.0};
     ms_status status = ms_route_kinds_fold(&set, false, arena, &step, &plan->tier);
@@ -65,6 +66,7 @@ ms_status ms_steps_plan(ms_crossings *crossings, double crossing_B, double laten
     }
     const ms_step_messages messages = {.messages = crossings->messages.data,
                                        .count = (int)crossings->messages.count,
-                                       .message_B = {crossing_B}};
+                                       .message_B = {crossing_B},
+                                       .slowness = {crossings->slowness}};
     return ms_steps_repeat(crossings->platform, &messages, steps, latency_s, arena, plan);
 }

@@ -16,6 +16,7 @@ typedef struct ms_step_messages {
     const ms_message *messages; /* [count] */
     int count;
     double message_B[MS_FAMILY_COUNT]; /* of each, all steps together [B] */
+    double slowness[MS_FAMILY_COUNT];  /* as in ms_flow */
 } ms_step_messages;
 
 /* Play messages `steps` times, an equal part of their bytes and of the latency in each.  *plan:

@@ -124,7 +124,7 @@ ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *reque
     status = status == MS_OK ? ms_tree_add(&order, true, &crossings, arena, &links_s) : status;
     if (status == MS_OK) {
         /* every edge carries its tree's share once up and once down */
-        double edge_B = request->size_B / (MS_TREES * order.channels) / tuned.share;
+        double edge_B = request->size_B / (MS_TREES * order.channels);
         plan->sent_B = 2.0 * (request->members - 1.0) / request->members * request->size_B;
         status = ms_steps_plan(&crossings, edge_B, ms_tuned_latency_s(&tuned, links_s),
                                ms_steps_of_chunks(platform, request->size_B), arena, plan);

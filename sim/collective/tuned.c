@@ -8,7 +8,7 @@ ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *requ
                         ms_crossings *crossings, ms_tuned *tuned_out) {
     ms_nccl_comm comm;
     ms_crossings_init(crossings, platform, request);
-    *tuned_out = (ms_tuned){.share = 1.0};
+    *tuned_out = (ms_tuned){0};
     if (request->protocol == MS_PROTOCOL_AUTO) {
         return MS_OK;
     }
@@ -23,7 +23,7 @@ ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *requ
     crossings->net_step_s = library->link_step_s[1];
     const ms_library_generation *generation = &library->generations[platform->gpu.generation];
     double size_B = request->choice_B > 0.0 ? request->choice_B : request->size_B;
-    tuned_out->share = ms_nccl_share(platform, &comm, request);
+    crossings->slowness = 1.0 / ms_nccl_share(platform, &comm, request);
     ms_library_ramp ramp = ms_nccl_ramp(platform, request->protocol);
     tuned_out->overhead_s = generation->overhead_s + ms_library_ramp_s(&ramp, size_B);
     tuned_out->steps_s = ms_nccl_latency_s(platform, &comm, request, size_B);

@@ -5,12 +5,12 @@
 #include "collective/crossings.h"
 
 typedef struct ms_tuned {
-    double share;      /* of the links' bandwidth that the protocol reaches */
     double overhead_s; /* before the first step, and as the pipeline fills */
     double steps_s;    /* of all steps, as the library has them */
 } ms_tuned;
 
-/* Find it, and start crossings whose latencies are those beyond the library's steps.
+/* Find it, and start crossings whose latencies are those beyond the library's steps, and whose
+ * slowness is that of the protocol, which reaches a share of the links' bandwidth.
  * request: as a row's `plan` gets it.  Returns MS_OK; MS_E_NOMEM, crossings are released all the
  * same. */
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,

@@ -1,29 +1,48 @@
-#include <math.h>
-
+/* The sum of one number of each rank, such as the norm of the gradient: an all-reduce of 4 bytes.
+ *
+ * Callers take its time and leave its flows out of the links: 4 bytes take none of their bandwidth,
+ * but a flow on every link of the cluster would make every other flow count as contended. */
 #include "meshsim/coll_class.h"
 
-/* The route of the longest latency from a rank; returns the rank at its other end. */
-static int find_farthest(const ms_platform *platform, const ms_mesh *mesh, int from,
-                         ms_route *route_out) {
-    int farthest = from;
-    int gpu = ms_mesh_device(mesh, from);
-    ms_platform_route(platform, gpu, gpu, route_out);
-    for (int rank = 0; rank < mesh->ranks; rank++) {
-        ms_route route;
-        ms_platform_route(platform, gpu, ms_mesh_device(mesh, rank), &route);
-        if (route.latency_s > route_out->latency_s) {
-            *route_out = route;
-            farthest = rank;
-        }
+static const double NUMBER_B = 4.0; /* fp32 */
+
+/* The GPUs of all ranks, in the order of the ranks. */
+static int *list_gpus(const ms_mesh *mesh, ms_arena *arena) {
+    int *gpus = MS_NEW(arena, int, mesh->ranks);
+    for (int rank = 0; gpus != NULL && rank < mesh->ranks; rank++) {
+        gpus[rank] = ms_mesh_device(mesh, rank);
     }
-    return farthest;
+    return gpus;
 }
 
-double ms_coll_world_sum_s(const ms_platform *platform, const ms_mesh *mesh, int *tier_out) {
-    ms_route route;
-    /* from the end that is farthest from any rank: the longest way through a tree of switches and
-     * through a torus */
-    find_farthest(platform, mesh, find_farthest(platform, mesh, 0, &route), &route);
-    *tier_out = route.tier;
-    return 2.0 * ceil(log2(mesh->ranks)) * route.latency_s;
+ms_status ms_coll_world_sum(const ms_platform *platform, const ms_mesh *mesh,
+                            const ms_coll_choices *asked, ms_world_sum *sum_out) {
+    ms_arena scratch;
+    ms_coll_plan plan;
+    ms_world_sum sum = {.tier = -1};
+    ms_arena_init(&scratch);
+    ms_coll_request request = {.kind = MS_COLL_ALL_REDUCE,
+                               .algorithm = asked->of[MS_COLL_ALL_REDUCE],
+                               .protocol = asked->protocol,
+                               .gpus = list_gpus(mesh, &scratch),
+                               .members = mesh->ranks,
+                               .size_B = NUMBER_B};
+    ms_status status =
+        request.gpus == NULL ? MS_E_NOMEM : ms_coll_plan_build(platform, &request, &scratch, &plan);
+    if (status == MS_E_RANGE) { /* what the job asks for does not fit all ranks at once */
+        request.algorithm = MS_ALGORITHM_AUTO;
+        request.protocol = MS_PROTOCOL_AUTO;
+        status = ms_coll_plan_build(platform, &request, &scratch, &plan);
+    }
+    status = status == MS_OK ? ms_coll_plan_time(platform, &plan, &sum.time_s) : status;
+    if (status == MS_OK) {
+        sum.algorithm = plan.algorithm;
+        sum.protocol = plan.protocol;
+        sum.size_B = plan.size_B;
+        sum.sent_B = plan.sent_B;
+        sum.tier = plan.tier;
+        *sum_out = sum;
+    }
+    ms_arena_release(&scratch);
+    return status;
 }

@@ -1,9 +1,10 @@
 /* Files named by a path or by a bare name. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/find.h"
 
 static bool has_ending(const char *name) {
@@ -58,7 +59,7 @@ static ms_status look_through(const char *name, const ms_file_search *search, ms
             return MS_E_NOMEM;
         }
         *looked_out = looked;
-        if (access(path, F_OK) == 0) {
+        if (ms_file_is_there(path)) {
             *path_out = path;
             break;
         }
@@ -67,8 +68,11 @@ static ms_status look_through(const char *name, const ms_file_search *search, ms
 }
 
 const char *ms_find_whole_path(const char *name, ms_arena *arena) {
-    bool is_path = strchr(name, '/') != NULL || access(name, F_OK) == 0;
+    bool is_path = strchr(name, '/') != NULL || ms_file_is_there(name);
     char *path = is_path ? realpath(name, NULL) : NULL;
+    if (is_path && path == NULL) {
+        ms_failure_note_file(name, errno);
+    }
     const char *copy = ms_arena_strdup(arena, path == NULL ? name : path);
     (free)(path); /* realpath's own */
     return copy;
@@ -77,7 +81,7 @@ const char *ms_find_whole_path(const char *name, ms_arena *arena) {
 ms_status ms_find_yaml(const char *name, const ms_file_search *search, ms_arena *arena,
                        const char **path_out, const char **looked_out) {
     bool is_path = strchr(name, '/') != NULL;
-    bool is_here = (is_path || strchr(name, '.') != NULL) && access(name, F_OK) == 0;
+    bool is_here = (is_path || strchr(name, '.') != NULL) && ms_file_is_there(name);
     *path_out = is_here ? name : NULL;
     *looked_out = "";
     return is_path || is_here ? MS_OK : look_through(name, search, arena, path_out, looked_out);

@@ -1,6 +1,7 @@
 /* Kinds of input files. */
 #include "config/internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,12 +86,19 @@ static ms_input_kind kind_of_document(const char *path) {
 
 ms_input_kind ms_input_kind_of(const char *path) {
     struct stat facts;
-    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    bool is_there = stat(path, &facts) == 0;
+    if (!is_there) {
+        ms_failure_note_file(path, errno);
+    }
+    if (!is_there || !S_ISREG(facts.st_mode)) {
         return MS_INPUT_UNKNOWN;
     }
     char start[16];
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? 0 : read(file, start, sizeof start);
+    ssize_t length = file < 0 ? -1 : read(file, start, sizeof start);
+    if (length < 0) {
+        ms_failure_note_file(path, errno);
+    }
     if (file >= 0) {
         close(file);
     }

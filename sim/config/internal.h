@@ -56,9 +56,6 @@ ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *di
 /* Replaces what `to` holds (not its key and place in its parent) by a copy of what `from` holds. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
 
-/* Copy of a tree, without siblings; texts are shared. NULL when memory ran out. */
-ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
-
 /* Number of nodes in a tree, itself included, and its levels (0 for a scalar). */
 size_t ms_node_total(const ms_node *node);
 int ms_node_depth(const ms_node *node);
@@ -69,8 +66,8 @@ bool ms_node_is_null(const ms_node *node);
 /* Whether a text stands for itself without quotes as a value of a block mapping or sequence. */
 bool ms_text_is_plain(const char *text);
 
-/* `text` fit for a message: control characters become '?', what is longer than MS_SHOWN_MAX ends in
- * "...". out: [MS_SHOWN_MAX + 4]. Returns out. */
+/* `text` fit for a message: characters that people do not see become '?', what is longer than
+ * MS_SHOWN_MAX ends in "...". out: [MS_SHOWN_MAX + 4]. Returns out. */
 const char *ms_shown(const char *text, char *out);
 
 /* What came, for messages: "'text'", "nothing", "a list", "a mapping". out: [MS_SHOWN_MAX + 8]. */

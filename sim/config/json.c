@@ -3,9 +3,11 @@
  * whose objects have their keys in the order of the text. The only file that includes jansson.h. */
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/internal.h"
+#include "meshsim/failure.h"
 
 /* Where in the text the tree has come to. */
 typedef struct text_cursor {
@@ -168,6 +170,15 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
     return MS_E_INPUT;
 }
 
+/* Memory for jansson, which does not tell of every failed allocation. */
+static void *take_memory(size_t size) {
+    void *memory = (malloc)(size);
+    if (memory == NULL) {
+        ms_failure_note_memory();
+    }
+    return memory;
+}
+
 static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
                        ms_node **root_out) {
     json_error_t error;
@@ -176,8 +187,14 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
         ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
         return MS_E_INPUT;
     }
+    size_t failures = ms_failure_count();
+    json_set_alloc_funcs(take_memory, (free));
     json_t *tree = json_loadb(source->text, source->length_B,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (ms_failure_count() != failures) { /* it drops a letter for which there was no memory */
+        json_decref(tree);
+        return MS_E_NOMEM;
+    }
     if (tree == NULL) {
         return report_syntax(source, &error, diag);
     }

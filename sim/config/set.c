@@ -179,25 +179,16 @@ static ms_status enter(const assignment *a, ms_node *node, const step *s) {
     return MS_E_INPUT;
 }
 
-/* null takes a key out that is there. Nothing behind '=', which a forgotten shell variable leaves,
- * is refused as a value before it comes to that. */
+/* A value of null stays in the tree: the key may stand in a file that is read later (a platform's),
+ * and ms_config_take_out removes it from there. */
 static ms_status apply(assignment *a, ms_node *root) {
     ms_node *value = NULL;
     ms_status status = parse_value(a, a->step_count, &value);
-    ms_node *node = root, *parent = root;
-    bool was_there = false;
+    ms_node *node = root;
     for (int i = 0; status == MS_OK && i < a->step_count; i++) {
-        status = enter(a, node, &a->steps[i]);
-        if (status == MS_OK) {
-            parent = node;
-            size_t count = parent->count;
-            status = find_child(a, parent, &a->steps[i], &node);
-            was_there = status == MS_OK && parent->count == count;
-        }
-    }
-    if (status == MS_OK && was_there && parent->type == MS_NODE_MAPPING && ms_node_is_null(value)) {
-        ms_node_remove(parent, node);
-        return MS_OK;
+        ms_node *parent = node;
+        status = enter(a, parent, &a->steps[i]);
+        status = status == MS_OK ? find_child(a, parent, &a->steps[i], &node) : status;
     }
     if (status == MS_OK) {
         value->key_mark = mark_bytes(a, 0, a->equals_B);

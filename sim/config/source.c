@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "config/internal.h"
+#include "meshsim/failure.h"
 #include "meshsim/input.h"
+#include "meshsim/text.h"
 
 enum { READ_B = 64 * 1024, MIB = 1024 * 1024 };
 
@@ -23,29 +25,6 @@ static const struct {
     [MS_FILE_JSON] = {"JSON", 16},
     [MS_FILE_TEXT] = {"text", 256},
 };
-
-/* Length of the UTF-8 sequence at `at` and its code point; 0 if the bytes are none (overlong forms,
- * surrogates and values above U+10FFFF included).  Source: RFC 3629, section 4. */
-static size_t decode(const unsigned char *at, size_t available, uint32_t *code_out) {
-    static const uint32_t LEAST[5] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char first = at[0];
-    size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    if (length == 0 || length > available || first > 0xF4) {
-        return 0;
-    }
-    uint32_t code = length == 1 ? first : first & (0x7FU >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xC0U) != 0x80U) {
-            return 0;
-        }
-        code = (code << 6) | (at[i] & 0x3FU);
-    }
-    if (code < LEAST[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
-        return 0;
-    }
-    *code_out = code;
-    return length;
-}
 
 /* Characters a YAML text may hold, less the three line ends that no editor shows as such (NEL, LS,
  * PS). Source: YAML 1.1, section 5.1 and 5.4. */
@@ -66,8 +45,7 @@ typedef struct scan {
 static void scan_text(const char *text, size_t length_B, scan *out) {
     *out = (scan){.line_count = 1, .is_utf8 = true};
     while (out->at_B < length_B) {
-        const unsigned char *at = (const unsigned char *)text + out->at_B;
-        size_t length = decode(at, length_B - out->at_B, &out->code);
+        size_t length = ms_text_decode(text + out->at_B, length_B - out->at_B, &out->code);
         if (length == 0 || !is_allowed(out->code)) {
             out->is_utf8 = length != 0;
             return;
@@ -99,7 +77,7 @@ static void blank_bad_bytes(char *text, size_t length_B) {
     size_t at = 0;
     while (at < length_B) {
         uint32_t code = 0;
-        size_t length = decode((const unsigned char *)text + at, length_B - at, &code);
+        size_t length = ms_text_decode(text + at, length_B - at, &code);
         if (length == 0 || !is_allowed(code)) {
             size_t count = length == 0 ? 1 : length;
             memset(text + at, '?', count);
@@ -195,7 +173,15 @@ static ms_status report_open(const char *path, ms_diag *diag) {
     if (error == EINTR) { /* a signal while a pipe waits for its writer */
         return MS_E_INTERRUPTED;
     }
-    return error == ENAMETOOLONG || error == ELOOP ? MS_E_INPUT : MS_E_IO;
+    if (error == ENAMETOOLONG || error == ELOOP) {
+        return MS_E_INPUT;
+    }
+    ms_failure_note_file(path, error);
+    return MS_E_IO;
+}
+
+size_t ms_file_limit_B(ms_file_type type) {
+    return TYPES[type].limit_MiB * MIB;
 }
 
 /* A trace in the place of a text: its bytes would only be called no UTF-8. */
@@ -217,6 +203,7 @@ static ms_status check_kind(int descriptor, const char *path, ms_file_type type,
     ms_mark mark = {.file = path};
     struct stat info;
     if (fstat(descriptor, &info) != 0) {
+        ms_failure_note_file(path, errno);
         ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(errno));
         return MS_E_IO;
     }
@@ -227,7 +214,7 @@ static ms_status check_kind(int descriptor, const char *path, ms_file_type type,
     if (S_ISREG(info.st_mode) && refuse_hdf5(descriptor, path, type, diag) != MS_OK) {
         return MS_E_INPUT;
     }
-    if (S_ISREG(info.st_mode) && info.st_size > (off_t)(TYPES[type].limit_MiB * MIB)) {
+    if (S_ISREG(info.st_mode) && info.st_size > (off_t)ms_file_limit_B(type)) {
         ms_diag_at(diag, &mark, NULL, "expected a %s file of at most %zu MiB, got %.1f MiB",
                    TYPES[type].name, TYPES[type].limit_MiB, (double)info.st_size / MIB);
         return MS_E_INPUT;
@@ -244,14 +231,18 @@ static ms_status read_all(int descriptor, const char *path, ms_file_type type, m
         if (count < 0) {
             int error = errno;
             ms_diag_at(diag, &mark, NULL, "cannot read: %s", strerror(error));
-            return error == EINTR ? MS_E_INTERRUPTED : MS_E_IO;
+            if (error == EINTR) {
+                return MS_E_INTERRUPTED;
+            }
+            ms_failure_note_file(path, error);
+            return MS_E_IO;
         }
         if (count == 0) {
             return out->failed ? MS_E_NOMEM : MS_OK;
         }
         ms_buffer_add(out, chunk, (size_t)count);
         /* a pipe or device, whose size nobody knows before */
-        if (out->length > TYPES[type].limit_MiB * MIB) {
+        if (out->length > ms_file_limit_B(type)) {
             ms_diag_at(diag, &mark, NULL, "expected a %s file of at most %zu MiB, got more",
                        TYPES[type].name, TYPES[type].limit_MiB);
             return MS_E_INPUT;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/internal.h"
+#include "meshsim/text.h"
 
 void ms_node_append(ms_node *parent, ms_node *child) {
     child->next = NULL;
@@ -145,7 +146,8 @@ ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena)
     for (const ms_node *child = under->first; child != NULL && status == MS_OK;
          child = child->next) {
         ms_node *place = ms_node_get(base, child->key);
-        if (place == NULL || ms_node_is_null(place)) {
+        bool is_empty = place == NULL || (ms_node_is_null(place) && !ms_node_takes_out(place));
+        if (is_empty) {
             status = merge_child(base, child, arena);
         } else if (place->type == MS_NODE_MAPPING && child->type == MS_NODE_MAPPING) {
             status = ms_node_underlay(place, child, arena);
@@ -167,6 +169,10 @@ bool ms_node_is_null(const ms_node *node) {
     return false;
 }
 
+bool ms_node_takes_out(const ms_node *node) {
+    return node != NULL && ms_node_is_null(node) && node->text[0] != '\0';
+}
+
 const char *ms_shown(const char *text, char *out) {
     size_t length = strlen(text);
     bool is_cut = length > MS_SHOWN_MAX;
@@ -174,15 +180,17 @@ const char *ms_shown(const char *text, char *out) {
     while (is_cut && length > 0 && ((unsigned char)text[length] & 0xC0U) == 0x80U) {
         length--;
     }
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        bool is_c1 = byte == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080 to U+009F */
-        out[i] = byte < 0x20 || byte == 0x7F || is_c1 ? '?' : text[i];
-        if (is_c1 && i + 1 < length) {
-            out[++i] = '?';
-        }
+    size_t used = 0;
+    for (size_t at = 0; at < length;) {
+        uint32_t code = 0;
+        size_t size = ms_text_decode(text + at, length - at, &code);
+        bool is_seen = size > 0 && ms_text_is_seen(code);
+        size = size > 0 ? size : 1;
+        memcpy(out + used, is_seen ? text + at : "?", is_seen ? size : 1);
+        used += is_seen ? size : 1;
+        at += size;
     }
-    strcpy(out + length, is_cut ? "..." : "");
+    strcpy(out + used, is_cut ? "..." : "");
     return out;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/internal.h"
+#include "meshsim/text.h"
 
 enum { INDENT = 2, SIMPLE_KEY_MAX = 100 };
 
@@ -10,17 +11,6 @@ static void add_indent(ms_buffer *out, int level) {
     for (int i = 0; i < level * INDENT; i++) {
         ms_buffer_puts(out, " ");
     }
-}
-
-/* Code point of the valid UTF-8 sequence at `at`, and its length. */
-static uint32_t decode_valid(const unsigned char *at, size_t *length_out) {
-    size_t length = at[0] < 0x80 ? 1 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
-    uint32_t code = length == 1 ? at[0] : at[0] & (0x7FU >> length);
-    for (size_t i = 1; i < length; i++) {
-        code = (code << 6) | (at[i] & 0x3FU);
-    }
-    *length_out = length;
-    return code;
 }
 
 static void add_escaped(ms_buffer *out, uint32_t code) {
@@ -33,33 +23,38 @@ static void add_escaped(ms_buffer *out, uint32_t code) {
     } else if (code <= 0xFF) {
         ms_buffer_printf(out, "\\x%02X", (unsigned)code);
     } else {
-        ms_buffer_printf(out, "\\u%04X", (unsigned)code);
+        ms_buffer_printf(out, code <= 0xFFFF ? "\\u%04X" : "\\U%08X", (unsigned)code);
     }
 }
 
-static bool needs_escape(uint32_t code) {
-    return code < 0x20 || code == '"' || code == '\\' || (code >= 0x7F && code < 0xA0) ||
-           code == 0x2028 || code == 0x2029 || code == 0xFEFF || code == 0xFFFE || code == 0xFFFF;
-}
-
-static void write_quoted(const char *text, ms_buffer *out) {
+void ms_yaml_write_quoted(const char *text, ms_buffer *out) {
     ms_buffer_puts(out, "\"");
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        size_t length = 1;
-        uint32_t code = decode_valid(at, &length);
-        if (needs_escape(code)) {
+    while (*text != '\0') {
+        uint32_t code = 0xFFFD; /* of a byte that is no UTF-8, which no reader of YAML takes */
+        size_t length = ms_text_decode(text, SIZE_MAX, &code);
+        if (length == 0 || code == '"' || code == '\\' || !ms_text_is_seen(code)) {
             add_escaped(out, code);
         } else {
-            ms_buffer_add(out, (const char *)at, length);
+            ms_buffer_add(out, text, length);
         }
-        at += length;
+        text += length == 0 ? 1 : length;
     }
     ms_buffer_puts(out, "\"");
 }
 
 static bool is_blank_or_end(char c) {
     return c == ' ' || c == '\t' || c == '\0';
+}
+
+/* Whether all of a text is UTF-8 that a reader sees, tabs included. */
+static bool is_seen(const char *text) {
+    size_t length = 1;
+    for (; *text != '\0' && length > 0; text += length) {
+        uint32_t code = 0;
+        length = ms_text_decode(text, SIZE_MAX, &code);
+        length = ms_text_is_seen(code) || code == '\t' ? length : 0;
+    }
+    return length > 0;
 }
 
 /* Source: YAML 1.1, section 9.1.3 (plain style). */
@@ -77,11 +72,11 @@ bool ms_text_is_plain(const char *text) {
     for (size_t i = 0; i < length; i++) {
         bool is_key = text[i] == ':' && is_blank_or_end(text[i + 1]);
         bool is_comment = text[i] == '#' && is_blank_or_end(text[i - 1]);
-        if (is_key || is_comment || ((unsigned char)text[i] < 0x20 && text[i] != '\t')) {
+        if (is_key || is_comment) {
             return false;
         }
     }
-    return true;
+    return is_seen(text);
 }
 
 /* Letters, digits and what stands in names, numbers and units: plain in any place. */
@@ -101,7 +96,7 @@ static void write_scalar(const ms_node *node, ms_buffer *out) {
     if (!node->is_quoted && ms_text_is_plain(node->text)) {
         ms_buffer_puts(out, node->text);
     } else {
-        write_quoted(node->text, out);
+        ms_yaml_write_quoted(node->text, out);
     }
 }
 
@@ -151,7 +146,7 @@ static void write_key(const char *key, int level, ms_buffer *out) {
     if (is_word(key)) {
         ms_buffer_puts(out, key);
     } else {
-        write_quoted(key, out);
+        ms_yaml_write_quoted(key, out);
     }
     if (is_long) {
         ms_buffer_puts(out, "\n");

@@ -149,6 +149,7 @@ int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
     int32_t flow =
         add(dag, FLOWS,
             &(ms_dag_flow){.bytes = bytes,
+                           .slowness = 1.0,
                            .alone_s = -1.0,
                            .crossing_first = (int32_t)dag->builder.vectors[CROSSINGS].count});
     if (flow >= 0) {
@@ -237,6 +238,13 @@ void ms_dag_set_alone(ms_dag *dag, double alone_s) {
     if (has_any(dag, FLOWS)) {
         ms_vector *flows = &dag->builder.vectors[FLOWS];
         MS_AT(flows, ms_dag_flow, flows->count - 1).alone_s = alone_s;
+    }
+}
+
+void ms_dag_set_slowness(ms_dag *dag, double slowness) {
+    if (has_any(dag, FLOWS)) {
+        ms_vector *flows = &dag->builder.vectors[FLOWS];
+        MS_AT(flows, ms_dag_flow, flows->count - 1).slowness = slowness;
     }
 }
 
@@ -372,6 +380,9 @@ static const char *find_bad_link(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->network.flow_count; i++) {
         if (!is_amount(dag->network.flows[i].bytes)) {
             return "a flow with a number of bytes that is negative or not finite";
+        }
+        if (!(dag->network.flows[i].slowness >= 1.0)) {
+            return "a flow that is faster than its bytes";
         }
     }
     for (int32_t i = 0; i < dag->network.crossing_count; i++) {

@@ -171,7 +171,7 @@ static void count_bytes(accounting *a) {
         for (int32_t c = a->first[f]; c < a->first[f + 1]; c++) {
             const ms_dag_crossing *crossing = &dag->network.crossings[a->crossings[c]];
             a->replay->timeline.link_bytes[crossing->link] +=
-                times * dag->network.flows[f].bytes * crossing->weight;
+                times * ms_dag_flow_payload_B(&dag->network.flows[f]) * crossing->weight;
         }
     }
 }

@@ -24,7 +24,8 @@ static void enter_phase(piece_account *a, const ms_dag_phase *phase, double coun
             const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
             double bytes = flow->bytes * crossing->weight;
             phase_use *use = &a->uses[crossing->link];
-            a->replay->timeline.link_bytes[crossing->link] += count * bytes;
+            a->replay->timeline.link_bytes[crossing->link] +=
+                count * ms_dag_flow_payload_B(flow) * crossing->weight;
             use->busy_s = fmax(use->busy_s, time_s);
             use->share += time_s > 0.0
                               ? bytes / time_s / dag->network.links[crossing->link].capacity_Bps

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/bridge_table.h"
+#include "meshsim/failure.h"
 #include "meshsim/usage.h"
 
 enum { STAND_IN_MAX = 32 };
@@ -36,7 +37,7 @@ static bool find_module(char *path_out, size_t size) {
     enum { FOLDERS = sizeof folders / sizeof folders[0] };
     for (int i = 0; i < FOLDERS; i++) {
         snprintf(path_out, size, "%s%s/%s", folders[i][0], folders[i][1], MESHSIM_MODULE);
-        if (access(path_out, F_OK) == 0) {
+        if (ms_file_is_there(path_out)) {
             return true;
         }
     }
@@ -78,7 +79,7 @@ static int open_stand_ins(const char *module, void *stand_ins_out[STAND_IN_MAX])
     int folder_length = (int)(strrchr(module, '/') - module);
     for (int i = 0; i < STAND_IN_MAX; i++) {
         snprintf(path, sizeof path, "%.*s/meshsim-stand-in-%d.so", folder_length, module, i);
-        stand_ins_out[i] = access(path, F_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+        stand_ins_out[i] = ms_file_is_there(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
         if (stand_ins_out[i] == NULL) {
             return i;
         }

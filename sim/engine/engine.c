@@ -75,6 +75,15 @@ static ms_status run_again(const ms_replay *replay, ms_arena *scratch, ms_diag *
     return status;
 }
 
+/* Operations that start before an instant. */
+static int64_t count_started(const ms_timeline *timeline, double until_s) {
+    int64_t count = 0;
+    for (int32_t op = 0; op < timeline->op_count; op++) {
+        count += timeline->start_s[op] < until_s;
+    }
+    return count;
+}
+
 /* Look for what a run repeats, and believe it only where small delays stay small: of a run whose
  * operations change each other's times. */
 static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
@@ -84,6 +93,12 @@ static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag
     if (status != MS_OK || t->steady.count == 0 || !is_tested) {
         return status == MS_OK ? MS_OK : ms_engine_no_memory(diag);
     }
+    int64_t second_run = count_started(t, ms_steady_until_s(t));
+    if (t->ops_run + second_run > replay->dag->repeat.ops_max) {
+        t->steady = (ms_steady){0};
+        return MS_OK;
+    }
+    t->ops_run += second_run;
     ms_arena arena;
     ms_timeline nudged;
     ms_arena_init(&arena);

@@ -25,6 +25,7 @@ static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
     const ms_dag *dag = replay->dag;
     ms_timeline *t = &replay->timeline;
     t->op_count = dag->op_count;
+    t->ops_run = dag->op_count;
     t->start_s = MS_NEW(arena, double, dag->op_count);
     t->end_s = MS_NEW(arena, double, dag->op_count);
     t->cause = MS_NEW(arena, int32_t, dag->op_count);

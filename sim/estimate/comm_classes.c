@@ -63,12 +63,15 @@ static int first_alike(const ms_comm_classes *comm, const pipeline_grid *grid, i
     return p;
 }
 
-double ms_comm_norm_s(ms_comm_classes *comm) {
-    int tier = 0;
+ms_status ms_comm_norm_find(ms_comm_classes *comm, double *norm_s_out) {
+    ms_status status = MS_OK;
     if (comm->norm_s < 0.0) {
-        comm->norm_s = ms_coll_world_sum_s(comm->platform, &comm->mesh, &tier);
+        ms_world_sum sum;
+        status = ms_coll_world_sum(comm->platform, &comm->mesh, &comm->algorithms, &sum);
+        comm->norm_s = status == MS_OK ? sum.time_s : comm->norm_s;
     }
-    return comm->norm_s;
+    *norm_s_out = comm->norm_s;
+    return status;
 }
 
 ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *platform,

@@ -72,7 +72,7 @@ typedef struct ms_comm_classes {
     int *boundary_alike;        /* [pp] the first p whose ranks lie to those of p + 1 as here */
     bool is_alone;              /* groups do not load each other's links */
     bool is_unfolded;           /* every group is simulated, not one that stands for all */
-    double norm_s;              /* of ms_comm_norm_s; < 0: not known yet */
+    double norm_s;              /* of ms_comm_norm_find; < 0: not known yet */
     ms_memo keys;               /* of ms_class_key with bytes, without ways */
     ms_vector class_of;         /* of int32_t, in one order with keys: the class */
     ms_memo ways;               /* of ms_class_key with ways, without bytes */
@@ -107,10 +107,9 @@ ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, cons
 ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
                               const ms_class_key *key, ms_coll_class *class_out);
 
-/* Time in which all ranks learn one number of theirs, summed up: up a binary tree and down again,
- * each level as long as the longest way.  O(ranks) routes on
- * first use. */
-double ms_comm_norm_s(ms_comm_classes *comm);
+/* Time in which all ranks learn the norm of the gradient [s].  Returns MS_OK; MS_E_NOMEM.  As
+ * ms_coll_world_sum on first use, O(1) from the second time on. */
+ms_status ms_comm_norm_find(ms_comm_classes *comm, double *norm_s_out);
 
 /* The mesh whose axes a group spans. */
 static inline const ms_mesh *ms_comm_mesh(const ms_comm_classes *comm, unsigned axes) {

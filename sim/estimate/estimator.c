@@ -4,7 +4,7 @@
 
 #include "estimate/compute.h"
 #include "estimate/memo.h"
-#include "estimate/step.h"
+#include "estimate/partition.h"
 #include "estimate/work_bound.h"
 #include "meshsim/estimate.h"
 #include "meshsim/layer_partition.h"
@@ -37,6 +37,15 @@ typedef struct known_order {
     unsigned passes; /* 1 << ms_pass of all that are in it */
 } known_order;
 
+/* What a balanced partition follows from besides, as the step does that it is made for. */
+typedef struct share_key {
+    int place;
+    ms_spec_host host;
+    ms_sends sends;
+    ms_step_end step_end;
+    int steps;
+} share_key;
+
 /* What the costs of all stages follow from. */
 typedef struct cost_key {
     const ms_platform *cluster;
@@ -46,7 +55,7 @@ typedef struct cost_key {
     ms_model_layout layout; /* without what the order says */
     ms_spec_partition partition;
     int order;
-    int place; /* where layers are shared by their times there; else 0 */
+    share_key shared; /* of a balanced partition; else 0 */
 } cost_key;
 
 /* What the times of layers follow from, by which they are shared among stages. */
@@ -55,6 +64,7 @@ typedef struct layer_key {
     ms_model model;
     ms_precision precision;
     ms_model_layout layout; /* without what the order says */
+    ms_spec_host host;
     int place;
 } layer_key;
 
@@ -97,6 +107,7 @@ typedef struct estimating {
     known_order *order;
     known_costs *costs;
     int place_number, order_number;
+    bool is_single; /* not one of many, of which those that fit in memory count */
 } estimating;
 
 ms_estimator *ms_estimator_new(ms_arena *arena) {
@@ -193,8 +204,9 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Time of the norm's exchange, which follows from the GPUs that have ranks, not from their axes: as
- * another place knows it that fills the same ones in order; < 0: none does. */
+/* Time of the norm's exchange, which follows from the GPUs of the ranks and the algorithm asked
+ * for, not from the axes: the time of another place with the same ones in order; < 0: none has it.
+ */
 static double known_norm_s(const estimating *it) {
     const ms_vector *places = &it->e->known_places;
     double norm_s = -1.0;
@@ -202,7 +214,10 @@ static double known_norm_s(const estimating *it) {
         const known_place *place = MS_AT(places, known_item, i).item;
         bool is_same = place != NULL && place->mesh.devices == NULL &&
                        place->comm.platform == it->spec->platform.cluster &&
-                       place->mesh.ranks == it->job.mesh.ranks;
+                       place->mesh.ranks == it->job.mesh.ranks &&
+                       place->comm.algorithms.of[MS_COLL_ALL_REDUCE] ==
+                           it->spec->algorithms.of[MS_COLL_ALL_REDUCE] &&
+                       place->comm.algorithms.protocol == it->spec->algorithms.protocol;
         norm_s = is_same ? place->comm.norm_s : norm_s;
     }
     return norm_s;
@@ -299,7 +314,27 @@ static ms_status make_layers(estimating *it, void **times_out) {
     ms_layer_times *times = MS_NEW(it->e->arena, ms_layer_times, 1);
     *times_out = times;
     return times == NULL ? MS_E_NOMEM
-                         : ms_layer_partition_times(it->spec, &it->job, it->diag, times);
+                         : ms_partition_times(it->spec, &it->job, it->e->arena, it->diag, times);
+}
+
+/* A step of the spec; its costs are not set. */
+static ms_step_input step_of(const estimating *it) {
+    const ms_job_spec *spec = it->spec;
+    return (ms_step_input){.program = &it->order->order.program,
+                           .order = &it->order->in_order,
+                           .host = ms_spec_host_of(spec),
+                           .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
+                           .is_validated_late =
+                               spec->schedule.step_end == MS_STEP_END_POST_VALIDATION,
+                           .steps = spec->simulation.steps};
+}
+
+static ms_step_place place_of(const estimating *it) {
+    return (ms_step_place){.comm = &it->place->comm,
+                           .space = &it->e->space,
+                           .scratch = &it->e->scratch,
+                           .bound_slack = BOUND_SLACK,
+                           .runs = &it->order->runs};
 }
 
 /* Share the layers of a balanced partition out. What they take is worked out once for all orders,
@@ -319,11 +354,22 @@ static ms_status balance_layers(estimating *it) {
     key.layout.chunks = key.layout.directions = key.layout.slices = 0;
     key.layout.recompute_layers = 0;
     key.layout.stage_rank = NULL;
+    memcpy(&key.host, &it->spec->host, sizeof key.host);
     key.place = it->place_number;
     ms_status status =
         find_known(it, &it->e->layers, &it->e->known_layers, &key, make_layers, &number, &times);
-    return status == MS_OK ? ms_layer_partition_share(it->spec, times, it->e->arena, &it->job)
-                           : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_partition_input input = {.spec = it->spec,
+                                      .job = &it->job,
+                                      .times = times,
+                                      .step = step_of(it),
+                                      .place = place_of(it),
+                                      .moments = &it->order->moments,
+                                      .passes = it->order->passes,
+                                      .has_to_fit = !it->is_single};
+    return ms_partition_find(&input, it->e->arena, &it->job.layout.stage_layers);
 }
 
 static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
@@ -374,7 +420,13 @@ static ms_status find_costs(estimating *it) {
     key.layout.stage_rank = NULL;
     memcpy(&key.partition, &spec->schedule.partition, sizeof key.partition);
     key.order = it->order_number;
-    key.place = spec->schedule.partition.kind == MS_PARTITION_BALANCED ? it->place_number : 0;
+    if (spec->schedule.partition.kind == MS_PARTITION_BALANCED) {
+        key.shared.place = it->place_number;
+        memcpy(&key.shared.host, &spec->host, sizeof key.shared.host);
+        key.shared.sends = spec->schedule.sends;
+        key.shared.step_end = spec->schedule.step_end;
+        key.shared.steps = spec->simulation.steps;
+    }
     ms_status status =
         find_known(it, &it->e->costs, &it->e->known_costs, &key, make_costs, &number, &costs);
     it->costs = costs;
@@ -382,20 +434,9 @@ static ms_status find_costs(estimating *it) {
 }
 
 static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
-    const ms_job_spec *spec = it->spec;
-    ms_step_input step = {.program = &it->order->order.program,
-                          .order = &it->order->in_order,
-                          .costs = &it->costs->costs,
-                          .host = ms_spec_host_of(spec),
-                          .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
-                          .is_validated_late =
-                              spec->schedule.step_end == MS_STEP_END_POST_VALIDATION,
-                          .steps = spec->simulation.steps};
-    const ms_step_place place = {.comm = &it->place->comm,
-                                 .space = &it->e->space,
-                                 .scratch = &it->e->scratch,
-                                 .bound_slack = BOUND_SLACK,
-                                 .runs = &it->order->runs};
+    ms_step_input step = step_of(it);
+    const ms_step_place place = place_of(it);
+    step.costs = &it->costs->costs;
     return ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 
@@ -490,5 +531,35 @@ ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, m
     } else if (status == MS_OK) {
         *least_out = least_use(&it, early.step_s, early.busy_s);
     }
+    return status;
+}
+
+/* What an order and a place say of a balanced partition. */
+static ms_status partition(estimating *it) {
+    ms_status status = look_over(it);
+    status = status == MS_OK ? find_order(it) : status;
+    status = status == MS_OK ? find_place(it) : status;
+    return status == MS_OK ? balance_layers(it) : status;
+}
+
+ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                     ms_job_layout *laid_out) {
+    if (laid_out->layout.stage_layers != NULL) {
+        return MS_OK;
+    }
+    ms_arena own;
+    ms_arena_init(&own);
+    estimating it = {.e = ms_estimator_new(&own), .spec = spec, .diag = diag, .is_single = true};
+    int stages = laid_out->program.model_stages;
+    int *layers = MS_NEW(arena, int, stages);
+    ms_status status = it.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&it);
+    if (status == MS_OK) {
+        memcpy(layers, it.job.layout.stage_layers, (size_t)stages * sizeof *layers);
+        laid_out->layout.stage_layers = layers;
+    } else if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while sharing layers among stages");
+    }
+    ms_estimator_free(it.e);
+    ms_arena_release(&own);
     return status;
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "meshsim/advice.h"
+#include "meshsim/coll_class.h"
+#include "meshsim/step_end.h"
 #include "meshsim/units.h"
 
 enum { ROWS_SHOWN = 3, TEXT_SIZE = 32, LIST_SIZE = 256 };
@@ -146,6 +148,34 @@ static ms_status add_passes(ahead *a) {
     return status;
 }
 
+/* The norm of the gradient, which is latency alone, where all ranks learn it. */
+static ms_status add_norm(ahead *a) {
+    const ms_estimate_input *in = a->in;
+    const ms_step_ending end = {.program = in->program,
+                                .costs = in->costs,
+                                .ranks = in->mesh->ranks,
+                                .steps = in->steps,
+                                .is_validated_late = in->is_validated_late};
+    if (in->costs->parameters_total <= 0.0 || !ms_step_end_meets(&end) ||
+        a->count == MS_RING_ROWS_MAX) {
+        return MS_OK;
+    }
+    ms_world_sum sum;
+    ms_status status = ms_coll_world_sum(in->platform, in->mesh, &in->algorithms, &sum);
+    if (status == MS_OK) {
+        a->rows[a->count++] = (ms_ring_row){.axis = MS_AXIS_OTHER,
+                                            .kind = MS_COLL_ALL_REDUCE,
+                                            .is_ring = sum.algorithm == MS_ALGORITHM_RING &&
+                                                       sum.protocol == MS_PROTOCOL_AUTO,
+                                            .members = in->mesh->ranks,
+                                            .size_B = sum.size_B,
+                                            .count = 1.0,
+                                            .time_s = sum.time_s,
+                                            .latency_s = sum.time_s};
+    }
+    return status;
+}
+
 /* Share of the expected step that is such latency. */
 static double share_of_step(const ahead *a, const ms_estimate *estimate) {
     double latency_s = 0.0;
@@ -162,6 +192,7 @@ ms_status ms_advise_latency_ahead(const ms_estimate_input *input, const ms_estim
     ms_arena_init(&scratch);
     ahead a = {.in = input, .arena = &scratch, .gpus = MS_NEW(&scratch, int, input->mesh->ranks)};
     ms_status status = a.gpus == NULL ? MS_E_NOMEM : add_passes(&a);
+    status = status == MS_OK ? add_norm(&a) : status;
     if (status == MS_OK) {
         ms_advise_rings(a.rows, a.count, share_of_step(&a, estimate), "about ", diag);
     } else {

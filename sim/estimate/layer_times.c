@@ -1,4 +1,4 @@
-/* What layers and the ends of a model take: one microbatch forwards and backwards through stages of
+/* What layers and the ends of a model take: a microbatch forwards and backwards through stages of
  * equal numbers of layers. */
 #include <math.h>
 
@@ -33,104 +33,117 @@ static ms_status find_costs(const ms_layer_times_input *in, ms_arena *arena, ms_
                           costs_out);
 }
 
-/* Add up when a rank was busy. On a single stage the ends stand before and behind the layers, and
- * the other way round on the way back. */
-typedef struct adding {
-    ms_layer_times *sum;
-    double until_s;
-    bool is_single, is_last, has_layer;
-} adding;
-
-static void add_op(adding *a, const ms_pass_op *op) {
-    double busy_s = fmax(0.0, op->end_s - fmax(a->until_s, op->start_s));
-    a->until_s = fmax(a->until_s, op->end_s);
-    if (op->layer >= 0) {
-        a->sum->layer_s += busy_s;
-        a->has_layer = true;
-        return;
-    }
-    a->is_last = a->is_single && a->has_layer ? !a->is_last : a->is_last;
-    a->has_layer = false;
-    *(a->is_last ? &a->sum->last_s : &a->sum->first_s) += busy_s;
-}
+/* Microbatches that run one behind the other: by the last one, the host and the communicators are
+ * as far ahead of the rank, or behind it, as they stay. */
+enum { MICROBATCHES = 3, PASSES = 2 * MICROBATCHES };
 
 /* Where all stages are timed. */
 typedef struct stage_timing {
+    const ms_layer_times_input *in;
     const ms_stage_costs *costs;
     ms_comm_classes comm;
     ms_plan_space space;
-    double *time_s, *end_s; /* [segments of the longest pass] */
-    ms_pass_op *ops;        /* the same */
+    double *time_s;  /* [segments of all passes] */
+    double *end_s;   /* the same */
+    ms_pass_op *ops; /* the same */
+    double *layer_s; /* [layers] */
+    ms_layer_times *times;
 } stage_timing;
+
+/* Add up by how much the last microbatch's operations move it on: a collective beside its passes
+ * only by what is waited for. On a single stage the ends stand before and behind the layers, and
+ * the other way round on the way back. */
+static void add_ops(stage_timing *t, int stage, const ms_pass_op *ops, int count, double until_s) {
+    bool is_last = stage > 0, has_layer = false;
+    for (int i = 0; i < count; i++) {
+        double by_s = fmax(0.0, ops[i].end_s - until_s);
+        bool is_layer = ops[i].layer >= 0 && ops[i].layer < t->in->model->layers;
+        is_last = t->costs->stages == 1 && has_layer && !is_layer ? !is_last : is_last;
+        has_layer = is_layer;
+        *(is_layer  ? &t->layer_s[ops[i].layer]
+          : is_last ? &t->times->last_s
+                    : &t->times->first_s) += by_s;
+        until_s = fmax(until_s, ops[i].end_s);
+    }
+}
 
 static ms_status allocate(stage_timing *t, ms_arena *arena) {
     int longest = 1;
     for (int s = 0; s < t->costs->stages; s++) {
-        for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
-            int count = t->costs->stage[s].passes[pass].count;
-            longest = count > longest ? count : longest;
-        }
+        int count = t->costs->stage[s].passes[MS_PASS_F].count;
+        count += t->costs->stage[s].passes[MS_PASS_B].count;
+        longest = count > longest ? count : longest;
     }
     t->time_s = MS_NEW(arena, double, longest);
     t->end_s = MS_NEW(arena, double, longest);
-    t->ops = MS_NEW(arena, ms_pass_op, longest);
+    t->ops = MS_NEW(arena, ms_pass_op, MICROBATCHES * longest);
     return t->time_s == NULL || t->end_s == NULL || t->ops == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Forward and backward pass of the only microbatch, one behind the other. */
-static ms_status time_stage(stage_timing *t, int stage, ms_layer_times *sum) {
-    static const ms_pass PASSES[] = {MS_PASS_F, MS_PASS_B};
-    adding a = {.sum = sum, .is_single = t->costs->stages == 1, .is_last = stage > 0};
-    double from_s = 0.0;
+/* Forward and backward passes of microbatches between the step's first and last one: what runs once
+ * in a step belongs to no microbatch. */
+static ms_status time_stage(stage_timing *t, int stage) {
+    const ms_stage_cost *cost = &t->costs->stage[stage];
+    ms_timing timing = {.comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
+    ms_pass_view passes[PASSES];
+    double *time_s = t->time_s;
     for (int i = 0; i < 2; i++) {
-        const ms_pass_plan *plan = &t->costs->stage[stage].passes[PASSES[i]];
-        ms_pass_view view = {.segments = t->costs->segments + plan->first,
-                             .time_s = t->time_s,
-                             .count = plan->count,
-                             .unit = MS_UNIT_FIRST | MS_UNIT_LAST};
-        ms_timing timing = {.comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
-        ms_status status = ms_segment_times(&timing, view.segments, view.count, stage, t->time_s);
+        ms_pass pass = i == 0 ? MS_PASS_F : MS_PASS_B;
+        const ms_pass_plan *plan = &cost->passes[pass];
+        passes[i] =
+            (ms_pass_view){.segments = t->costs->segments + plan->first,
+                           .time_s = time_s,
+                           .count = plan->count,
+                           .launch_s = t->in->host.launch_s,
+                           .synchronises = ms_host_waits(&t->in->host, pass, t->costs->stages > 1)};
+        ms_status status =
+            ms_segment_times(&timing, passes[i].segments, plan->count, stage, time_s);
         if (status != MS_OK) {
             return status;
         }
-        int count = ms_pass_ops(&view, from_s, t->end_s, t->ops, &from_s);
-        for (int k = 0; k < count; k++) {
-            add_op(&a, &t->ops[k]);
-        }
+        time_s += plan->count;
     }
+    for (int i = 2; i < PASSES; i++) {
+        passes[i] = passes[i - 2];
+    }
+    int count = ms_pass_ops(passes, PASSES, t->end_s, t->ops), before = count / MICROBATCHES * 2;
+    add_ops(t, stage, t->ops + before, count - before, before > 0 ? t->ops[before - 1].end_s : 0.0);
     return MS_OK;
 }
 
-static ms_status time_stages(stage_timing *t, const ms_layer_times_input *in, ms_arena *arena,
-                             ms_layer_times *times) {
-    ms_status status = ms_comm_classes_init(&t->comm, in->platform, in->mesh, arena);
-    t->comm.algorithms = in->algorithms;
-    t->comm.expert_mesh = in->expert_mesh;
+static ms_status time_stages(stage_timing *t, ms_arena *arena) {
+    ms_status status = ms_comm_classes_init(&t->comm, t->in->platform, t->in->mesh, arena);
+    t->comm.algorithms = t->in->algorithms;
+    t->comm.expert_mesh = t->in->expert_mesh;
     status = status == MS_OK ? allocate(t, arena) : status;
     for (int stage = 0; stage < t->costs->stages && status == MS_OK; stage++) {
-        status = time_stage(t, stage, times);
+        status = time_stage(t, stage);
     }
-    times->layer_s /= in->model->layers;
     return status;
 }
 
-ms_status ms_layer_times_find(const ms_layer_times_input *in, ms_diag *diag,
+ms_status ms_layer_times_find(const ms_layer_times_input *in, ms_arena *arena, ms_diag *diag,
                               ms_layer_times *times_out) {
-    ms_arena arena;
-    ms_arena_init(&arena);
+    ms_arena own;
+    ms_arena_init(&own);
     ms_stage_costs costs;
-    ms_status status = find_costs(in, &arena, diag, &costs);
-    *times_out = (ms_layer_times){0};
+    double *layer_s = MS_NEW(arena, double, in->model->layers);
+    ms_layer_times times = {.layer_s = layer_s};
+    ms_status status =
+        layer_s == NULL ? ms_diag_no_memory(diag) : find_costs(in, &own, diag, &costs);
     if (status == MS_OK) {
-        stage_timing t = {.costs = &costs};
+        stage_timing t = {.in = in, .costs = &costs, .layer_s = layer_s, .times = &times};
         ms_plan_space_init(&t.space, diag);
-        status = time_stages(&t, in, &arena, times_out);
+        status = time_stages(&t, &own);
         if (status == MS_E_NOMEM) {
             ms_diag_error(diag, "out of memory");
         }
         ms_comm_classes_release(&t.comm);
         ms_plan_space_release(&t.space);
     }
-    ms_arena_release(&arena);
+    if (status == MS_OK) {
+        *times_out = times;
+    }
+    ms_arena_release(&own);
     return status;
 }

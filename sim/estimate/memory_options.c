@@ -1,145 +1,120 @@
-/* Each option is the job's layout with one change, laid out again; memory follows from the order of
- * passes. */
+/* Each option is a trial: the job with one change, read and laid out again. What does not save
+ * memory is left out, which covers what the job has already. */
 #include "meshsim/memory_options.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "meshsim/estimate.h"
+#include "estimate/trial.h"
 
-/* A change: makes the layout that has it, or says that there is nothing to change. */
+/* A change: appends its overrides, or none where it has no meaning for the job. */
 typedef struct change {
-    const char *setting; /* with %d for the number it sets, if any */
     const char *note;
-    bool (*apply)(const ms_memory_options_input *in, ms_model_layout *layout, int *number_out);
+    void (*add)(ms_trials *trials, ms_trial_sets *sets);
 } change;
 
-static bool full_recompute(const ms_memory_options_input *in, ms_model_layout *layout,
-                           int *number_out) {
-    *number_out = 0;
-    layout->recompute = MS_RECOMPUTE_FULL;
-    layout->recompute_layers = 0;
-    return in->layout->recompute != MS_RECOMPUTE_FULL || in->layout->recompute_layers > 0;
+static void full_recompute(ms_trials *trials, ms_trial_sets *sets) {
+    ms_trial_add(trials, sets, "recompute=full");
+    if (trials->spec->recompute.layers > 0) {
+        ms_trial_add(trials, sets, "recompute_layers=0");
+    }
 }
 
-static bool selective_recompute(const ms_memory_options_input *in, ms_model_layout *layout,
-                                int *number_out) {
-    *number_out = 0;
-    layout->recompute = MS_RECOMPUTE_SELECTIVE;
-    return in->layout->recompute == MS_RECOMPUTE_NONE;
+static void selective_recompute(ms_trials *trials, ms_trial_sets *sets) {
+    if (trials->spec->recompute.kind == MS_RECOMPUTE_NONE) {
+        ms_trial_add(trials, sets, "recompute=selective");
+    }
 }
 
-static bool recompute_parts(const ms_memory_options_input *in, ms_model_layout *layout,
-                            int *number_out) {
-    *number_out = 0;
-    layout->recompute_parts |= MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS;
-    return layout->recompute_parts != in->layout->recompute_parts;
+static void recompute_parts(ms_trials *trials, ms_trial_sets *sets) {
+    const unsigned parts = trials->spec->recompute.parts;
+    ms_trial_add(trials, sets, "recompute_parts=[norms,activations%s%s]",
+                 parts & MS_RECOMPUTE_LATENT_UP ? ",latent_up" : "",
+                 parts & MS_RECOMPUTE_PRODUCTS ? ",products" : "");
 }
 
-static bool sequence_parallel(const ms_memory_options_input *in, ms_model_layout *layout,
-                              int *number_out) {
-    *number_out = 0;
-    layout->has_sequence_parallel = true;
-    layout->has_scatter_gather = false;
-    return in->layout->tp > 1 && !in->layout->has_sequence_parallel;
+static void sequence_parallel(ms_trials *trials, ms_trial_sets *sets) {
+    ms_trial_add(trials, sets, "tensor_parallel.sequence=true");
+    if (trials->spec->has_scatter_gather) {
+        ms_trial_add(trials, sets, "pipeline.scatter_gather=false");
+    }
 }
 
-static bool more_zero(const ms_memory_options_input *in, ms_model_layout *layout, int *number_out,
-                      int zero) {
-    *number_out = zero;
-    layout->zero = zero;
-    layout->reduce = zero >= 2 ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
-    int replicas = in->layout->dp * in->layout->cp * in->layout->ep * in->layout->other;
-    return replicas > 1 && in->layout->zero < zero;
+static void more_zero(ms_trials *trials, ms_trial_sets *sets, int zero) {
+    if (trials->spec->data.zero >= zero) {
+        return;
+    }
+    ms_trial_add(trials, sets, "data_parallel.zero=%d", zero);
+    if (zero >= 2) {
+        ms_trial_add(trials, sets, "data_parallel.reduce=every");
+    }
 }
 
-static bool zero_1(const ms_memory_options_input *in, ms_model_layout *layout, int *number_out) {
-    return more_zero(in, layout, number_out, 1);
+static void zero_1(ms_trials *trials, ms_trial_sets *sets) {
+    more_zero(trials, sets, 1);
 }
 
-static bool zero_2(const ms_memory_options_input *in, ms_model_layout *layout, int *number_out) {
-    return more_zero(in, layout, number_out, 2);
+static void zero_2(ms_trials *trials, ms_trial_sets *sets) {
+    more_zero(trials, sets, 2);
 }
 
-static bool zero_3(const ms_memory_options_input *in, ms_model_layout *layout, int *number_out) {
-    /* the places of a schedule file, which lower stages have no use for */
-    layout->has_placed_unshards = in->program->shard_moves != NULL;
-    return more_zero(in, layout, number_out, 3);
+static void zero_3(ms_trials *trials, ms_trial_sets *sets) {
+    more_zero(trials, sets, 3);
 }
 
-static bool reduces_more(const ms_memory_options_input *in, ms_model_layout *layout,
-                         ms_reduce reduce) {
-    layout->reduce = reduce;
-    return in->layout->zero >= 2 && in->layout->reduce != reduce;
+static void reduce_every(ms_trials *trials, ms_trial_sets *sets) {
+    if (trials->spec->data.zero >= 2) {
+        ms_trial_add(trials, sets, "data_parallel.reduce=every");
+    }
 }
 
-static bool reduce_every(const ms_memory_options_input *in, ms_model_layout *layout,
-                         int *number_out) {
-    *number_out = 0;
-    return reduces_more(in, layout, MS_REDUCE_EVERY);
+static void reduce_round(ms_trials *trials, ms_trial_sets *sets) {
+    if (trials->spec->data.zero >= 2) {
+        ms_trial_add(trials, sets, "data_parallel.reduce=round");
+    }
 }
 
-static bool reduce_round(const ms_memory_options_input *in, ms_model_layout *layout,
-                         int *number_out) {
-    *number_out = 0;
-    return reduces_more(in, layout, MS_REDUCE_ROUND) && in->program->round > 0;
+static void smaller_microbatch(ms_trials *trials, ms_trial_sets *sets) {
+    const ms_spec_batch *batch = &trials->spec->batch;
+    if (batch->micro % 2 != 0) {
+        return;
+    }
+    ms_trial_add(trials, sets, "batch.micro=%d", batch->micro / 2);
+    if (batch->microbatches > 0) {
+        ms_trial_add(trials, sets, "batch.microbatches=%d", batch->microbatches * 2);
+    }
 }
 
-static bool smaller_microbatch(const ms_memory_options_input *in, ms_model_layout *layout,
-                               int *number_out) {
-    *number_out = in->layout->micro_batch / 2;
-    layout->micro_batch = *number_out;
-    return in->layout->micro_batch % 2 == 0;
+static void more_context(ms_trials *trials, ms_trial_sets *sets) {
+    ms_axis_sizes sizes = ms_trial_axes(trials->spec);
+    if (sizes.dp % 2 != 0) {
+        return;
+    }
+    sizes.cp *= 2;
+    sizes.dp /= 2;
+    ms_trial_add_axes(trials, &sizes, sets);
+    if (trials->spec->batch.microbatches > 0) {
+        ms_trial_add(trials, sets, "batch.microbatches=%d", trials->spec->batch.microbatches * 2);
+    }
 }
 
-static bool more_context(const ms_memory_options_input *in, ms_model_layout *layout,
-                         int *number_out) {
-    *number_out = in->layout->cp * 2;
-    layout->cp = *number_out;
-    layout->dp = in->layout->dp / 2;
-    return in->layout->dp % 2 == 0;
-}
-
-static bool offload(const ms_memory_options_input *in, ms_model_layout *layout, int *number_out) {
-    *number_out = 0;
-    layout->is_offloaded = true;
-    return !in->layout->is_offloaded;
+static void offload(ms_trials *trials, ms_trial_sets *sets) {
+    ms_trial_add(trials, sets, "data_parallel.offload=true");
 }
 
 static const change CHANGES[] = {
-    {"recompute=selective", "repeats the attention core", selective_recompute},
-    {"recompute=full", "repeats every forward pass", full_recompute},
-    {"recompute_parts=[norms, activations]", "repeats what takes little time", recompute_parts},
-    {"tensor_parallel.sequence=true", "gathers and scatters in place of all-reduces",
-     sequence_parallel},
-    {"data_parallel.zero=%d", "gathers parameters once a step", zero_1},
-    {"data_parallel.zero=%d, reduce=every", "reduces gradients every microbatch", zero_2},
-    {"data_parallel.zero=%d, reduce=every", "gathers parameters before every pass", zero_3},
-    {"data_parallel.reduce=every", "reduces gradients every microbatch", reduce_every},
-    {"data_parallel.reduce=round", "reduces gradients every round of microbatches", reduce_round},
-    {"batch.micro=%d", "smaller products, more microbatches", smaller_microbatch},
-    {"mesh.cp=%d, half the dp", "exchanges keys and values", more_context},
-    {"data_parallel.offload=true", "moves gradients and parameters over the host link", offload},
+    {"repeats the attention core", selective_recompute},
+    {"repeats every forward pass", full_recompute},
+    {"repeats what takes little time", recompute_parts},
+    {"gathers and scatters in place of all-reduces", sequence_parallel},
+    {"gathers parameters once a step", zero_1},
+    {"reduces gradients every microbatch", zero_2},
+    {"gathers parameters before every pass", zero_3},
+    {"reduces gradients every microbatch", reduce_every},
+    {"reduces gradients every round of microbatches", reduce_round},
+    {"smaller products, more microbatches", smaller_microbatch},
+    {"exchanges keys and values", more_context},
+    {"moves gradients and parameters over the host link", offload},
 };
-
-/* Highest peak with a layout; INFINITY if the model cannot take it.  MS_E_NOMEM. */
-static ms_status peak_with(const ms_memory_options_input *in, const ms_model_layout *layout,
-                           double *peak_B_out) {
-    ms_arena scratch;
-    ms_diag silent;
-    ms_arena_init(&scratch);
-    ms_diag_init_mute(&silent);
-    ms_stage_costs costs;
-    ms_status status = ms_model_costs(in->model, layout, in->precision, &in->platform->gpu,
-                                      &scratch, &silent, &costs);
-    *peak_B_out = INFINITY;
-    if (status == MS_OK) {
-        status = ms_estimate_peak_B(in->program, &costs, &scratch, peak_B_out);
-    }
-    status = status == MS_E_NOMEM || scratch.has_failed ? MS_E_NOMEM : MS_OK;
-    ms_arena_release(&scratch);
-    return status;
-}
 
 static int by_saving(const void *a, const void *b) {
     double x = ((const ms_memory_option *)a)->saved_B;
@@ -147,40 +122,50 @@ static int by_saving(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-ms_status ms_memory_options_find(const ms_memory_options_input *in, ms_arena *arena,
-                                 ms_memory_option *options_out, int *count_out) {
-    double capacity_B = in->platform->gpu.hbm_B - in->platform->gpu.reserve_B;
-    double today_B = 0.0;
-    ms_status status = ms_estimate_peak_B(in->program, in->costs, arena, &today_B);
-    if (status != MS_OK) {
-        return status;
-    }
+/* Try all changes of a job whose peak is known. */
+static ms_status try_changes(ms_trials *trials, double today_B, ms_arena *arena,
+                             ms_memory_option *options_out, int *count_out) {
     int count = 0;
-    for (size_t i = 0; in->model != NULL && i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
-        ms_model_layout layout = *in->layout;
-        int number = 0;
-        double peak_B = INFINITY;
-        if (CHANGES[i].apply(in, &layout, &number) &&
-            peak_with(in, &layout, &peak_B) == MS_E_NOMEM) {
-            return MS_E_NOMEM;
-        }
-        if (!(peak_B < today_B)) {
+    for (size_t i = 0; i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
+        ms_trial_sets sets = {.count = 0};
+        ms_memory_option option = {.note = CHANGES[i].note};
+        CHANGES[i].add(trials, &sets);
+        if (sets.count == 0) {
             continue;
         }
-        ms_memory_option *option = &options_out[count++];
-        *option = (ms_memory_option){.note = CHANGES[i].note,
-                                     .peak_B = peak_B,
-                                     .saved_B = today_B - peak_B,
-                                     .fits = peak_B <= capacity_B};
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        option->setting = ms_arena_printf(arena, CHANGES[i].setting, number);
-#pragma GCC diagnostic pop
-        if (option->setting == NULL) {
-            return MS_E_NOMEM;
+        ms_status status = ms_trial_fit(trials, &sets, &option.peak_B, &option.fits);
+        if (ms_trial_is_refused(status) || (status == MS_OK && option.peak_B >= today_B)) {
+            continue;
         }
+        status = status == MS_OK ? ms_trial_keep(&sets, arena, &option.sets) : status;
+        if (status != MS_OK) {
+            return status;
+        }
+        option.saved_B = today_B - option.peak_B;
+        options_out[count++] = option;
     }
-    qsort(options_out, (size_t)count, sizeof *options_out, by_saving);
     *count_out = count;
     return MS_OK;
+}
+
+ms_status ms_memory_options_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                 ms_memory_option *options_out, int *count_out) {
+    ms_trials trials;
+    double today_B = 0.0;
+    bool fits = false;
+    if (!spec->has_model) {
+        *count_out = 0;
+        return MS_OK;
+    }
+    ms_status status = ms_trials_init(&trials, spec);
+    if (status == MS_OK) {
+        status = ms_estimator_fit(trials.estimator, spec, diag, &today_B, &fits);
+    }
+    status =
+        status == MS_OK ? try_changes(&trials, today_B, arena, options_out, count_out) : status;
+    ms_trials_release(&trials);
+    if (status == MS_OK) {
+        qsort(options_out, (size_t)*count_out, sizeof *options_out, by_saving);
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }

@@ -1,112 +1,303 @@
-/* Balanced shares: each layer to the stage whose pipeline rank is least busy so far. */
-#include "meshsim/layer_partition.h"
+/* Balanced partitions. Layers go to stages so that pipeline ranks are evenly busy, by what each
+ * layer takes. Then single layers move to other stages as long as that shortens the estimated step,
+ * which depends on the order of passes and on the end of the step, too. */
+#include "estimate/partition.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Stages while layers are shared out to them one by one. */
+#include "meshsim/model.h"
+
+/* Moves that are estimated before the best of them is made: enough for all moves among 4 stages. */
+enum { MOVES_MAX = 12 };
+
+/* Share of a step by which a move has to shorten it. Gains below what estimates err by
+ * (estimate.md) are not worth loads that are less even. */
+static const double LEAST_GAIN = 1e-3;
+
+/* How busy pipeline ranks are. */
+typedef struct load {
+    double most_s;   /* of the busiest one */
+    double square_s; /* sum of the squares of all ranks' and all stages' times */
+} load;
+
+/* A layer that goes from one stage to another one, and the loads with which it leaves them. */
+typedef struct layer_move {
+    int from, to;
+    load load;
+} layer_move;
+
+/* What a job takes with a partition. */
+typedef struct outcome {
+    double step_s;
+    double peak_B, least_peak_B; /* of memory, on the rank with most and on that with least */
+    bool is_legal;               /* the model can be laid out so */
+} outcome;
+
+/* A partition under way. */
 typedef struct sharing {
+    const ms_partition_input *in;
     const ms_program *program;
-    const ms_layer_times *times;
+    ms_open_stages open;
     int *shares;     /* [S] */
-    double *load_s;  /* [P] of a pipeline rank so far, both directions */
-    double *stage_s; /* [S] */
+    double *load_s;  /* [P] room for what a microbatch takes on a pipeline rank */
+    double *until_s; /* [layers + 1] what the layers before one take */
+    layer_move moves[MOVES_MAX];
+    int move_count;
+    ms_arena room; /* of one estimate */
 } sharing;
 
-static void add_load(sharing *d, int stage, double time_s) {
-    d->stage_s[stage] += time_s;
-    for (int s = stage; s < d->program->stages; s += d->program->model_stages) {
-        d->load_s[d->program->stage_rank[s]] += time_s;
-    }
+/* ---- moves ---- */
+
+/* Layers that a stage has at least: one, but for the model's ends. */
+static int least_of(const sharing *d, int stage) {
+    return stage > 0 && stage < d->program->model_stages - 1 ? 1 : 0;
 }
 
-static void add_layers(sharing *d, int stage, int count) {
-    d->shares[stage] += count;
-    add_load(d, stage, count * d->times->layer_s);
-}
-
-/* Load of the busiest rank that has a stage. */
-static double holder_load_s(const sharing *d, int stage) {
-    double load_s = 0.0;
-    for (int s = stage; s < d->program->stages; s += d->program->model_stages) {
-        load_s = fmax(load_s, d->load_s[d->program->stage_rank[s]]);
-    }
-    return load_s;
-}
-
-/* Whether `a` is to have the next layer rather than `b`: its rank is less busy, or as busy and the
- * stage itself less. */
-static bool is_before(const sharing *d, int a, int b) {
-    double tie_s = 1e-9 * d->times->layer_s;
-    double gap_s = holder_load_s(d, a) - holder_load_s(d, b);
-    return fabs(gap_s) > tie_s ? gap_s < 0 : d->stage_s[a] < d->stage_s[b] - tie_s;
-}
-
-/* Each layer to a stage of the rank that is least busy so far; of several alike to the first one
- * between the model's ends. Stages between the ends have one at least. */
-static void share_layers(sharing *d, const ms_open_stages *open) {
-    int last = d->program->model_stages - 1;
-    int left = open->layers;
-    for (int s = open->first > 0 ? open->first : 1; s < open->first + open->count && s < last;
-         s++) {
-        add_layers(d, s, 1);
-        left--;
-    }
-    for (; left > 0; left--) {
-        int best = open->first + open->count - 1;
-        for (int s = best - 1; s >= open->first; s--) {
-            best = is_before(d, s, best) || (s > 0 && !is_before(d, best, s)) ? s : best;
+/* Equal shares beside those that the spec gives the ends; where layers do not divide, the ends have
+ * one less. */
+static void share_evenly(sharing *d) {
+    const ms_spec_partition *given = &d->in->spec->schedule.partition;
+    int last = d->program->model_stages - 1, count = d->open.count, layers = d->open.layers;
+    d->shares[0] += given->first_stage_layers;
+    d->shares[last] += given->last_stage_layers;
+    for (int i = 0, left = count > 0 ? layers % count : 0; i <= last; i++) {
+        int s = i < last - 1 ? i + 1 : i == last - 1 ? 0 : last;
+        if (s >= d->open.first && s < d->open.first + count) {
+            d->shares[s] = layers / count + (left-- > 0);
         }
-        add_layers(d, best, 1);
     }
 }
 
-ms_status ms_layer_partition_times(const ms_job_spec *spec, const ms_job_layout *laid_out,
-                                   ms_diag *diag, ms_layer_times *times_out) {
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, spec, "model", diag);
-    const ms_layer_times_input input = {.platform = spec->platform.cluster,
-                                        .mesh = &laid_out->mesh,
-                                        .expert_mesh = laid_out->expert_mesh,
-                                        .model = &spec->model,
-                                        .layout = &laid_out->layout,
-                                        .precision = &laid_out->precision,
-                                        .algorithms = spec->algorithms};
-    return ms_layer_times_find(&input, &placed.diag, times_out);
-}
+/* ---- loads ---- */
 
-/* What the stages have without the layers that are to be shared out. */
-static void add_given(sharing *d, const ms_spec_partition *given) {
-    int last = d->program->model_stages - 1;
-    add_load(d, 0, d->times->first_s);
-    add_load(d, last, d->times->last_s);
-    add_layers(d, 0, given->first_stage_layers);
-    add_layers(d, last, given->last_stage_layers);
-}
-
-ms_status ms_layer_partition_share(const ms_job_spec *spec, const ms_layer_times *times,
-                                   ms_arena *arena, ms_job_layout *laid_out) {
-    const ms_program *program = &laid_out->program;
-    sharing d = {.program = program,
-                 .times = times,
-                 .shares = MS_NEW(arena, int, program->model_stages),
-                 .load_s = MS_NEW(arena, double, laid_out->layout.pp),
-                 .stage_s = MS_NEW(arena, double, program->model_stages)};
-    if (d.shares == NULL || d.load_s == NULL || d.stage_s == NULL) {
-        return MS_E_NOMEM;
+/* What a microbatch takes with the shares, both directions. */
+static load weigh(const sharing *d) {
+    const ms_program *program = d->program;
+    int stages = program->model_stages, ranks = program->spec.pipeline_ranks;
+    load found = {0};
+    memset(d->load_s, 0, (size_t)ranks * sizeof *d->load_s);
+    for (int s = 0, layer = 0; s < stages; layer += d->shares[s], s++) {
+        double stage_s = d->until_s[layer + d->shares[s]] - d->until_s[layer];
+        stage_s += s == 0 ? d->in->times->first_s : 0.0;
+        stage_s += s == stages - 1 ? d->in->times->last_s : 0.0;
+        found.square_s += stage_s * stage_s;
+        for (int copy = s; copy < program->stages; copy += stages) {
+            d->load_s[program->stage_rank[copy]] += stage_s;
+        }
     }
-    const ms_open_stages open = ms_spec_open_stages(spec, program->model_stages);
-    add_given(&d, &spec->schedule.partition);
-    share_layers(&d, &open);
-    laid_out->layout.stage_layers = d.shares;
+    for (int p = 0; p < ranks; p++) {
+        found.most_s = fmax(found.most_s, d->load_s[p]);
+        found.square_s += d->load_s[p] * d->load_s[p];
+    }
+    return found;
+}
+
+/* Whether loads are more even; what differs by rounding alone is not. */
+static bool is_more_even(const load *a, const load *b) {
+    double tie_s = 1e-9 * b->most_s;
+    return fabs(a->most_s - b->most_s) > tie_s ? a->most_s < b->most_s
+                                               : a->square_s < b->square_s * (1.0 - 1e-9);
+}
+
+/* ---- moves ---- */
+
+static void make_move(sharing *d, int from, int to) {
+    d->shares[from]--;
+    d->shares[to]++;
+}
+
+/* Keep a move among the most even ones, in order. */
+static void keep_move(sharing *d, const layer_move *found) {
+    int at = d->move_count < MOVES_MAX ? d->move_count++ : MOVES_MAX;
+    for (; at > 0 && is_more_even(&found->load, &d->moves[at - 1].load); at--) {
+        if (at < MOVES_MAX) {
+            d->moves[at] = d->moves[at - 1];
+        }
+    }
+    if (at < MOVES_MAX) {
+        d->moves[at] = *found;
+    }
+}
+
+static void list_moves(sharing *d) {
+    int end = d->open.first + d->open.count;
+    d->move_count = 0;
+    for (int from = d->open.first; from < end; from++) {
+        for (int to = d->open.first; to < end && d->shares[from] > least_of(d, from); to++) {
+            if (to != from) {
+                layer_move found = {.from = from, .to = to};
+                make_move(d, from, to);
+                found.load = weigh(d);
+                make_move(d, to, from);
+                keep_move(d, &found);
+            }
+        }
+    }
+}
+
+/* Move layers as long as loads get more even. */
+static void even_loads(sharing *d) {
+    load now = weigh(d);
+    for (list_moves(d); d->move_count > 0 && is_more_even(&d->moves[0].load, &now); list_moves(d)) {
+        now = d->moves[0].load;
+        make_move(d, d->moves[0].from, d->moves[0].to);
+    }
+}
+
+/* ---- estimates ---- */
+
+static bool fits(const sharing *d, double peak_B) {
+    const ms_gpu_type *gpu = &d->in->spec->platform.cluster->gpu;
+    return peak_B <= gpu->hbm_B - gpu->reserve_B;
+}
+
+/* Memory with the shares, and the step if it is wanted. */
+static ms_status estimate(sharing *d, bool has_step, outcome *out) {
+    const ms_partition_input *in = d->in;
+    ms_model_layout layout = in->job->layout;
+    ms_stage_costs costs;
+    ms_memory_model memory;
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    layout.stage_layers = d->shares;
+    ms_step_input step = in->step;
+    ms_step_place place = in->place;
+    step.costs = &costs;
+    place.scratch = &d->room;
+    place.runs = NULL;
+    *out = (outcome){.step_s = INFINITY, .peak_B = INFINITY, .least_peak_B = INFINITY};
+    ms_status status =
+        ms_model_outline(&in->spec->model, &layout, &in->job->precision,
+                         &in->spec->platform.cluster->gpu, in->passes, &d->room, &mute, &costs);
+    status = status == MS_OK ? ms_memory_model_init(d->program, &costs, &d->room, &memory) : status;
+    for (int p = 0; p < d->program->spec.pipeline_ranks && status == MS_OK; p++) {
+        double peak_B = ms_memory_model_peak(&memory, in->moments, p).total_B;
+        out->peak_B = p == 0 ? peak_B : fmax(out->peak_B, peak_B);
+        out->least_peak_B = fmin(out->least_peak_B, peak_B);
+    }
+    if (status == MS_OK && has_step) {
+        status = ms_step_estimate(&step, &place, &out->step_s, NULL);
+    }
+    out->is_legal = status == MS_OK;
+    ms_arena_clear(&d->room);
+    return status == MS_E_NOMEM ? status : MS_OK;
+}
+
+/* What moves are made for. */
+typedef enum partition_goal {
+    GOAL_STEP,         /* a shorter step */
+    GOAL_MEMORY,       /* a lower peak of memory, until the job fits */
+    GOAL_FITTING_STEP, /* a shorter step of a job that goes on to fit */
+} partition_goal;
+
+static bool is_better(const sharing *d, partition_goal goal, const outcome *a, const outcome *b) {
+    if (!a->is_legal) {
+        return false;
+    }
+    if (goal == GOAL_MEMORY) {
+        return !fits(d, b->peak_B) && a->peak_B < b->peak_B;
+    }
+    return a->step_s < b->step_s * (1.0 - LEAST_GAIN) && (goal == GOAL_STEP || fits(d, a->peak_B));
+}
+
+/* Make the best of the listed moves, as long as there is a better one than to stay. */
+static ms_status climb(sharing *d, partition_goal goal, outcome *now) {
+    for (int made = 0; made >= 0;) {
+        list_moves(d);
+        made = -1;
+        for (int i = 0; i < d->move_count; i++) {
+            outcome found;
+            make_move(d, d->moves[i].from, d->moves[i].to);
+            ms_status status = estimate(d, goal != GOAL_MEMORY, &found);
+            make_move(d, d->moves[i].to, d->moves[i].from);
+            if (status != MS_OK) {
+                return status;
+            }
+            if (is_better(d, goal, &found, now)) {
+                *now = found;
+                made = i;
+            }
+        }
+        if (made >= 0) {
+            make_move(d, d->moves[made].from, d->moves[made].to);
+        }
+    }
     return MS_OK;
 }
 
-ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                     ms_job_layout *laid_out) {
-    if (laid_out->layout.stage_layers != NULL) {
-        return MS_OK;
+ms_status ms_partition_times(const ms_job_spec *spec, const ms_job_layout *job, ms_arena *arena,
+                             ms_diag *diag, ms_layer_times *times_out) {
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, spec, "model", diag);
+    const ms_layer_times_input input = {.platform = spec->platform.cluster,
+                                        .mesh = &job->mesh,
+                                        .expert_mesh = job->expert_mesh,
+                                        .model = &spec->model,
+                                        .layout = &job->layout,
+                                        .precision = &job->precision,
+                                        .algorithms = spec->algorithms,
+                                        .host = ms_spec_host_of(spec)};
+    return ms_layer_times_find(&input, arena, &placed.diag, times_out);
+}
+
+/* Let a job fit in memory whose shortest step does not, and make the step short again. */
+static ms_status find_fitting(sharing *d, outcome *now) {
+    ms_status status = climb(d, GOAL_MEMORY, now);
+    if (status == MS_OK && fits(d, now->peak_B)) {
+        status = estimate(d, true, now);
+        status = status == MS_OK ? climb(d, GOAL_FITTING_STEP, now) : status;
     }
-    ms_layer_times times;
-    ms_status status = ms_layer_partition_times(spec, laid_out, diag, &times);
-    return status == MS_OK ? ms_layer_partition_share(spec, &times, arena, laid_out) : status;
+    return status;
+}
+
+/* Move layers so that the step gets shorter, from even loads or from equal shares.
+ *  result: [S] the shortest step with which the job fits in memory; where none was found, the
+ * shortest. */
+static ms_status find(sharing *d, int *result) {
+    outcome equal, now;
+    size_t size = (size_t)d->program->model_stages * sizeof *result;
+    share_evenly(d);
+    memcpy(result, d->shares, size);
+    ms_status status = estimate(d, true, &equal);
+    even_loads(d);
+    status = status == MS_OK ? estimate(d, true, &now) : status;
+    if (status == MS_OK && is_better(d, GOAL_STEP, &equal, &now)) {
+        memcpy(d->shares, result, size);
+        now = equal;
+    }
+    bool has_room = fits(d, now.least_peak_B), goes_on = has_room || !d->in->has_to_fit;
+    status = status == MS_OK && goes_on ? climb(d, GOAL_STEP, &now) : status;
+    memcpy(result, d->shares, size);
+    if (status == MS_OK && has_room && !fits(d, now.peak_B)) {
+        status = find_fitting(d, &now);
+        if (fits(d, now.peak_B)) {
+            memcpy(result, d->shares, size);
+        }
+    }
+    return status;
+}
+
+ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
+                            const int **stage_layers_out) {
+    const ms_program *program = in->step.program;
+    int stages = program->model_stages, layers = in->spec->model.layers;
+    int *result = MS_NEW(arena, int, stages);
+    sharing d = {.in = in,
+                 .program = program,
+                 .open = ms_spec_open_stages(in->spec, stages),
+                 .shares = MS_NEW(arena, int, stages),
+                 .load_s = MS_NEW(arena, double, program->spec.pipeline_ranks),
+                 .until_s = MS_NEW(arena, double, layers + 1)};
+    if (result == NULL || d.shares == NULL || d.load_s == NULL || d.until_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int layer = 0; layer < layers; layer++) {
+        d.until_s[layer + 1] = d.until_s[layer] + in->times->layer_s[layer];
+    }
+    ms_arena_init(&d.room);
+    ms_status status = find(&d, result);
+    ms_arena_release(&d.room);
+    *stage_layers_out = result;
+    return status;
 }

@@ -95,10 +95,9 @@ static double waited_s(const pass_run *run, const ms_segment *segment) {
     return until_s;
 }
 
-static void note_op(pass_run *run, double start_s, double end_s, int layer) {
+static void note_op(pass_run *run, const ms_segment *segment) {
     if (run->ops != NULL) {
-        run->ops[run->op_count++] =
-            (ms_pass_op){.start_s = start_s, .end_s = end_s, .layer = layer};
+        run->ops[run->op_count++] = (ms_pass_op){.end_s = run->chain_s, .layer = segment->layer};
     }
 }
 
@@ -131,7 +130,7 @@ static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, 
     if (run->stretch != NULL) {
         ms_stretch_note(run->stretch, segment->coll, start_s, start_s + time_s);
     }
-    note_op(run, start_s, start_s + time_s, segment->layer);
+    note_op(run, segment);
 }
 
 static void run_segment(pass_run *run, clocks *c) {
@@ -158,7 +157,7 @@ static void run_segment(pass_run *run, clocks *c) {
         run->stretched_s[run->next] = time_s;
     }
     run->chain_s = c->computed_s = start_s + time_s;
-    note_op(run, start_s, run->chain_s, segment->layer);
+    note_op(run, segment);
 }
 
 static void note_clocks(pass_run *run, const clocks *c) {
@@ -517,17 +516,20 @@ void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const
     run_passes(runs, &c);
 }
 
-int ms_pass_ops(const ms_pass_view *pass, double from_s, double *end_s, ms_pass_op *ops_out,
-                double *until_out) {
-    clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
-    pass_run run = {.pass = pass,
-                    .chain_s = from_s,
-                    .inputs_s = -INFINITY,
-                    .is_synchronised = true,
-                    .is_paired = true,
-                    .ops = ops_out};
-    run.end_s = end_s;
-    run_on(&run, &c, false);
-    *until_out = run.chain_s;
-    return run.op_count;
+int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op *ops_out) {
+    clocks c = {.computed_s = -INFINITY};
+    double until_s = 0.0;
+    int op_count = 0;
+    for (int i = 0; i < count; i++) {
+        pass_run run = {.pass = &passes[i],
+                        .end_s = end_s,
+                        .chain_s = until_s,
+                        .inputs_s = -INFINITY,
+                        .is_synchronised = !passes[i].synchronises,
+                        .ops = ops_out + op_count};
+        run_on(&run, &c, false);
+        until_s = run.chain_s;
+        op_count += run.op_count;
+    }
+    return op_count;
 }

@@ -50,9 +50,10 @@ typedef struct ms_pass_view {
     bool synchronises; /* the host waits for the GPU before it launches the first computation */
 } ms_pass_view;
 
-/* An operation of a pass that starts with free communicators, for who asks when it ran. */
+/* An operation of a pass. */
 typedef struct ms_pass_op {
-    double start_s, end_s;
+    double end_s; /* the pass has come so far: its own end, or, of a collective beside the pass, the
+                     end of what stands before it */
     int layer;
 } ms_pass_op;
 
@@ -74,10 +75,10 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
 void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
                      double *end_s, double *stretched_s_out);
 
-/* Operations of a pass that starts at `from_s` with its inputs there, in order; those that do not
- * run are left out.  ops_out: [count of segments].  *until_out: when the next pass can start.
- * Returns how many. */
-int ms_pass_ops(const ms_pass_view *pass, double from_s, double *end_s, ms_pass_op *ops_out,
-                double *until_out);
+/* Operations of passes that run one behind the other on a rank, whose clocks all start at 0 and
+ * whose inputs are there; those that do not run are left out.
+ *  passes: [count], none with repeating segments.  end_s: [segments of the longest].  ops_out:
+ * [segments of all].  Returns how many. */
+int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op *ops_out);
 
 #endif

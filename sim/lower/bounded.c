@@ -71,7 +71,7 @@ static void add_flows(const bounded_layout *l, int p) {
     const ms_phase *phase = &l->comm->plans[l->slowest].phases[p];
     for (int f = 0; f < phase->count; f++) {
         const ms_flow *flow = &phase->flows[f];
-        ms_dag_add_flow(l->w->dag, flow->bytes);
+        ms_works_add_flow(l->w, flow);
         load_place(l, p, f, 1);
         for (int i = 0; i < flow->count; i++) {
             int link = flow->links[i].link;

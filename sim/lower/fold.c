@@ -65,7 +65,7 @@ static void add_plan(ms_works *w, const ms_coll_plan *plan) {
         ms_dag_add_phase(w->dag, plan->phases[p].latency_s);
         for (int f = 0; f < plan->phases[p].count; f++) {
             const ms_flow *flow = &plan->phases[p].flows[f];
-            ms_dag_add_flow(w->dag, flow->bytes);
+            ms_works_add_flow(w, flow);
             for (int i = 0; i < flow->count; i++) {
                 const ms_flow_link *crossing = &flow->links[i];
                 ms_dag_add_crossing(w->dag, ms_works_link(w, crossing->link), crossing->weight,
@@ -87,7 +87,7 @@ static ms_status add_class(const work_layout *l, const ms_coll_plan *plan) {
         }
         ms_dag_add_phase(l->w->dag, phase->latency_s);
         for (int f = 0; f < phase->count; f++) {
-            ms_dag_add_flow(l->w->dag, phase->flows[f].bytes);
+            ms_works_add_flow(l->w, &phase->flows[f]);
             ms_dag_set_alone(l->w->dag, alone_s[f]);
             load_links(l, p, f);
             is_even = add_crossings(l, p, f) && is_even;

@@ -50,46 +50,54 @@ static ms_status lower_group(void *context, int p, const ms_segment *segment) {
     return ms_group_lower(l, p, &c);
 }
 
-/* The sum of one number of each rank. Without parameters there is no norm, and the ranks just wait
- * for each other. */
-static int32_t norm_work(ms_lowering *l) {
+/* The work of the norm: its time is a latency, as its 4 bytes leave the links to others. Without
+ * parameters there is no norm, and the ranks just wait for each other. */
+static ms_status norm_work(ms_lowering *l, int32_t *work_out) {
     ms_work_key key = {.domain = MS_DOMAIN_NORM};
-    int32_t index = ms_works_find(&l->works, &key);
-    if (index >= 0) {
-        return index;
+    *work_out = ms_works_find(&l->works, &key);
+    if (*work_out >= 0) {
+        return MS_OK;
     }
-    int ranks = l->in->mesh->ranks;
-    double size_B = l->in->costs->parameters_total > 0.0 ? 4.0 : 0.0; /* fp32 */
-    int tier = -1;
-    double latency_s =
-        size_B > 0.0 ? ms_coll_world_sum_s(l->in->platform, l->in->mesh, &tier) : 0.0;
+    ms_world_sum sum = {.algorithm = MS_ALGORITHM_TREE, .tier = -1};
+    if (l->in->costs->parameters_total > 0.0) {
+        ms_status status =
+            ms_coll_world_sum(l->in->platform, l->in->mesh, &l->works.algorithms, &sum);
+        if (status != MS_OK) {
+            return status;
+        }
+    }
     ms_dag_work work = {.host_s = l->in->host.launch_s,
-                        .bytes = 2.0 * (ranks - 1) / ranks * size_B,
-                        .size_B = size_B,
+                        .bytes = sum.sent_B,
+                        .size_B = sum.size_B,
                         .stands_for = 1,
-                        .group_size = ranks,
-                        .tier = (int16_t)tier,
+                        .group_size = l->in->mesh->ranks,
+                        .tier = (int16_t)sum.tier,
                         .coll = MS_COLL_ALL_REDUCE,
-                        .algorithm = MS_ALGORITHM_TREE,
+                        .algorithm = (uint8_t)sum.algorithm,
+                        .protocol = (uint8_t)sum.protocol,
                         .is_communication = true,
                         .tag = -1};
-    index = ms_dag_add_work(l->dag, &work);
-    ms_dag_add_phase(l->dag, latency_s);
-    ms_works_remember(&l->works, &key, index);
-    return index;
+    *work_out = ms_dag_add_work(l->dag, &work);
+    ms_dag_add_phase(l->dag, sum.time_s);
+    ms_works_remember(&l->works, &key, *work_out);
+    return MS_OK;
 }
 
 /* All ranks learn the norm of the world's gradient, by which the update clips it. */
-static void exchange_norm(void *context) {
+static ms_status exchange_norm(void *context) {
     ms_lowering *l = context;
     ms_dag_op op = MS_NO_LABELS;
     op.kind = MS_OP_ALL_REDUCE;
     op.axis = MS_AXIS_OTHER;
-    op.work = norm_work(l);
+    ms_status status = norm_work(l, &op.work);
+    if (status != MS_OK) {
+        return status;
+    }
     int32_t index = ms_dag_add_op(l->dag, &op);
     for (int32_t sim = 0; sim < l->ranks.simulated; sim++) {
         join_across(l, sim, &op, index);
     }
+    return MS_OK;
 }
 
 /* The optimizer; where it takes no time, asynchronous collectives that nothing has waited for still

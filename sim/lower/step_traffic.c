@@ -126,8 +126,9 @@ static ms_status note_pair_at_end(void *context, const int ends[2], ms_axis axis
     return note_pair(context, &op, stream_number(STREAM_ACROSS, ends, 0, (unsigned)axis));
 }
 
-static void note_nothing(void *context) {
+static ms_status note_nothing(void *context) {
     (void)context;
+    return MS_OK;
 }
 
 static void note_no_update(void *context, int p) {

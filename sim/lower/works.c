@@ -22,9 +22,13 @@ int32_t ms_works_add(ms_works *w, const ms_coll_request *request, const ms_coll_
     work.algorithm = (uint8_t)plan->algorithm;
     work.protocol = (uint8_t)plan->protocol;
     work.is_communication = true;
-    work.load_imbalance = request->load_imbalance;
     work.tag = -1;
     return ms_dag_add_work(w->dag, &work);
+}
+
+void ms_works_add_flow(ms_works *w, const ms_flow *flow) {
+    ms_dag_add_flow(w->dag, flow->bytes);
+    ms_dag_set_slowness(w->dag, flow->slowness > 0.0 ? flow->slowness : 1.0);
 }
 
 ms_coll_request ms_works_choose(const ms_works *w, const ms_coll_request *request) {

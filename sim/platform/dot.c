@@ -2,17 +2,20 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "meshsim/text.h"
 #include "meshsim/units.h"
 #include "platform/fabric.h"
 #include "platform/picture.h"
 
 /* A name as part of a quoted label or a comment: quotes and backslashes escaped, on one line. */
 void ms_platform_dot_name(const char *name, ms_buffer *out) {
-    for (; *name != '\0'; name++) {
-        bool is_special = *name == '"' || *name == '\\';
-        bool is_control = (unsigned char)*name < 0x20;
-        ms_buffer_puts(out, is_special ? "\\" : "");
-        ms_buffer_add(out, is_control ? " " : name, 1);
+    while (*name != '\0') {
+        uint32_t code = 0;
+        size_t length = ms_text_decode(name, SIZE_MAX, &code);
+        bool is_seen = length > 0 && ms_text_is_seen(code);
+        ms_buffer_puts(out, code == '"' || code == '\\' ? "\\" : "");
+        ms_buffer_add(out, is_seen ? name : "?", is_seen ? length : 1);
+        name += length == 0 ? 1 : length;
     }
 }
 

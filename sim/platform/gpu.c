@@ -365,7 +365,7 @@ static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
     const ms_node *type = ms_node_get(mapping, "type");
-    if (type == NULL) {
+    if (type == NULL || ms_node_takes_out(type)) {
         return ms_config_fault(diag, mapping, "gpu.type",
                                "required key is missing: the name of a file in gpus/");
     }
@@ -374,6 +374,9 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
     ms_status status = load_type(type, &l, 1, &keys);
     if (status == MS_OK) {
         status = ms_node_overlay(keys, mapping, arena);
+    }
+    if (status == MS_OK) {
+        ms_config_take_out(keys, MS_GPU_FIELDS);
     }
     gpu_file read = {0};
     if (status == MS_OK) {

@@ -22,7 +22,7 @@ typedef struct library_file {
     ms_library_formulas formulas;
     latency_file base, node, net;
     ms_numbers net_overhead, link_steps;
-    int net_channels;
+    int net_channels, nvls_min_gpus;
     ms_numbers correction[MS_LIBRARY_PROTOCOLS];
     const ms_node *generations;
     const char *file; /* a platform's word for the library whose keys it changes */
@@ -172,6 +172,13 @@ const ms_field MS_LIBRARY_FIELDS[] = {
      .maximum = 64,
      .help = "channels for messages to a peer across the network, and to any other peer of its "
              "communicator [count]"},
+    {.key = "nvls_min_gpus",
+     .type = MS_FIELD_INT,
+     .offset = offsetof(library_file, nvls_min_gpus),
+     .fallback = "3",
+     .minimum = 2,
+     .maximum = 1024,
+     .help = "fewest GPUs of a communicator on each node for NVLS [count]"},
     {.key = "tree_correction",
      .type = MS_FIELD_MAP,
      .offset = 0,
@@ -252,6 +259,7 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
     }
     copy(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
     out->net_channels = file.net_channels;
+    out->nvls_min_gpus = file.nvls_min_gpus;
     for (int p = 0; p < MS_LIBRARY_PROTOCOLS; p++) {
         copy(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction", out->tree_correction[p]);
     }
@@ -270,7 +278,7 @@ static ms_status load_file(const ms_node *library, const char *const *places, ms
     const ms_node *name = library->type == MS_NODE_MAPPING ? ms_node_get(library, "file") : library;
     const char *path = NULL, *looked = NULL;
     *root_out = NULL;
-    if (name == NULL || name->type != MS_NODE_SCALAR) {
+    if (name == NULL || name->type != MS_NODE_SCALAR || ms_node_takes_out(name)) {
         return ms_config_fault(diag, name == NULL ? library : name, "library",
                                "expected the name of a file in libraries/");
     }
@@ -283,7 +291,12 @@ static ms_status load_file(const ms_node *library, const char *const *places, ms
                                ms_find_yaml_hint(name->text, &search, arena));
     }
     status = status == MS_OK ? ms_yaml_load(path, arena, diag, root_out) : status;
-    return status == MS_OK && name != library ? ms_node_overlay(*root_out, library, arena) : status;
+    status =
+        status == MS_OK && name != library ? ms_node_overlay(*root_out, library, arena) : status;
+    if (status == MS_OK) {
+        ms_config_take_out(*root_out, MS_LIBRARY_FIELDS);
+    }
+    return status;
 }
 
 ms_status ms_library_read(const ms_node *node, const char *const *places, ms_arena *arena,

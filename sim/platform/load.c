@@ -16,12 +16,14 @@ enum { DEPTH_MAX = 4 };
 /* What the keys of a platform file's own mappings say; `fabric` is read by its kind's row. */
 typedef struct node_file {
     int gpus, nics;
+    int wiring;
     int cpu;
     double nic_latency_s;
     bool is_in_order;
     double power_W;
 } node_file;
 
+static const char *const WIRINGS[] = {"switch", "pairs", NULL};
 static const char *const CPUS[] = {"intel", "amd", NULL};
 
 typedef struct platform_file {
@@ -57,6 +59,13 @@ static const ms_field NODE_FIELDS[] = {
      .minimum = 0,
      .maximum = 4096,
      .help = "NICs of a node, GPU i uses NIC i mod nics; 0 in flat fabrics [count]"},
+    {.key = "wiring",
+     .type = MS_FIELD_ENUM,
+     .offset = offsetof(node_file, wiring),
+     .words = WIRINGS,
+     .fallback = "switch",
+     .help = "what joins GPUs inside a node: a switch, to which each has a link, or pairs, a link "
+             "between every two of them"},
     {.key = "cpu",
      .type = MS_FIELD_ENUM,
      .offset = offsetof(node_file, cpu),
@@ -284,13 +293,18 @@ static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_
 }
 
 /* The communication library, which knows GPUs by their generation and nodes by their NICs. */
-static ms_status read_library(const platform_file *file, const char *const *places, ms_arena *arena,
-                              ms_diag *diag, ms_platform *platform) {
+static ms_status read_library(const platform_file *file, const ms_node *root,
+                              const char *const *places, ms_arena *arena, ms_diag *diag,
+                              ms_platform *platform) {
     platform->has_nvls = file->has_nvls;
     platform->has_sharp = file->has_sharp;
     platform->has_amd_cpu = file->node.cpu == 1;
     platform->nic_latency_s = file->node.nic_latency_s;
     platform->is_unordered = !file->node.is_in_order;
+    if (file->has_nvls && platform->tiers[0].is_paired) {
+        return ms_config_fault(diag, ms_node_get(root, "nvls"), "nvls",
+                               "a node wired in pairs has no switch that reduces");
+    }
     if (file->library == NULL) {
         return MS_OK;
     }
@@ -309,6 +323,7 @@ static ms_status read_library(const platform_file *file, const char *const *plac
 static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
     platform_file file = {.has_pxn = true};
+    ms_config_take_out(root, MS_PLATFORM_FIELDS);
     ms_status status = ms_config_read(root, MS_PLATFORM_FIELDS, "", &file, arena, diag);
     if (status == MS_E_NOMEM) {
         return status;
@@ -327,17 +342,23 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     platform->nodes = file.nodes;
     platform->gpus_per_node = file.node.gpus;
     platform->nics_per_node = file.node.nics;
+    platform->tiers[0].is_paired = file.node.wiring == 1 && file.node.gpus > 1;
     platform->slow_nodes = file.slow_nodes;
     platform->upkeep = file.upkeep;
     platform->upkeep.node_W = file.node.power_W;
     platform->routing = (ms_routing)file.routing;
     status = read_fabric(&file, root, status, arena, diag, platform);
-    status = status == MS_OK ? read_library(&file, places, arena, diag, platform) : status;
+    status = status == MS_OK ? read_library(&file, root, places, arena, diag, platform) : status;
     if (status != MS_OK) {
         return status;
     }
     ms_fabric_number_links(platform);
-    return ms_node_overlay(ms_node_get(root, "gpu"), gpu, arena);
+    ms_node *effective = ms_node_get(root, "gpu");
+    status = ms_node_overlay(effective, gpu, arena);
+    if (status == MS_OK) {
+        ms_config_take_out(effective, NULL);
+    }
+    return status;
 }
 
 /* Lay keys over a platform's; a library that is named there becomes a mapping where keys of it are

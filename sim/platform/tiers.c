@@ -140,11 +140,11 @@ ms_status ms_tiers_check_names(const ms_node *root, const ms_node *overrides, ms
             const char *pair[2] = {nearest, tier->key};
             nearest = ms_nearest_word(child->key, pair, 2);
         }
-        if (nearest != NULL) {
+        if (nearest != NULL || ms_node_takes_out(child)) {
             const ms_node at = {.mark = child->key_mark};
-            status = ms_config_fault(diag, &at, "tiers",
-                                     "the platform has no tier '%s'; did you mean '%s'?",
-                                     child->key, nearest);
+            status = ms_config_fault(diag, &at, "tiers", "the platform has no tier '%s'%s%s%s",
+                                     child->key, nearest == NULL ? "" : "; did you mean '",
+                                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
         }
     }
     return status;

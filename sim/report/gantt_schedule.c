@@ -129,9 +129,16 @@ static const char *make_subtitle(const ms_drawn_schedule *drawn, ms_arena *arena
         int at = drawn->result->ranks[rank].peak_inflight;
         peak = at > peak ? at : peak;
     }
+    double makespan = drawn->result->makespan;
+    const char *own = drawn->share == 1 ? ""
+                                        : ms_arena_printf(arena, " (%.6g in times of a stage)",
+                                                          makespan / drawn->share);
+    if (own == NULL) {
+        return NULL;
+    }
     return ms_arena_printf(
-        arena, "makespan %.6g \xc2\xb7 idle %.1f %% \xc2\xb7 peak in flight %.4g%s",
-        drawn->result->makespan, 100.0 * drawn->result->bubble_fraction, peak * drawn->share,
+        arena, "makespan %.6g%s \xc2\xb7 idle %.1f %% \xc2\xb7 peak in flight %.4g%s", makespan,
+        own, 100.0 * drawn->result->bubble_fraction, peak * drawn->share,
         drawn->program->parameter_replicas > 1 ? " \xc2\xb7 parameters twice" : "");
 }
 

@@ -16,15 +16,6 @@ ms_estimate_input ms_job_estimate_input(const ms_job *job) {
                                .no_fold = job->run.no_fold};
 }
 
-ms_memory_options_input ms_job_memory_options_input(const ms_job *job) {
-    return (ms_memory_options_input){.platform = &job->platform,
-                                     .model = job->spec.has_model ? &job->spec.model : NULL,
-                                     .layout = &job->layout,
-                                     .precision = &job->precision,
-                                     .program = &job->program,
-                                     .costs = &job->costs};
-}
-
 ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                           ms_estimate *estimate_out) {
     const ms_estimate_input input = ms_job_estimate_input(job);

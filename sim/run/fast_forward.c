@@ -8,10 +8,12 @@ enum { PERIODS = 8, LONG_PERIODS = 4 };
  * and as a share of the job (one in so many). */
 enum { MANY_PERIODS = 48, JOB_SHARE = 8, ATTEMPTS = 3 };
 
-/* A part as long as this share of the job is not worth an attempt; nor is the second share, where
- * its period is known. */
-#define SHARE_MAX        0.4
-#define FITTED_SHARE_MAX 0.6
+/* A part as long as this share of the job is not worth an attempt. */
+#define PART_SHARE 0.4
+
+/* All attempts together may cost this share of the whole simulation, so that a job whose attempts
+ * fail takes at most half as long again. */
+#define ATTEMPTS_SHARE 0.5
 
 /* Ranks for each action of the program beyond which folding them costs more than simulating does.
  */
@@ -91,7 +93,7 @@ static ms_dag_repeat choose_repeat(const ms_program *program, ms_part *part) {
         part->attempts++;
         int unit = common_multiple(period, program->spec.pipeline_ranks) / period;
         int round = part->attempts > 1 ? unit : 1;
-        int most = ((int)(SHARE_MAX * program->mb_count) - filled) / period - (round - 1);
+        int most = ((int)(PART_SHARE * program->mb_count) - filled) / period - (round - 1);
         int wanted = count_periods(program, part->attempts, period, unit);
         int periods = part->attempts == ATTEMPTS && wanted > most ? most : wanted;
         if (periods <= most && periods >= LONG_PERIODS &&
@@ -113,7 +115,7 @@ static ms_dag_repeat next_repeat(const ms_program *program, ms_part *part) {
                   : (ms_dag_repeat){0};
     left_out = repeat.mbs * repeat.times;
     part->is_fitted =
-        left_out > 0 && program->mb_count - left_out <= FITTED_SHARE_MAX * program->mb_count;
+        left_out > 0 && program->mb_count - left_out <= PART_SHARE * program->mb_count;
     return part->is_fitted ? repeat : choose_repeat(program, part);
 }
 
@@ -141,6 +143,16 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
         part->repeat = repeat;
     }
     return status == MS_E_NOMEM ? status : MS_OK;
+}
+
+int64_t ms_part_ops_max(const ms_part *part, const ms_job *job, const ms_dag *dag) {
+    double of_microbatches = 0.0;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        of_microbatches += dag->ops[op].mb >= 0;
+    }
+    double left_out = (double)(job->microbatches - part->microbatches) / part->microbatches;
+    double whole = dag->op_count + of_microbatches * left_out;
+    return (int64_t)(ATTEMPTS_SHARE * whole) - part->ops_run;
 }
 
 /* Whether an action is another one with so many microbatches on. */

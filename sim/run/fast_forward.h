@@ -14,7 +14,8 @@ typedef struct ms_part {
                      divide what is left out, 0: there is none */
     int attempts; /* that were made, fitted ones not counted */
     int periods;  /* of the last of them, beside those that fill the pipeline */
-    bool is_fitted; /* to what was seen in the attempt before */
+    bool is_fitted;  /* to what was seen in the attempt before */
+    int64_t ops_run; /* what all attempts so far have cost: sum of ms_timeline.ops_run */
 } ms_part;
 
 /* Choose a part of a job to simulate: as many microbatches as fill its pipeline, and a few periods
@@ -23,6 +24,11 @@ typedef struct ms_part {
  * the job.  Returns MS_OK, also when there is no such part (any more); MS_E_NOMEM (not reported).
  * O(actions). */
 ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part);
+
+/* What an attempt may cost, so that it costs with those before it at most half of the simulation of
+ * the whole job, counted as ms_timeline.ops_run.
+ *  dag: of the part.  Returns less than 0 where nothing is left.  O(operations). */
+int64_t ms_part_ops_max(const ms_part *part, const ms_job *job, const ms_dag *dag);
 
 /* Find whether the whole job does what a part of it did, with the stretch that its timeline repeats
  * as often as the part leaves it out: by the lists of actions of both, on every simulated rank.

@@ -79,8 +79,6 @@ void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
 /* Bytes of a tier that one operation of a work moves, of all works it stands for. */
 static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
     double bytes = 0.0;
-    /* the flows are the busiest member's; the tier carries the mean of all */
-    double share = work->stands_for / (work->load_imbalance > 0.0 ? work->load_imbalance : 1.0);
     for (int32_t p = 0; p < work->phase_count; p++) {
         const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
         for (int32_t f = 0; f < phase->flow_count; f++) {
@@ -88,11 +86,11 @@ static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
             for (int32_t c = 0; c < flow->crossing_count; c++) {
                 const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
                 bool is_here = dag->network.links[crossing->link].tier == tier;
-                bytes += is_here ? flow->bytes * crossing->carried * share : 0.0;
+                bytes += is_here ? ms_dag_flow_payload_B(flow) * crossing->carried : 0.0;
             }
         }
     }
-    return bytes;
+    return work->stands_for * bytes;
 }
 
 /* Bytes of a tier in a step.  counts: [works] operations of each work in all steps. */

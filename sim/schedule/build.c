@@ -42,6 +42,11 @@ static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_t
 /* Sizes every schedule needs; the products are formed in 64 bits and are safe as int afterwards. */
 static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_type *type,
                              ms_diag *diag) {
+    if (spec->chunks == 0) {
+        ms_diag_error(diag, "%s needs the number of stages per rank V; expected 2 or more",
+                      type->name);
+        return MS_E_INPUT;
+    }
     if (!check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) ||
         !check_positive("the number of stages per rank V", spec->chunks, diag) ||
         !check_positive("the number of microbatches M", spec->microbatches, diag) ||
@@ -120,12 +125,11 @@ static ms_status finish_lists(const ms_schedule_type *type, ms_diag *diag, ms_pr
     return status;
 }
 
-/* The spec with the kind's own V and K = 1 in the place of 0. */
+/* The spec with the kind's own V and K = 1 in the place of 0; V stays 0 where the kind takes any.
+ */
 static ms_schedule_spec resolve(const ms_schedule_spec *spec, const ms_schedule_type *type) {
     ms_schedule_spec resolved = *spec;
-    if (spec->chunks == 0) {
-        resolved.chunks = type->chunks == 0 ? 1 : type->chunks;
-    }
+    resolved.chunks = spec->chunks == 0 ? type->chunks : spec->chunks;
     resolved.slices = spec->slices == 0 ? 1 : spec->slices;
     return resolved;
 }

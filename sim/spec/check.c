@@ -286,6 +286,9 @@ static bool lay_out_shape(checking *c) {
     if (has_layout && c->cluster != NULL) {
         note(c, check_attention_format(c));
     }
+    if (has_layout) {
+        note(c, ms_spec_check_refusals(spec, &c->out->layout, c->diag));
+    }
     return has_layout && note(c, count_microbatches(c));
 }
 

@@ -31,3 +31,11 @@ ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size) {
     spec->mesh.sizes[axis] = size;
     return MS_OK;
 }
+
+ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    int first = given->first_stage_layers, last = given->last_stage_layers;
+    return (ms_open_stages){.first = first > 0 ? 1 : 0,
+                            .count = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
+                            .layers = spec->model.layers - first - last};
+}

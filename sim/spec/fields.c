@@ -305,7 +305,8 @@ static const ms_field FRAMEWORK_FIELDS[] = {
      .type = MS_FIELD_STRING,
      .offset = AT(framework.name),
      .is_required = true,
-     .help = "a profile by its name or path: its choices hold where the workload says nothing"},
+     .help = "a profile by its name or path: its choices hold where the workload says nothing; "
+             "none: no profile"},
     {.key = "expanded",
      .type = MS_FIELD_BOOL,
      .offset = AT(framework.is_expanded),

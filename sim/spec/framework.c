@@ -13,7 +13,7 @@ bool ms_spec_is_choice(const ms_node *node) {
 
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena) {
     ms_node *mapping = ms_node_get(root, key);
-    if (mapping == NULL || mapping->type != MS_NODE_SCALAR) {
+    if (mapping == NULL || mapping->type != MS_NODE_SCALAR || ms_node_takes_out(mapping)) {
         return MS_OK;
     }
     ms_node *name = MS_NEW(arena, ms_node, 1);
@@ -209,7 +209,8 @@ static const ms_node *name_of(const ms_node *root) {
     bool is_expanded =
         expanded != NULL && expanded->type == MS_NODE_SCALAR && strcmp(expanded->text, "true") == 0;
     bool is_model = ms_node_get(root, "model") != NULL; /* else refused beside costs */
-    bool is_name = name != NULL && name->type == MS_NODE_SCALAR && name->text[0] != '\0';
+    bool is_name = name != NULL && name->type == MS_NODE_SCALAR && name->text[0] != '\0' &&
+                   strcmp(name->text, MS_FRAMEWORK_NONE) != 0;
     return is_name && is_model && !is_expanded ? name : NULL;
 }
 

@@ -7,14 +7,6 @@ static const char *plural(int count) {
     return count == 1 ? "" : "s";
 }
 
-ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages) {
-    const ms_spec_partition *given = &spec->schedule.partition;
-    int first = given->first_stage_layers, last = given->last_stage_layers;
-    return (ms_open_stages){.first = first > 0 ? 1 : 0,
-                            .count = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
-                            .layers = spec->model.layers - first - last};
-}
-
 /* Whether the spec lists every stage's layers; the model checks their sum. */
 static ms_status check_given(const ms_job_spec *spec, int stages, ms_diag *diag) {
     const ms_spec_partition *given = &spec->schedule.partition;
@@ -111,6 +103,10 @@ ms_status ms_job_check_layers(const ms_job_spec *spec, const ms_job_layout *layo
     const ms_spec_schedule *schedule = &spec->schedule;
     if (!spec->has_model || schedule->csv != NULL || schedule->kind == MS_SCHEDULE_CUSTOM) {
         return MS_OK;
+    }
+    ms_status status = ms_spec_check_chunks(spec, layout->layout.pp, diag);
+    if (status != MS_OK) {
+        return status;
     }
     const int many = 1 << 24; /* more than any model has layers */
     int own = ms_schedule_kind_traits(schedule->kind).chunks;

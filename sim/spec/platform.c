@@ -1,8 +1,8 @@
 /* The platform of a workload: found, loaded with the workload's changes, kept as text. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "meshsim/failure.h"
 #include "spec/internal.h"
 
 /* One load. */
@@ -40,7 +40,7 @@ static ms_node *overrides_of(ms_arena *arena, const ms_node *platform) {
 /* Whether a workload names a file of its own folder, also where the current one has such a file. */
 static bool is_beside(const char *home, const char *name, ms_arena *arena) {
     const char *path = ms_arena_printf(arena, "%s/%s", home, name);
-    return strstr(name, ".yaml") != NULL && path != NULL && access(path, F_OK) == 0;
+    return strstr(name, ".yaml") != NULL && path != NULL && ms_file_is_there(path);
 }
 
 /* The platform file's name, where a path is relative to the workload's folder. */
@@ -90,7 +90,7 @@ static ms_status write_texts(const loading *ld, const ms_node *document) {
 static ms_status take_names(const loading *ld) {
     ms_spec_platform *platform = &ld->spec->platform;
     const ms_node *file = ms_node_get(ld->mapping, "file");
-    bool is_named = file != NULL && file->type == MS_NODE_SCALAR;
+    bool is_named = file != NULL && file->type == MS_NODE_SCALAR && !ms_node_takes_out(file);
     if (!is_named && ld->request->platform == NULL) {
         return ms_config_fault(ld->diag, file == NULL ? ld->mapping : file, "platform.file",
                                "expected the name or path of a platform file");

@@ -8,6 +8,9 @@
  */
 enum { PASSES_MAX = 10000000 };
 
+/* Numbers of virtual stages that a message proposes at most. */
+enum { CHUNKS_LISTED = 8 };
+
 /* Refuse, before memory is asked for it, what is too large to be simulated. */
 static ms_status check_passes(const ms_job_spec *spec, const ms_schedule_spec *order,
                               ms_diag *diag) {
@@ -36,11 +39,65 @@ static void find_order(const ms_job_spec *spec, const ms_job_layout *out, ms_sch
     order->is_reordered = spec->schedule.is_reordered;
 }
 
+/* Append the numbers of virtual stages per rank among which the layers divide. */
+static void list_even_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
+    int count = 0;
+    for (int chunks = 2; chunks <= spec->model.layers && count < CHUNKS_LISTED; chunks++) {
+        const ms_open_stages open = ms_spec_open_stages(spec, ranks * chunks);
+        if (open.count > 0 && open.layers >= open.count && open.layers % open.count == 0) {
+            ms_buffer_printf(out, "%s%d", count == 0 ? "expected " : ", ", chunks);
+            count++;
+        }
+    }
+    if (count > 0) {
+        ms_buffer_printf(out, ", which divide%s the %d layers among %d ranks",
+                         count == 1 ? "s" : "", spec->model.layers, ranks);
+    }
+}
+
+/* Append what 'schedule.v' may be. */
+static void propose_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
+    size_t listed = spec->schedule.partition.stage_layers.count;
+    int most = spec->has_model ? spec->model.layers / ranks : 0;
+    bool is_balanced = spec->schedule.partition.kind == MS_PARTITION_BALANCED;
+    if (!spec->has_model) {
+        ms_buffer_puts(out, "expected 2 or more");
+    } else if (listed > 0 && listed % (size_t)ranks == 0) {
+        ms_buffer_printf(out, "expected %zu, as 'schedule.stage_layers' has %zu entries",
+                         listed / (size_t)ranks, listed);
+    } else if (!is_balanced) {
+        list_even_chunks(spec, ranks, out);
+    }
+    if (out->length == 0 && most >= 2) {
+        ms_buffer_printf(out, "expected 2 to %d%s", most,
+                         is_balanced ? "" : " with 'schedule.partition: balanced'");
+    } else if (out->length == 0) {
+        ms_buffer_printf(out, "and %d layers are fewer than two for each of %d ranks",
+                         spec->model.layers, ranks);
+    }
+}
+
+ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag) {
+    const ms_spec_schedule *schedule = &spec->schedule;
+    if (schedule->chunks != 0 || ms_schedule_kind_traits(schedule->kind).chunks != 0) {
+        return MS_OK;
+    }
+    ms_buffer values;
+    ms_buffer_init(&values);
+    propose_chunks(spec, ranks, &values);
+    ms_status status = ms_spec_fault(
+        spec, diag, "schedule.v", "'%s' needs the number of virtual stages per pipeline rank; %s",
+        ms_schedule_kind_name(schedule->kind), ms_buffer_text(&values));
+    ms_buffer_release(&values);
+    return status;
+}
+
 static ms_status build_by_kind(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                ms_job_layout *out) {
     ms_schedule_spec order;
     find_order(spec, out, &order);
-    ms_status status = check_passes(spec, &order, diag);
+    ms_status status = ms_spec_check_chunks(spec, out->layout.pp, diag);
+    status = status == MS_OK ? check_passes(spec, &order, diag) : status;
     if (status == MS_OK) {
         ms_key_diag placed;
         ms_key_diag_init(&placed, spec, "schedule", diag);

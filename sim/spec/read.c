@@ -80,7 +80,9 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
         const ms_node *mapping =
             OF_MODELS[i].mapping == NULL ? root : ms_node_get(root, OF_MODELS[i].mapping);
         const ms_node *node = ms_node_get(mapping, key);
-        if (node != NULL) {
+        bool is_none = text->spec.framework.name != NULL && i == 0 &&
+                       strcmp(text->spec.framework.name, MS_FRAMEWORK_NONE) == 0;
+        if (node != NULL && !is_none) {
             status = ms_config_fault(diag, node, key,
                                      "says nothing beside 'costs'; it needs a "
                                      "'model'");
@@ -247,11 +249,15 @@ static void read_parts(reading *r) {
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
     r->lacks_model = !note(r, ms_spec_lay_hf(spec->folder, r->root, r->arena, r->diag));
+    ms_config_take_out(r->root, MS_WORKLOAD_FIELDS);
     note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
                                   r->diag));
     note(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
     note(r, check_choice(r->root, &r->text, r->diag));
     read_parts(r);
+    const char *framework = spec->framework.name;
+    spec->framework.is_none = framework != NULL && strcmp(framework, MS_FRAMEWORK_NONE) == 0;
+    spec->framework.name = spec->framework.is_none ? NULL : framework;
     spec->framework.is_expanded = spec->framework.name != NULL;
 }
 
@@ -281,6 +287,11 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
     begin(&r);
     if (status != MS_OK || spec->folder == NULL) {
         return status == MS_OK ? MS_E_NOMEM : status;
+    }
+    spec->source.typed = ms_node_copy(r.root, arena);
+    spec->source.data_folder = request->data_folder;
+    if (spec->source.typed == NULL) {
+        return ms_diag_no_memory(diag);
     }
     read_root(&r, false);
     ms_spec_fit_choices(spec, r.root);
@@ -357,6 +368,34 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     read_root(&r, false);
     if (r.status == MS_OK) {
         *spec_out = ms_job_spec_derive(&r.text.spec);
+    }
+    return r.status;
+}
+
+ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                                 ms_diag *diag, ms_job_spec *spec_out) {
+    const ms_job_request request = {.workload = spec->source.path,
+                                    .data_folder = spec->source.data_folder,
+                                    .sets = sets->items,
+                                    .set_count = sets->count};
+    reading r = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
+    r.root = ms_node_copy(spec->source.typed, arena);
+    if (r.root == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    r.text.spec = (ms_job_spec){.folder = spec->folder,
+                                .platform = spec->platform,
+                                .source = {.path = spec->source.path, .root = r.root}};
+    leave_open(&r.text.spec);
+    ms_status status = apply_request(&request, r.root, arena, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    read_root(&r, false);
+    ms_spec_fit_choices(&r.text.spec, r.root);
+    if (r.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&r.text.spec);
+        spec_out->simulation.fidelity = spec->simulation.fidelity;
     }
     return r.status;
 }

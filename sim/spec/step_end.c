@@ -104,7 +104,7 @@ ms_status ms_step_end_visit(const ms_step_ending *end, const ms_step_end_visitor
     ms_status status = tell_plans(&t, end->costs->before_update);
     status = status == MS_OK ? tell_tied(&t) : status;
     if (status == MS_OK && ms_step_end_meets(end)) {
-        visitor->meet(context);
+        status = visitor->meet(context);
     }
     for (int p = 0; p < end->program->spec.pipeline_ranks && status == MS_OK; p++) {
         visitor->update(context, p);

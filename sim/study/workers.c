@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "meshsim/engine.h"
+#include "meshsim/failure.h"
 #include "meshsim/interrupt.h"
 #include "meshsim/status.h"
 
@@ -126,6 +127,7 @@ static ms_status send_finding(const pool *p, size_t ticket, int pipe, const ms_r
 
 /* Build, run, keep, find, answer; never returns. */
 static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int pipe) {
+    size_t failures = ms_failure_count();
     ms_arena arena;
     ms_arena_init(&arena);
     talker t = {.pipe = pipe};
@@ -147,6 +149,16 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
     ms_diag_finish(&diag);
     if (status == MS_OK) {
         status = send_finding(p, ticket, pipe, &result, &arena);
+    }
+    ms_status failed = ms_failure_since(failures, status);
+    if (failed != status) { /* it has made a fault of the job of it, or a result */
+        status = failed;
+        t.reason.length = 0;
+        t.is_reason_sent = false;
+        diag = (ms_diag){0};
+        ms_diag_init(&diag, send_talk, &t);
+        diag.reason = &t.reason;
+        ms_diag_error(&diag, "%s", ms_failure_text());
     }
     send_answer(pipe, status, &result);
     _exit(ms_status_exit_code(status)); /* the standard streams and their buffers are the parent's
@@ -229,6 +241,13 @@ static ms_status explain_end(int state, heard *h) {
     if (code > MS_EXIT_SIGNAL) {
         tell_end(h, "the simulation was interrupted");
         return MS_E_INTERRUPTED;
+    }
+    /* Libraries end a process that gets no memory: the loader with 127, Fortran's with 1. */
+    bool is_own = code == 0 || code == ms_status_exit_code(MS_E_BUG);
+    if (number == 0 && !is_own) {
+        tell_end(h, "the simulation ended without an answer, code %d, as when memory runs out",
+                 code);
+        return MS_E_NOMEM;
     }
     if (number != 0) {
         tell_end(h, "the simulation crashed with signal %d (%s)", number, strsignal(number));
@@ -337,6 +356,10 @@ static ms_status listen_to(pool *p, size_t at) {
     }
     if (got < 0 && errno == EINTR) {
         return MS_OK;
+    }
+    if (got < 0) {
+        ms_diag_error(p->diag, "cannot hear from a simulation: %s", strerror(errno));
+        return MS_E_IO;
     }
     ms_worker_outcome outcome;
     ms_status status = finish(p, at, &outcome);

@@ -10,8 +10,13 @@
 /* Memory type of a column's cell. */
 hid_t ms_h5_memory_type(ms_h5_cell cell);
 
-/* Switch off what HDF5 does behind our back: its exit handler (it crashes after a failure) and its
- * error stacks on stderr. To be called before anything else. */
+/* Lengths of cells of variable length, before HDF5 reads them: a text of 200 MB takes it 900 MB.
+ *  from: an attribute or a dataset whose cells are of variable length.  count: of its cells.
+ *  Returns the sum [characters of texts, else cells]; -1 if it cannot be read.  O(count). */
+int64_t ms_h5_lengths(hid_t from, hssize_t count, ms_arena *scratch);
+
+/* Switch off what HDF5 does behind our back: its exit handler (it crashes after a failure), its
+ * error stacks on stderr, and plug-ins. To be called before anything else. */
 void ms_h5_quiet(void);
 
 /* What the newest HDF5 error was: MS_E_NOMEM, MS_E_IO with the system's words, or else MS_E_INPUT

@@ -5,18 +5,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "meshsim/config.h"
 #include "meshsim/input.h"
 #include "meshsim/trace.h"
+#include "trace/h5_check.h"
 #include "trace/h5_read.h"
 #include "trace/summary.h"
 #include "trace/tables.h"
 
 /* More rows than any simulation here produces. */
-enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 2048, PLAIN_LEAST_B = 64 << 20 };
+enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 64, PLAIN_LEAST_B = 64 << 20, MIB = 1 << 20 };
 
-/* Texts beside the tables, in the order in which they are sent. */
-static const char *const DOCUMENT_NAMES[MS_PARCEL_DOCUMENTS] = {
-    "/input/workload", "/input/platform", "/input/schedule", "/input/placement", "/input/sources"};
+/* Texts beside the tables, in the order in which they are sent. Each is a file of a type, whose
+ * limit holds here, too. */
+static const struct {
+    const char *name;
+    ms_file_type type;
+} DOCUMENTS[MS_PARCEL_DOCUMENTS] = {{"/input/workload", MS_FILE_YAML},
+                                    {"/input/platform", MS_FILE_YAML},
+                                    {"/input/schedule", MS_FILE_CSV},
+                                    {"/input/placement", MS_FILE_CSV},
+                                    {"/input/sources", MS_FILE_YAML}};
 
 int64_t ms_parcel_plain_max_B(int64_t size_B) {
     return PLAIN_LEAST_B + PLAIN_SHARE * size_B;
@@ -48,25 +57,83 @@ static void fail_reading(ms_child_verdict *verdict, const char *place) {
 
 /* ---- the head ---- */
 
-/* A text attribute of a group, cut to fit; "" if there is none. */
-static void read_text(hid_t group, const char *name, char *text_out, size_t size,
-                      ms_child_verdict *verdict) {
+/* A dataset or an attribute that is one text. */
+typedef struct text_place {
+    hid_t from; /* < 0: it could not be opened */
+    const char *name;
+    size_t limit_B;
+} text_place;
+
+/* HDF5's text, once its length is known to be within the limit; NULL after a failure. */
+static char *read_limited(const text_place *place, hid_t type, ms_child_verdict *verdict) {
     char *text = NULL;
-    text_out[0] = '\0';
-    hid_t attribute = H5Aexists(group, name) > 0 ? H5Aopen(group, name, H5P_DEFAULT) : -1;
-    hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
-    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-    if (type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
-        H5Sget_simple_extent_type(space) == H5S_SCALAR && H5Aread(attribute, type, &text) >= 0 &&
-        text != NULL) {
-        snprintf(text_out, size, "%s", text);
-        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    bool is_attribute = H5Iget_type(place->from) == H5I_ATTR;
+    int64_t length_B = ms_h5_lengths(place->from, 1, &scratch);
+    if (length_B > (int64_t)place->limit_B) {
+        bool is_large = place->limit_B >= MIB;
+        ms_child_verdict_fail(verdict, MS_E_INPUT,
+                              "the trace is damaged at %s: expected a text of at most %zu %s",
+                              place->name, is_large ? place->limit_B / MIB : place->limit_B,
+                              is_large ? "MiB" : "bytes");
+    } else if (length_B < 0 ||
+               (is_attribute
+                    ? H5Aread(place->from, type, &text)
+                    : H5Dread(place->from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text)) < 0 ||
+               text == NULL) {
+        fail_reading(verdict, place->name);
+        text = NULL;
+    }
+    ms_arena_release(&scratch);
+    return text;
+}
+
+/* A text in `arena`; NULL after a failure. */
+static const char *read_one_text(const text_place *place, ms_arena *arena,
+                                 ms_child_verdict *verdict) {
+    if (place->from < 0) {
+        fail_reading(verdict, place->name); /* at once: HDF5 forgets why */
+        return NULL;
+    }
+    bool is_attribute = H5Iget_type(place->from) == H5I_ATTR;
+    hid_t type = is_attribute ? H5Aget_type(place->from) : H5Dget_type(place->from);
+    hid_t space = is_attribute ? H5Aget_space(place->from) : H5Dget_space(place->from);
+    bool is_text = type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
+                   H5Sget_simple_extent_type(space) == H5S_SCALAR;
+    const char *copy = NULL;
+    char *text = NULL;
+    if (is_text) {
+        text = read_limited(place, type, verdict);
     } else {
-        note_system(verdict);
+        fail_reading(verdict, place->name);
+    }
+    if (text != NULL) {
+        copy = ms_arena_strdup(arena, text);
+        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
+        if (copy == NULL) {
+            ms_child_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
+        }
     }
     (void)H5Sclose(space);
     (void)H5Tclose(type);
-    (void)H5Aclose(attribute);
+    return copy;
+}
+
+/* A text attribute of a group; "" if there is none. */
+static void read_text(hid_t group, const char *name, char *text_out, size_t size,
+                      ms_child_verdict *verdict) {
+    text_out[0] = '\0';
+    if (verdict->status != MS_OK || H5Aexists(group, name) == 0) {
+        return;
+    }
+    ms_arena arena;
+    ms_arena_init(&arena);
+    const text_place place = {H5Aopen(group, name, H5P_DEFAULT), name, size - 1};
+    const char *text = read_one_text(&place, &arena, verdict);
+    snprintf(text_out, size, "%s", text == NULL ? "" : text);
+    (void)H5Aclose(place.from);
+    ms_arena_release(&arena);
 }
 
 static int64_t read_version(hid_t file, ms_child_verdict *verdict) {
@@ -86,19 +153,24 @@ static int64_t read_version(hid_t file, ms_child_verdict *verdict) {
 static void read_head(ms_parcel *parcel, hid_t file, ms_child_verdict *verdict) {
     char format[MS_PARCEL_TEXT_B];
     read_text(file, "format", format, sizeof format, verdict);
-    if (strcmp(format, "meshsim-trace") != 0) {
+    if (verdict->status == MS_OK && strcmp(format, "meshsim-trace") != 0) {
         ms_child_verdict_fail(verdict, MS_E_INPUT,
                               "it is no trace of meshsim (no attribute format = "
                               "'meshsim-trace')");
         return;
     }
-    int64_t version = read_version(file, verdict);
+    int64_t version = verdict->status == MS_OK ? read_version(file, verdict) : 0;
     if (version < 1) {
         ms_child_verdict_fail(verdict, MS_E_INPUT, "the trace is damaged at format_version");
     } else if (version > MS_TRACE_FORMAT_VERSION) {
         ms_child_verdict_fail(verdict, MS_E_INPUT,
                               "it has format version %lld, this program reads up to %d",
                               (long long)version, MS_TRACE_FORMAT_VERSION);
+    }
+    char fault[256];
+    ms_status status = verdict->status == MS_OK ? ms_h5_check_file(file, fault) : MS_OK;
+    if (status != MS_OK) {
+        ms_child_verdict_fail(verdict, status, "%s", fault);
     }
     read_text(file, "program_version", parcel->program_version, sizeof parcel->program_version,
               verdict);
@@ -131,13 +203,21 @@ static void send_number(const ms_parcel *parcel, int64_t number, ms_child_verdic
     send_bytes(parcel, &number, sizeof number, verdict);
 }
 
-static bool has_sane_size(const ms_parcel *parcel, const ms_parcel_column *column, hid_t space,
+static bool has_sane_size(ms_parcel *parcel, const ms_parcel_column *column, hid_t data,
                           hssize_t rows, ms_child_verdict *verdict) {
     int64_t most_B = ms_parcel_plain_max_B(parcel->size_B);
-    if (rows < 0 || H5Sget_simple_extent_ndims(space) != 1) {
+    int64_t stored_B = 0;
+    if (rows < 0) {
         fail_reading(verdict, column->name);
-    } else if (rows > ROWS_MAX ||
-               rows * (hssize_t)ms_h5_cell_B(column->cell) > (hssize_t)(most_B - parcel->plain_B)) {
+        return false;
+    }
+    bool has_cells = ms_h5_has_cells(data, rows, &stored_B);
+    if (!has_cells) {
+        note_system(verdict);
+    }
+    parcel->stored_B += stored_B;
+    if (!has_cells || parcel->stored_B > parcel->size_B || rows > ROWS_MAX ||
+        rows * (hssize_t)ms_h5_cell_B(column->cell) > (hssize_t)(most_B - parcel->plain_B)) {
         ms_child_verdict_fail(verdict, MS_E_INPUT,
                               "the trace is damaged at %s: no file of %lld bytes holds %lld rows",
                               column->name, (long long)parcel->size_B, (long long)rows);
@@ -171,8 +251,9 @@ static void read_column(ms_parcel *parcel, hid_t file, const ms_parcel_column *c
     }
     hid_t data = H5Dopen2(file, column->name, H5P_DEFAULT);
     hid_t space = data < 0 ? -1 : H5Dget_space(data);
-    hssize_t rows = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
-    if (has_sane_size(parcel, column, space, rows, verdict)) {
+    bool is_list = space >= 0 && H5Sget_simple_extent_ndims(space) == 1;
+    hssize_t rows = is_list ? H5Sget_simple_extent_npoints(space) : -1;
+    if (has_sane_size(parcel, column, data, rows, verdict)) {
         read_cells(parcel, column, data, rows, verdict);
     }
     (void)H5Sclose(space);
@@ -180,28 +261,24 @@ static void read_column(ms_parcel *parcel, hid_t file, const ms_parcel_column *c
 }
 
 /* A text of its own, such as /input/workload: its length, -1 if there is none, and its bytes. */
-static void read_document(const ms_parcel *parcel, hid_t file, const char *name,
+static void read_document(const ms_parcel *parcel, hid_t file, int document,
                           ms_child_verdict *verdict) {
+    const char *name = DOCUMENTS[document].name;
     if (H5Lexists(file, "/input", H5P_DEFAULT) == 0 || H5Lexists(file, name, H5P_DEFAULT) == 0) {
         send_number(parcel, -1, verdict);
         return;
     }
-    char *text = NULL;
-    hid_t data = H5Dopen2(file, name, H5P_DEFAULT);
-    hid_t type = data < 0 ? -1 : H5Dget_type(data);
-    hid_t space = data < 0 ? -1 : H5Dget_space(data);
-    bool is_text = type >= 0 && space >= 0 && H5Tis_variable_str(type) > 0 &&
-                   H5Sget_simple_extent_type(space) == H5S_SCALAR;
-    if (is_text && H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0 && text != NULL) {
+    ms_arena arena;
+    ms_arena_init(&arena);
+    const text_place place = {H5Dopen2(file, name, H5P_DEFAULT), name,
+                              ms_file_limit_B(DOCUMENTS[document].type)};
+    const char *text = read_one_text(&place, &arena, verdict);
+    if (text != NULL) {
         send_number(parcel, (int64_t)strlen(text), verdict);
         send_bytes(parcel, text, (int64_t)strlen(text), verdict);
-        (void)H5Dvlen_reclaim(type, space, H5P_DEFAULT, &text);
-    } else {
-        fail_reading(verdict, name);
     }
-    (void)H5Sclose(space);
-    (void)H5Tclose(type);
-    (void)H5Dclose(data);
+    (void)H5Dclose(place.from);
+    ms_arena_release(&arena);
 }
 
 /* Send an object packed, or why there is none. */
@@ -295,7 +372,7 @@ void ms_parcel_fill(void *context, ms_child_verdict *verdict) {
         }
     }
     for (int i = 0; i < MS_PARCEL_DOCUMENTS && verdict->status == MS_OK; i++) {
-        read_document(parcel, file, DOCUMENT_NAMES[i], verdict);
+        read_document(parcel, file, i, verdict);
     }
     if (verdict->status == MS_OK) {
         read_summary(parcel, file, verdict);

@@ -32,6 +32,7 @@ static const double FLOP_MAX = 1e30;
 /* The columns that are read, by table; the first of each table sets its length. */
 typedef enum column {
     STEP_END,
+    MESH_SIZE,
     RANK,
     RANK_MULTIPLICITY,
     RANK_PP,
@@ -68,6 +69,7 @@ typedef struct column_spec {
 
 static const column_spec SPECS[COLUMN_COUNT] = {
     [STEP_END] = {"/steps/end_ps", MS_H5_I64, STEP_END, 0},
+    [MESH_SIZE] = {"/mesh/size", MS_H5_I32, MESH_SIZE, 0},
     [RANK] = {"/ranks/rank", MS_H5_I32, RANK, 0},
     [RANK_MULTIPLICITY] = {"/ranks/multiplicity", MS_H5_I32, RANK, 0},
     [RANK_PP] = {"/ranks/pp", MS_H5_I32, RANK, 0},
@@ -101,6 +103,7 @@ typedef struct trace_reader {
     ms_parcel *parcel;
     int pipe;                   /* from the child */
     int32_t rows[COLUMN_COUNT]; /* of the columns so far */
+    double rank_count;          /* ranks that the rows of /ranks stand for */
     bool has_ended;             /* the child has no more to say */
     ms_status status;
 } trace_reader;
@@ -163,7 +166,8 @@ static void ask(ms_parcel *parcel, unsigned columns) {
             .name = SPECS[i].name,
             .cell = SPECS[i].cell,
             .is_wanted = asked_with == 0 || (columns & asked_with) != 0,
-            .is_optional = i == EVENT_STEP, /* not in traces before there were several steps */
+            /* not in traces before there were several steps; a mesh may have no axis */
+            .is_optional = i == EVENT_STEP || i == MESH_SIZE,
         };
     }
 }
@@ -326,22 +330,38 @@ static int32_t rank_index(trace_reader *read, const rank_place *places, column a
     return -1;
 }
 
+/* A mesh has as many ranks as those of /ranks stand for. */
+static void check_mesh(trace_reader *read, const char *place, double mesh_ranks) {
+    if (goes_on(read) && mesh_ranks != read->rank_count) {
+        fail(read, MS_E_INPUT,
+             "the trace is damaged at %s: a mesh of %.0f ranks, and those of /ranks stand for %.0f",
+             place, mesh_ranks, read->rank_count);
+    }
+}
+
 static rank_place *read_ranks(trace_reader *read, ms_trace *trace) {
+    const int32_t *size = take(read, MESH_SIZE, 1, COUNT_MAX);
     const int32_t *rank = take(read, RANK, 0, COUNT_MAX);
     const int32_t *multiplicity = take(read, RANK_MULTIPLICITY, 1, COUNT_MAX);
     const int32_t *pp = take(read, RANK_PP, 0, COUNT_MAX);
     int32_t rows = read->rows[RANK];
     rank_place *places = goes_on(read) ? sort_ranks(read, rank, rows) : NULL;
     trace->ranks = allocate(read, (size_t)rows, sizeof *trace->ranks);
-    double sum = 0;
     for (int32_t i = 0; goes_on(read) && i < rows; i++) {
         trace->ranks[i] = (ms_trace_rank){rank[i], multiplicity[i], pp[i]};
-        sum += multiplicity[i];
-        if (sum > COUNT_MAX) {
+        read->rank_count += multiplicity[i];
+        if (read->rank_count > COUNT_MAX) {
             fail_at(read, RANK_MULTIPLICITY, i, "all ranks together stand for too many");
         }
     }
     trace->rank_count = rows;
+    double mesh_ranks = 1;
+    for (int32_t i = 0; size != NULL && goes_on(read) && i < read->rows[MESH_SIZE]; i++) {
+        mesh_ranks *= size[i];
+    }
+    if (size != NULL) {
+        check_mesh(read, SPECS[MESH_SIZE].name, mesh_ranks);
+    }
     return places;
 }
 
@@ -422,6 +442,21 @@ static void read_level(trace_reader *read, ms_trace *trace) {
     trace->level = (ms_trace_level)level;
 }
 
+/* Causes lead back to an operation that nothing released. */
+static void check_causes(trace_reader *read, const int32_t *cause, int32_t rows) {
+    int32_t *seen_from = allocate(read, (size_t)rows, sizeof *seen_from); /* 1 + row; 0: not yet */
+    for (int32_t i = 0; seen_from != NULL && goes_on(read) && i < rows; i++) {
+        int32_t at = i;
+        while (at >= 0 && seen_from[at] == 0) {
+            seen_from[at] = i + 1;
+            at = cause[at];
+        }
+        if (at >= 0 && seen_from[at] == i + 1) {
+            fail_at(read, EVENT_CAUSE, at, "its causes lead back to it");
+        }
+    }
+}
+
 static void read_events(trace_reader *read, double end_ps, ms_trace *trace) {
     trace->events.kind = take(read, EVENT_KIND, 0, MS_OP_KIND_COUNT - 1);
     if (goes_on(read)) {
@@ -443,6 +478,9 @@ static void read_events(trace_reader *read, double end_ps, ms_trace *trace) {
     trace->events.step = take(read, EVENT_STEP, 0, read->rows[STEP_END] - 1);
     if (trace->events.step == NULL && read->parcel->columns[EVENT_STEP].is_wanted) {
         trace->events.step = allocate(read, (size_t)rows, sizeof *trace->events.step);
+    }
+    if (trace->events.cause != NULL && goes_on(read)) {
+        check_causes(read, trace->events.cause, rows);
     }
     bool has_times = trace->events.start_ps != NULL && trace->events.end_ps != NULL;
     for (int32_t i = 0; has_times && goes_on(read) && i < rows; i++) {
@@ -479,8 +517,36 @@ static const ms_value *take_tree(trace_reader *read) {
     return tree;
 }
 
+/* Sizes of a mesh in the summary; fine if there is none. */
+static void check_sizes(trace_reader *read, const char *place, const ms_value *sizes) {
+    double mesh_ranks = 1;
+    for (const ms_value *size = sizes->first; size != NULL && goes_on(read); size = size->next) {
+        bool is_sound = size->type == MS_VALUE_INT && size->as.integer >= 1 &&
+                        (double)size->as.integer <= COUNT_MAX;
+        if (!is_sound) {
+            fail(read, MS_E_INPUT,
+                 "the trace is damaged at %s/%.32s: expected a whole number from 1 to %.0f", place,
+                 size->key == NULL ? "0" : size->key, COUNT_MAX);
+        }
+        mesh_ranks *= is_sound ? (double)size->as.integer : 1;
+    }
+    check_mesh(read, place, mesh_ranks);
+}
+
+static void check_summary(trace_reader *read, const ms_value *summary) {
+    const ms_value *mesh = ms_value_get(summary, "mesh");
+    const ms_value *expert_mesh = ms_value_get(summary, "expert_mesh");
+    if (mesh != NULL) {
+        check_sizes(read, "/summary/mesh", mesh);
+    }
+    if (expert_mesh != NULL) {
+        check_sizes(read, "/summary/expert_mesh", expert_mesh);
+    }
+}
+
 static void read_trees(trace_reader *read, ms_trace *trace) {
     trace->summary = take_tree(read);
+    check_summary(read, trace->summary);
     if (goes_on(read)) {
         trace->program_version = ms_arena_strdup(read->arena, read->parcel->program_version);
         if (trace->program_version == NULL) {

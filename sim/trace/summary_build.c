@@ -282,6 +282,7 @@ static void add_engine(const ms_result *result, ms_value *root) {
     ms_value_add_int(engine, "simulated_ranks", result->dag.rank_count);
     ms_value_add_int(engine, "fold_classes", result->job->fold.classes);
     ms_value_add_int(engine, "fast_forwarded", result->fast_forwarded);
+    ms_value_add_int(engine, "attempted_ops", result->attempted_ops);
     ms_value_add_bool(engine, "fold_exact", result->job->fold.is_exact);
     ms_value_add_string(engine, "solver", ms_solver_name(result->job->run.solver));
     ms_value_add_double(engine, "wall_s", result->wall_s);

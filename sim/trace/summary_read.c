@@ -5,9 +5,10 @@
 #include "trace/summary.h"
 
 enum {
-    DEPTH_MAX = 16,           /* a damaged file may link a group into itself */
-    VALUES_MAX = 4000000,     /* nor may it make us read for ever */
-    ATTRIBUTE_MAX_B = 1 << 24 /* of one attribute in memory */
+    DEPTH_MAX = 16,            /* a damaged file may link a group into itself */
+    VALUES_MAX = 4000000,      /* nor may it make us read for ever */
+    ATTRIBUTE_MAX_B = 1 << 24, /* of one attribute in memory */
+    VARIABLE_MAX_B = 1 << 24   /* of all texts: the limit of an input file (source.c) */
 };
 
 typedef struct tree_reader {
@@ -17,6 +18,7 @@ typedef struct tree_reader {
     char *io_cause; /* [256] the system's words where it failed */
     int depth;
     long values;
+    int64_t variable_B; /* characters of all texts, and numbers of all long lists, so far */
 } tree_reader;
 
 /* To be called before the next call of HDF5, which forgets why the one before failed. */
@@ -108,6 +110,17 @@ static herr_t add_array(tree_reader *read, const char *key, H5T_class_t sort, co
     return result;
 }
 
+/* Count what cells of variable length will take, before they are read. */
+static herr_t count_bytes(tree_reader *read, hid_t attribute, hssize_t count) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    int64_t length = count == 0 ? 0 : ms_h5_lengths(attribute, count, &scratch);
+    herr_t result = length < 0 ? stop(read, MS_E_INPUT) : 0;
+    ms_arena_release(&scratch);
+    read->variable_B += length < 0 ? 0 : length;
+    return result == 0 && read->variable_B > VARIABLE_MAX_B ? stop(read, MS_E_INPUT) : result;
+}
+
 /* Cells of an attribute as one value, or as an array of them. */
 static herr_t add_cells(tree_reader *read, const char *key, hid_t attribute, hid_t type,
                         hid_t space) {
@@ -121,10 +134,13 @@ static herr_t add_cells(tree_reader *read, const char *key, hid_t attribute, hid
     if (cells == NULL) {
         return stop(read, MS_E_NOMEM);
     }
+    H5T_class_t sort = H5Tget_class(type);
+    if (sort == H5T_STRING && count_bytes(read, attribute, count) != 0) {
+        return -1;
+    }
     if (count > 0 && H5Aread(attribute, memory, cells) < 0) {
         return stop(read, MS_E_INPUT);
     }
-    H5T_class_t sort = H5Tget_class(type);
     herr_t result = is_array ? add_array(read, key, sort, cells, count)
                              : add_all(read, key, sort, cells, count);
     if (sort == H5T_STRING && count > 0) {
@@ -143,7 +159,8 @@ static herr_t add_long(tree_reader *read, const char *key, hid_t attribute, hid_
     hid_t memory = is_numbers ? H5Tvlen_create(memory_type(base)) : -1;
     herr_t result = 0;
     if (memory < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
-        H5Aread(attribute, memory, &list) < 0 || list.len > ATTRIBUTE_MAX_B / 8) {
+        count_bytes(read, attribute, 1) != 0 || H5Aread(attribute, memory, &list) < 0 ||
+        list.len > ATTRIBUTE_MAX_B / 8) {
         result = stop(read, MS_E_INPUT);
     } else {
         result = add_array(read, key, sort, list.p, (hssize_t)list.len);

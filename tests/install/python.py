@@ -150,6 +150,44 @@ class Package(unittest.TestCase):
                 status, _, said = program(*words)
                 self.assertEqual(told, f"{status} 1\n{said}")
 
+    def test_folder_of_a_stranger(self):
+        """Nothing of the current folder runs, though PYTHONPATH, PATH and LD_LIBRARY_PATH name it: no module, no program, no library."""
+        folder = WORK / "stranger"
+        (folder / "meshsim").mkdir(parents=True)
+        trap = "import pathlib\npathlib.Path('TRAP').write_text(__name__)\n".replace("TRAP", str(folder / "ran"))
+        for name in ("ctypes", "select", "pickle", "sitecustomize", "usercustomize", "meshsim/__init__", "meshsim/_worker", "_worker", "_messages"):
+            (folder / f"{name}.py").write_text(trap, encoding="utf-8")
+        for name in ("libmeshsim.so.0", "libyajl.so.2", "meshsim.so"):
+            (folder / name).write_text("no library", encoding="utf-8")
+        script = WORK / "at_stranger.py"
+        script.write_text("import os, meshsim\nos.environ['PYTHONPATH'] = os.environ['LD_LIBRARY_PATH'] = os.environ['HDF5_PLUGIN_PATH'] = '.'\n"
+                          "os.environ['PATH'] = '.:' + os.environ['PATH']\n"
+                          f"print(meshsim.run({str(WORK / 'place/workloads/tiny.yaml')!r}, mesh__tp=4, mesh__dp=1).step_time_s)", encoding="utf-8")
+        done = subprocess.run([WORK / "env/bin/python", script], cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              text=True, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(float(done.stdout), program("run", "workloads/tiny.yaml", "--set", "mesh.tp=4", "--set", "mesh.dp=1")[1]["step_time_s"])
+        self.assertFalse((folder / "ran").exists())
+
+    def test_words_that_are_options(self):
+        """A path that begins with '-' is a path, and what prints no result says so."""
+        for call, kind, words in (("meshsim.run('--help')", "InputError", "./--help"), ("meshsim.run('-h')", "InputError", "./-h"),
+                                  ("meshsim.check('--version')", "InputError", "./--version"), ("meshsim.sweep('--help')", "InputError", "./--help"),
+                                  ("meshsim.compare('--help', '-h')", "InputError", "./--help"), ("meshsim.report('--help', 'x.svg')", "InputError", "./--help"),
+                                  ("meshsim.schedule('--help')", "UsageError", "'meshsim schedule --help' prints a text"),
+                                  ("meshsim.schedule('1f1b', help=True)", "UsageError", "prints a text"),
+                                  ("meshsim.collective('all_reduce', 'dgx-h100', help=True)", "UsageError", "prints a text"),
+                                  ("meshsim.command('--version')", "UsageError", "prints a text"), ("meshsim.command('help')", "UsageError", "unknown option '--json'")):
+            with self.subTest(call=call):
+                told = python(f"""
+                    try:
+                        {call}
+                    except meshsim.MeshsimError as error:
+                        print(type(error).__name__, error)
+                    """)
+                self.assertTrue(told.startswith(kind), told)
+                self.assertIn(words, told)
+
     def test_version(self):
         """Package, library and program are of one version."""
         told = python("import importlib.metadata\nprint(meshsim.__version__, importlib.metadata.version('meshsim'))").split()

@@ -12,15 +12,15 @@ from fold_cases import ROOT, complete, fold_case, lay_out, words_of
 # Of its own size, or of the step for times that are nothing but rounding.
 TOLERANCE = 1e-9
 ROUNDING = 1e-12
-HOW = {"engine.wall_s", "engine.peak_rss_B", "engine.fast_forwarded", "engine.ops", "engine.flows"}
+HOW = {"engine.wall_s", "engine.peak_rss_B", "engine.fast_forwarded", "engine.attempted_ops", "engine.ops", "engine.flows"}
 
-Comparison = namedtuple("Comparison", "counted differences")
+Comparison = namedtuple("Comparison", "counted differences cost")
 
 
 def long_case(seed, number):
     """Words of case `number`: a job of fold_cases.py with more microbatches, of one step."""
     source = random.Random(f"fast-forward {seed} {number}")
-    more = source.choice([5, 8, 12])
+    more = source.choice([10, 16, 24])
     _, words = fold_case(seed, number)
     words = [re.sub(r"^batch\.global=(\d+)$", lambda found: f"batch.global={int(found.group(1)) * more}", word) for word in words]
     if "steps=2" in words:
@@ -115,7 +115,8 @@ def is_near(one, other, least):
 
 
 def compare(program, words):
-    """How many microbatches were counted, and the figures that differ from those of a whole simulation; None: a job is refused.
+    """How many microbatches were counted, the figures that differ from those of a whole simulation, and the operations that the run cost
+    for each of the whole simulation; None: a job is refused.
 
     Where none were counted the whole was simulated, and attempts before it change no bit of it.
     """
@@ -131,4 +132,6 @@ def compare(program, words):
         is_same = is_near(one[path], other[path], ROUNDING * part) if counted["engine"]["fast_forwarded"] else one[path] == other[path]
         if not is_same:
             far[path] = (one[path], other[path])
-    return Comparison(counted["engine"]["fast_forwarded"], far)
+    engine = counted["engine"]
+    cost = engine["attempted_ops"] + (0 if engine["fast_forwarded"] else engine["ops"])
+    return Comparison(engine["fast_forwarded"], far, cost / whole["engine"]["ops"])

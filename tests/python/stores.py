@@ -1,5 +1,6 @@
 """Watching processes that keep what they find in a store."""
 
+import hashlib
 import os
 import shutil
 import signal
@@ -8,6 +9,16 @@ import time
 from pathlib import Path
 
 WAIT_S = 60  # for what a slow disk holds up: rows are flushed, and whoever reads waits for it
+
+
+def digest_of(row):
+    """The digest of a row, as workloads/studies/README.md says it; row: columns by name, in their order."""
+    cells = bytearray()
+    for name, value in row.items():
+        if name not in ("digest", "rowid") and value is not None:
+            text = (value if isinstance(value, str) else f"{value:.17g}" if isinstance(value, float) else str(value)).encode()
+            cells += f"{name} {len(text)}\n".encode() + text + b"\n"
+    return hashlib.sha256(cells).hexdigest()
 
 
 def commits(store):

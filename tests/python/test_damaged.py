@@ -46,6 +46,7 @@ VALUES = {
     "ranks/rank": (-1, LEAST, MOST, 0),
     "ranks/multiplicity": (0, -1, LEAST, MOST, 2**30),
     "ranks/pp": (-1, LEAST, MOST),
+    "mesh/size": (0, -1, LEAST, MOST, 3),
     "steps/end_ps": (-1, LEAST_64, MOST_64),
     "memory/rank": (-1, LEAST, MOST, 10**6),
     "memory/time_ps": (-1, LEAST_64, MOST_64),
@@ -108,7 +109,7 @@ class Damaged(unittest.TestCase):
                 rows = trace[name].shape[0]
             for row, value in [(min(3, rows - 1), value) for value in values] + [(rows - 1, values[-1])]:
                 path = self.poke(name, row, value)
-                self.assert_refused(self.read(path), path, f"/{name}[{row}]: ")
+                self.assert_refused(self.read(path), path, f"/{name}: a mesh" if value == 3 else f"/{name}[{row}]: ")
                 if not name.startswith("events") and value == values[0]:
                     self.assert_refused(self.read(path, "compare"), path, f"/{name}[{row}]: ")
 
@@ -174,6 +175,211 @@ class Damaged(unittest.TestCase):
         self.assert_refused(self.read(path), path, "no file of ", " bytes holds 268435456 rows")
         used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         self.assertLess(used, 1e9)
+
+    def test_dataspaces_without_cells(self):
+        """A dataspace of 2^20 rows of which nothing is stored, or one chunk of many; zlib.net: deflate packs at most 1,032 bytes into one."""
+        for written in (0, 1000):
+            def change(trace, written=written):
+                for name in VALUES:
+                    if name.startswith("events/"):
+                        cells = trace[name][:1]
+                        kind = trace[name].dtype
+                        del trace[name]
+                        trace.create_dataset(name, shape=(2**20,), dtype=kind, chunks=(1000,), compression="gzip", shuffle=True)
+                        trace[name][:written] = cells[0]
+
+            path = self.craft(change)
+            self.assert_refused(self.read(path), path, "no file of ", " bytes holds 1048576 rows")
+
+    def test_small_files_ask_for_little(self):
+        """Columns of 240 MB of zeros pack into 0.4 MB. No run is so even: an operation's start, end and cause do not pack."""
+        rows = 2**22
+
+        def change(trace):
+            for name in VALUES:
+                if name.startswith("events/"):
+                    kind = trace[name].dtype
+                    del trace[name]
+                    trace.create_dataset(name, data=numpy.zeros(rows, dtype=kind), dtype=kind, chunks=(2**20,), compression="gzip")
+
+        path = self.craft(change)
+        self.assertLess(os.path.getsize(path), 1e6)
+        self.assert_refused(self.read(path), path, "no file of ", f" bytes holds {rows} rows")
+
+    def test_nothing_leads_out_of_the_file(self):
+        """Links and data of other files, and code of other people, are refused before anything is read, and by name."""
+        secret = Path(self.holder.name) / "secret.h5"
+        with h5py.File(secret, "w") as other:
+            other["text"] = "the reader's own"
+            other["mb"] = numpy.zeros(1000, dtype="i4")
+            other.create_group("group").attrs["secret"] = "the reader's own"
+        raw = Path(self.holder.name) / "secret.txt"
+        raw.write_bytes(b"the reader's own" * 1000)
+
+        def put(name, value):
+            def change(trace):
+                if name in trace:
+                    del trace[name]
+                trace[name] = value
+
+            return change
+
+        def put_external_storage(name):
+            def change(trace):
+                rows, kind = trace[name].shape, trace[name].dtype
+                del trace[name]
+                trace.create_dataset(name, rows, dtype=kind, external=[(str(raw), 0, h5py.h5f.UNLIMITED)])
+
+            return change
+
+        def put_virtual(name, source):
+            def change(trace):
+                kind, shape = trace[name].dtype, trace[name].shape
+                del trace[name]
+                layout = h5py.VirtualLayout(shape=shape, dtype=kind)
+                layout[...] = h5py.VirtualSource(source, "mb" if shape else "text", shape=shape)
+                trace.create_virtual_dataset(name, layout)
+
+            return change
+
+        def put_filter(number):
+            def change(trace):
+                del trace["events/mb"]
+                storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                storage.set_chunk((100,))
+                storage.set_filter(number, h5py.h5z.FLAG_OPTIONAL, (1,))
+                h5py.h5d.create(trace["events"].id, b"mb", h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((598,)), storage)
+
+            return change
+
+        cases = [("/input/workload: it is an external link", put("input/workload", h5py.ExternalLink(str(secret), "/text"))),
+                 ("/events/mb: it is an external link", put("events/mb", h5py.ExternalLink(str(secret), "/mb"))),
+                 ("/summary/more: it is an external link", put("summary/more", h5py.ExternalLink(str(secret), "/group"))),
+                 ("/events: it is an external link", put("events", h5py.ExternalLink(str(secret), "/group"))),
+                 ("/summary: it is an external link", put("summary", h5py.ExternalLink(str(secret), "/group"))),
+                 ("/whatif: it is an external link", put("whatif", h5py.ExternalLink(str(secret), "/group"))),
+                 ("/somewhere: it is an external link", put("somewhere", h5py.ExternalLink("nowhere.h5", "/"))),
+                 ("/input/workload: it is a soft link", put("input/workload", h5py.SoftLink("/input/platform"))),
+                 ("/events/mb: it is a soft link", put("events/mb", h5py.SoftLink("/events/stream"))),
+                 ("/events/mb: its data are in another file", put_external_storage("events/mb")),
+                 ("/links/bytes: its data are in another file", put_external_storage("links/bytes")),
+                 ("/events/mb: its data are those of other datasets", put_virtual("events/mb", str(secret))),
+                 ("/events/mb: its data are those of other datasets", put_virtual("events/mb", ".")),
+                 ("/input/workload: its data are those of other datasets", put_virtual("input/workload", str(secret))),
+                 ("/ranks/peak_B: its data are those of other datasets", put_virtual("ranks/peak_B", str(secret))),
+                 ("/events/mb: it has a filter", put_filter(32000)), ("/events/mb: it has a filter", put_filter(h5py.h5z.FILTER_LZF))]
+        for place, change in cases:
+            path = self.craft(change)
+            for command, output in (("report", "x.svg"), ("report", "x.html"), ("report", "x.json"), ("compare", None)):
+                with self.subTest(place=place, command=command, output=output):
+                    result = self.read(path, command, output)
+                    self.assert_refused(result, path, f"damaged at {place}")
+                    self.assertNotIn(b"own", result.stdout + result.stderr)
+
+    def test_groups_in_circles(self):
+        def change(trace):
+            trace["summary/round"] = trace["/"]
+
+        path = self.craft(change)
+        for command in ("report", "compare"):
+            self.assert_refused(self.read(path, command), path, "/summary/round/", "nested too deep, or in a circle")
+
+    def test_many_names_of_one_group(self):
+        """Ten links in each of ten groups would be ten thousand million values."""
+        def change(trace):
+            group = trace.create_group("summary/deep")
+            for _ in range(10):
+                below = trace.create_group(None)
+                for i in range(10):
+                    group[f"{i}"] = below
+                group = below
+
+        path = self.craft(change)
+        for command in ("report", "compare"):
+            self.assert_refused(self.read(path, command), path, "more objects than a trace has")
+
+    def test_causes_in_circles(self):
+        for rows in (((4, 4),), ((3, 5), (5, 3)), ((1, 2), (2, 7), (7, 1))):
+            def change(trace, rows=rows):
+                for row, cause in rows:
+                    trace["events/cause"][row] = cause
+
+            path = self.craft(change)
+            for output in ("x.svg", "x.html", "x.json"):
+                self.assert_refused(self.read(path, output=output), path, f"/events/cause[{rows[0][0]}]: its causes lead back to it")
+
+    def test_meshes_are_of_the_ranks(self):
+        """The sound trace has pp 2 x dp 2 x tp 2, 8 ranks."""
+        for size, words in ((0, "/summary/mesh/pp: expected a whole number from 1 to 1073741824"), (MOST, "/summary/mesh/pp: expected"),
+                            (-2, "/summary/mesh/pp: expected"), (2.5, "/summary/mesh/pp: expected"), ("2", "/summary/mesh/pp: expected"),
+                            (NAN, "/summary/mesh/pp: expected"), (4, "/summary/mesh: a mesh of 16 ranks, and those of /ranks stand for 8")):
+            def change(trace, size=size):
+                trace["summary/mesh"].attrs["pp"] = size
+
+            path = self.craft(change)
+            for command in ("report", "compare"):
+                self.assert_refused(self.read(path, command), path, words)
+
+    def rewrite(self, change):
+        """The sound trace in a file of its own, all of it written anew, since HDF5 spoils files to which it adds very long texts."""
+        path = Path(self.holder.name) / "crafted.h5"
+        with h5py.File(self.sound) as sound, h5py.File(path, "w") as trace:
+            for name, value in sound.attrs.items():
+                trace.attrs[name] = value
+            change(trace)
+            for name in sound:
+                for member in sound[name] if name == "input" else (None,):
+                    place = name if member is None else f"{name}/{member}"
+                    if place not in trace:
+                        sound.copy(place, trace.require_group("input") if member else trace)
+        return path
+
+    def test_texts_have_the_limit_of_inputs(self):
+        """A workload of 16 MiB is the most that a file may have; one byte more is refused, and 200 MB are before they are read."""
+        for name, size in (("workload", 2**24 + 1), ("workload", 200 * 10**6), ("platform", 2**24 + 1), ("sources", 2**24 + 1), ("schedule", 2**28 + 1)):
+            path = self.rewrite(lambda trace, name=name, size=size: trace.__setitem__(f"input/{name}", "#" * size))
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            for command in ("report", "compare"):
+                self.assert_refused(self.read(path, command), path, f"/input/{name}: expected a text of at most {256 if name == 'schedule' else 16} MiB")
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)
+        path = self.rewrite(lambda trace: trace.__setitem__("input/workload", "#" * 2**24))
+        self.assertEqual(self.read(path).returncode, 0)
+        (Path(self.holder.name) / "x.svg").unlink()
+
+    def test_texts_of_attributes_have_it_too(self):
+        kind = h5py.string_dtype()
+        for place, name, words in (("/", "program_version", "program_version: expected a text of at most 127 bytes"),
+                                   ("/", "format", "format: expected a text of at most 127 bytes"), ("summary", "workload", "/summary")):
+            def change(trace, place=place, name=name):
+                trace.require_group(place).attrs.create(name, "x" * (50 * 10**6), dtype=kind)
+
+            path = self.rewrite(change)
+            self.assert_refused(self.read(path), path, words)
+
+    def test_plug_ins_are_not_loaded(self):
+        """HDF5_PLUGIN_PATH names a folder with a library, of which HDF5 would load the filter 32000."""
+        folder = Path(self.holder.name) / "plugins"
+        folder.mkdir()
+        source = folder / "p.c"
+        ran = folder / "ran"
+        source.write_text(f'#include <stdio.h>\n__attribute__((constructor)) static void run(void) {{ fclose(fopen("{ran}", "w")); }}\n'
+                          "int H5PLget_plugin_type(void) { return 0; }\nconst void *H5PLget_plugin_info(void) { return 0; }\n")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder / "libp.so", source], check=True)
+
+        def change(trace):
+            del trace["events/mb"]
+            storage = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            storage.set_chunk((598,))
+            storage.set_filter(32000, h5py.h5z.FLAG_OPTIONAL, (1,))
+            h5py.h5d.create(trace["events"].id, b"mb", h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((598,)), storage).write(
+                h5py.h5s.ALL, h5py.h5s.ALL, numpy.zeros(598, dtype="i4"))
+
+        path = self.craft(change)
+        words = [str(word) for word in (PROGRAM, "report", path, "-o", Path(self.holder.name) / "x.svg")]
+        result = subprocess.run(words, env=dict(os.environ, HDF5_PLUGIN_PATH=str(folder)), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assert_refused(result, path, "/events/mb: it has a filter")
+        self.assertFalse(ran.exists())
 
     def test_too_many_open_files(self):
         codes = set()

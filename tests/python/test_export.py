@@ -269,7 +269,7 @@ class Megatron(Export):
             self.assertEqual(told - OUTSIDE - OWN, UNSAID.get(path.stem, set()), path)
             mine, theirs = self.effective(str(path)), self.effective(back)
             for key in flat(work):
-                if key.split(".")[0] in ("name", "description", "platform") or key in SAME or key in unsaid:
+                if key.split(".")[0] in ("name", "description", "platform", "framework") or key in SAME or key in unsaid:
                     continue
                 if key == "model.vocab":  # padded, as the simulation does in any case
                     multiple = 128 * work["mesh"].get("tp", 1)

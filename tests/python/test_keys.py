@@ -145,7 +145,7 @@ CASES = {
     "expert_mesh.tp": Case(1, 2, "folded"),
     "expert_mesh.order": Case("[pp, dp, ep, tp]", "[pp, ep, dp, tp]", "folded"),
     "schedule.kind": Case("1f1b", "gpipe", "dense"),
-    "schedule.v": Case(1, 2, "dense", "schedule.kind=interleaved", idle=[("dense", (), 2)]),
+    "schedule.v": Case(2, 4, "dense", "schedule.kind=interleaved", idle=[("dense", (), 2)]),
     "schedule.group": Case(2, 4, "dense", "schedule.kind=interleaved", "schedule.v=2", idle=[("dense", (), 4)]),
     "schedule.splits": Case(1, 2, "dense", "schedule.kind=seq1f1b", idle=[("dense", (), 2)]),
     "schedule.reorder": Case("false", "true", "costs", "schedule.kind=vhalf",

@@ -18,7 +18,7 @@ import time
 import unittest
 from pathlib import Path
 
-from stores import WAIT_S, as_another_user, await_rows, kill_one
+from stores import WAIT_S, as_another_user, await_rows, digest_of, kill_one
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
@@ -291,6 +291,9 @@ class Store(unittest.TestCase):
             known = store.execute("select rowid, key, step_time_s from points order by key").fetchall()
             self.assertGreater(len(known), 0)
             store.execute("update points set step_time_s = step_time_s * 2")  # so that a row shows where it came from
+            store.row_factory = sqlite3.Row
+            for row in store.execute("select rowid, * from points").fetchall():
+                store.execute("update points set digest = ? where rowid = ?", (digest_of(dict(row)), row["rowid"]))
         again = search(*words)
         with sqlite3.connect(self.store) as store:
             self.assertEqual(len(store.execute("select key from points").fetchall()), len(known), "the second search added rows")
@@ -366,6 +369,7 @@ class Store(unittest.TestCase):
     def test_what_may_only_be_read_is_told_before_anything_is_simulated(self):
         words = ["workloads/tiny.yaml", "--vary", "batch.micro=1,2"]
         search(*words, "--store", self.store)
+        words[2] = "batch.micro=1,2,4"
         before = self.store.read_bytes()
         self.store.chmod(0o444)
         more = as_another_user(PROGRAM, self.store.parent)

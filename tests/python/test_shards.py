@@ -18,6 +18,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from stores import digest_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
@@ -148,7 +149,10 @@ class Shards(InFolder):
         out, _ = self.run_it("merge", self.folder)
         self.assertNotIn("versions of meshsim", out)
         with sqlite3.connect(self.folder / f"shard-2-of-{SHARDS}.db") as base:
-            base.execute("UPDATE points SET program = 'another'")
+            base.row_factory = sqlite3.Row
+            for row in base.execute("SELECT rowid, * FROM points").fetchall():
+                other = dict(row) | {"program": "another"}
+                base.execute("UPDATE points SET program = 'another', digest = ? WHERE rowid = ?", (digest_of(other), row["rowid"]))
         self.assertEqual(self.merge(0)["programs"][1:], ["another"])
         out, _ = self.run_it("merge", self.folder)
         self.assertIn("2 versions of meshsim", out)

@@ -168,7 +168,7 @@ class Unknown(InFolder):
             base.row_factory = sqlite3.Row
             row, = base.execute("SELECT * FROM points WHERE reason IS NOT NULL")
         self.assertEqual({key for key in row.keys() if row[key] is not None},
-                         {"key", "program", "settings", "workload", "platform", "gpus", "status", "reason"})
+                         {"key", "program", "settings", "digest", "workload", "platform", "gpus", "status", "reason"})
 
 
 class Store(InFolder):
@@ -239,6 +239,7 @@ class Store(InFolder):
 
     def test_what_may_only_be_read_is_told_before_anything_is_simulated(self):
         self.json("--store", self.store)
+        self.sweep = self.write(16, 32, 48)
         before = self.store.read_bytes()
         self.store.chmod(0o444)
         more = as_another_user(PROGRAM, self.folder)

@@ -5,6 +5,7 @@ usage: tests/python/test_targets.py MESHSIM
 """
 
 import os
+import re
 import resource
 import signal
 import stat
@@ -22,6 +23,8 @@ PLATFORM = ROOT / "platforms/dgx-a100.yaml"
 PROGRAM = ""
 NOBODY = 65534
 NAME_MAX = 255
+LLAMA = """{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+"num_hidden_layers": 8, "num_key_value_heads": 16, "vocab_size": 32000, "max_position_embeddings": 2048, "torch_dtype": "bfloat16"}"""
 
 
 def meshsim(*words, **how):
@@ -78,6 +81,49 @@ class Targets(unittest.TestCase):
         self.assertEqual(error.count("\n"), 1, error)
         self.assertIn(f"meshsim: error: cannot write '{path}': ", error)
         self.assertIn(cause, error)
+
+    def test_nothing_is_called_minus(self):
+        """'-' is the standard output; what needs a file or a folder refuses it, with the reason. Every option that names an output is tried."""
+        space = ("--vary", "mesh.tp=1,2", "--top", "1")
+        sweep = "sweep.yaml"
+        to_stdout = [("report", self.trace, "-o"), ("check", TINY, "--svg"), ("check", TINY, "--mesh-svg"), ("compare", self.trace, self.trace, "--junit"),
+                     ("compare", self.trace, self.trace, "--html"), ("schedule", "1f1b", "-p2", "-m4", "--csv"), ("schedule", "1f1b", "-p2", "-m4", "--gantt"),
+                     ("schedule", "--compare", "1f1b,gpipe", "-p2", "-m4", "--csv-table"), ("search", TINY, *space, "-o"), ("search", TINY, *space, "--csv"),
+                     ("search", TINY, *space, "--html"), ("sweep", sweep, "--csv"), ("sweep", sweep, "--plot"), ("sweep", sweep, "--html"),
+                     ("import", "hf", "config.json", "-o"), ("export", "megatron", TINY, "-o"), ("new", "--model", "tiny", "--platform", "dgx-h100", "-o"),
+                     ("platform", PLATFORM, "--dot"), ("platform", PLATFORM, "--svg"), ("platform", PLATFORM, "--simgrid-xml"),
+                     ("mesh", "--shape", "a=2,b=4", "--order", "a,b", "--platform", PLATFORM, "--set", "platform.nodes=1", "--svg"),
+                     ("collective", "all_reduce", "--platform", PLATFORM, "-n", "8", "--plot"), ("run", TINY, "-o"), ("search", TINY, *space, "--store"),
+                     ("sweep", sweep, "--store"), ("schedule", "--compare", "1f1b,gpipe", "--workload", TINY, "--traces"), ("validate", "--csv"),
+                     ("validate", "--plot"), ("validate", "--html"), ("calibrate", "-o"), ("import", "kineto", "--kernels")]
+        refused = {("report", "-o"): "the ending of the file's name chooses", ("run", "-o"): "HDF5 needs a file", ("search", "--store"): "SQLite needs a file",
+                   ("sweep", "--store"): "SQLite needs a file", ("schedule", "--traces"): "a folder of several files"}
+        named = {"report": {"-o"}}
+        for words in to_stdout:
+            named.setdefault(words[0], set()).add(words[-1])
+        for command in meshsim("--help").stdout.decode().split("commands:")[1].split("exit codes:")[0].splitlines():
+            if command[:3].strip() == "" and command[2:3].strip():
+                name = command.split()[0]
+                page = meshsim(name, "--help").stdout.decode()
+                outputs = re.findall(r"^ +(?:(-\w), )?(--[\w-]+) (?:FILE\S*|FOLDER|TRACE\.h5)(?: |$)(?! +times per stage)", page, re.M)
+                self.assertEqual({short or long for short, long in outputs} - named.get(name, set()), set(), name)
+        with tempfile.TemporaryDirectory() as folder:
+            base = ROOT / "workloads/tiny.yaml"
+            (Path(folder) / sweep).write_text(f"workload: {base}\naxes:\n  - batch.global: [16, 32]\npicture: {{quantity: step_time_s, title: x}}\n")
+            (Path(folder) / "config.json").write_text(LLAMA)
+            before = sorted(os.listdir(folder))
+            for words in to_stdout:
+                result = meshsim(*words, "-", cwd=folder)
+                error = result.stderr.decode()
+                why = refused.get((words[0], words[-1]))
+                if why is not None:
+                    self.assertEqual((result.returncode, result.stdout), (2, b""), (words, error))
+                    self.assertIn("cannot write to the standard output, for which '-' stands", error)
+                    self.assertIn(why, error)
+                elif words[0] not in ("validate", "calibrate") and "--plot" != words[-1] and words[1] != "kineto":
+                    self.assertEqual(result.returncode, 0, (words, error))
+                    self.assertNotEqual(result.stdout, b"", words)
+                self.assertEqual(sorted(os.listdir(folder)), before, words)
 
     def test_links_and_modes_stay(self):
         for folder, ending, words in self.each():

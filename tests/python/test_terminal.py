@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names with terminal orders, from files, traces and the command line: no page and no message hands them on.
+"""Names with terminal orders and with characters that nobody sees, from files, traces and the command line: no page and no message hands them on.
 
 usage: tests/python/test_terminal.py MESHSIM
 """
@@ -17,13 +17,18 @@ from pathlib import Path
 
 import h5py
 
+import page_data
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
-# a title, a colour, DEL, carriage return, backspace, and U+009B, which begins an order in one character; an e with an accent stays
-ORDERS = "\x1b]0;x\x07\x1b[31m\x7f\r\b\x9b2Jé"
-SHOWN = "?]0;x??[31m????2Jé"
-IN_YAML = json.dumps(ORDERS)[1:-1]  # YAML's double quotes know JSON's escapes
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# a title, a colour, DEL, carriage return, backspace, and U+009B, which begins an order in one character; then what turns the direction of the text around,
+# ends a line, or is invisible: override, isolates, marks, separators, zero width, soft hyphen, byte order mark, a tag. An e with an accent stays.
+ORDERS = "\x1b]0;x\x07\x1b[31m\x7f\r\b\x9b2J\u202a\u202e\u2066\u2069\u200b\u200f\u061c\u2028\u2029\u2060\u00ad\ufeff\U000e0041é"
+SHOWN = "?]0;x??[31m????2J?????????????é"
+IN_YAML = json.dumps(ORDERS)[1:-1].replace("\\udb40\\udc41", "\\U000e0041")  # YAML's double quotes know JSON's escapes, but for pairs
+# Source: Unicode 15.0, DerivedCoreProperties.txt (Default_Ignorable_Code_Point), PropList.txt (Bidi_Control), categories Cc, Zl and Zp
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+                      "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]")
 
 
 class Terminal(unittest.TestCase):
@@ -62,7 +67,9 @@ class Terminal(unittest.TestCase):
         path = self.folder / "crafted.h5"
         shutil.copy(self.trace, path)
 
-        def spoil(_name, node):
+        def spoil(name, node):
+            if name in ("mesh", "expert_mesh"):
+                return  # all of it is numbers
             for key, value in list(node.attrs.items()):
                 if isinstance(value, str):
                     node.attrs[key] = f"{value}{ORDERS}"
@@ -129,6 +136,48 @@ class Terminal(unittest.TestCase):
                 self.assertIsNone(CONTROLS.search(text), (words, written))
                 ElementTree.fromstring(text)
                 os.unlink(written)
+
+    def test_pages_show_escapes(self):
+        """A browser decodes a page's JSON, so the page holds each such character as a text of its escape."""
+        page = self.folder / "x.html"
+        for words in (("report", self.craft(), "-o", page), ("compare", self.trace, self.craft(), "--html", page)):
+            self.meshsim(*words, codes=(0, 1))
+            text = page.read_text(encoding="utf-8")
+            self.assertIsNone(CONTROLS.search(text), words)
+            def strings(node):
+                if isinstance(node, dict):
+                    for key, value in node.items():
+                        yield key
+                        yield from strings(value)
+                elif isinstance(node, list):
+                    for value in node:
+                        yield from strings(value)
+                elif isinstance(node, str):
+                    yield node
+
+            every = list(strings(page_data.data(text)))
+            for one in every:
+                self.assertIsNone(CONTROLS.search(one.replace("\r", "")), (words, one))
+            self.assertTrue(any("\\u202e\\u2066" in one and "\\udb40\\udc41é" in one for one in every), words)
+            page.unlink()
+
+    def test_written_inputs_hold_escapes(self):
+        """A file that meshsim writes for people to edit has the characters escaped, and reads back as the same name."""
+        effective = self.folder / "effective.yaml"
+        effective.write_text(self.page("check", self.workload, "--effective"))
+        self.assertIsNone(CONTROLS.search(effective.read_text()))
+        with h5py.File(self.trace) as trace:
+            kept = trace["input/workload"][()].decode()
+            name = trace["summary"].attrs["workload"]
+        self.assertIsNone(CONTROLS.search(kept))
+        self.assertEqual(name, f"wl{ORDERS}")
+
+    def test_graphs_have_none(self):
+        graph = self.folder / "x.dot"
+        self.meshsim("platform", self.platform, "--dot", graph)
+        self.assertIn(f"pl{SHOWN}", graph.read_text())
+        self.assertIsNone(CONTROLS.search(graph.read_text()))
+        graph.unlink()
 
     def test_data_keeps_its_bytes(self):
         """A page on its way to a terminal is changed; a table that somebody asked for is not."""

@@ -49,11 +49,24 @@ def is_there(kind, name, protocol, ranks, nodes, machine):
     by_network = machine.has_sharp and nodes > 1 and kind == "all_reduce"
     if name.startswith("collnet"):
         return by_network
-    if not machine.has_nvls:
+    if not machine.has_nvls or ranks // nodes <= 2:  # ncclNvlsInit up to 2.28.3
         return False
     if name == "nvls" and by_network and ranks > nodes:
         return True
     return nodes == 1 if name == "nvls" else nodes > 1 and kind == "all_reduce" and ranks > nodes
+
+
+def searched(name, nodes, machine, is_old=False):
+    """GB/s of a graph's channels that the model starts from, as ncclTopoCompute finds them: those inside nodes where there are at most two
+    or the network reduces, else those between. Both begin as the slower; all graphs but rings then may have twice that inside nodes. An old
+    version copies channels of 25 GB/s after that and leaves a tree no more than the ring has."""
+    if nodes == 1:
+        return machine.intra
+    between = min(machine.intra, machine.inter)
+    inside = between if name == "ring" else min(machine.intra, 2 * machine.inter)
+    if is_old and name == "tree" and between / machine.nics < 25 <= inside / machine.nics:
+        inside /= 2
+    return inside if nodes == 2 or name.startswith("collnet") else between
 
 
 def bandwidth(kind, name, protocol, ranks, nodes, machine):
@@ -61,7 +74,7 @@ def bandwidth(kind, name, protocol, ranks, nodes, machine):
     row, column = GENERATIONS.index(machine.generation), min(nodes, 3) - 1
     channels, reduces = machine.channels, kind == "all_reduce"
     ll_most = LL_MOST[row if nodes == 1 else int(machine.is_amd)][column]
-    bus = machine.intra if nodes <= 2 else machine.inter
+    bus = searched(name, nodes, machine)
     if name.startswith("nvls"):
         inside = machine.intra / channels * NVLS_EFFICIENCY[row] * (channels - 1) / channels
         inside *= 2 if reduces else (ranks / nodes - 1) / (ranks / nodes)
@@ -76,7 +89,6 @@ def bandwidth(kind, name, protocol, ranks, nodes, machine):
         if protocol == LL128:
             bus = min(bus * (7 / 9 if nodes == 1 else 120 / 128), channels * TREE_LL128[row][column])
     elif name.startswith("collnet"):
-        bus = machine.intra
         if name == "collnet_direct":
             factor = ranks / nodes / machine.nics
             bus = bus / (factor - (factor - 1) / 2) * (.85 if row >= 2 else 1)
@@ -160,7 +172,7 @@ def is_there_27(kind, name, protocol, ranks, nodes, machine):
 def time_27(kind, name, protocol, size, ranks, nodes, machine):
     """Predicted time in microseconds."""
     reduces, is_ampere, is_far = kind == "all_reduce", machine.generation == "ampere", nodes > 2
-    bus = machine.inter if is_far and name != "collnet_chain" else machine.intra
+    bus = searched(name, nodes, machine, is_old=True)
     if is_ampere:
         bus = min(bus, 235.0)
     most_ll128 = LL128_27[kind] * machine.channels
@@ -221,7 +233,7 @@ def draw(source):
     inter = source.choice((12.5, 23.0, 46.0)) * members
     has_nvls = generation in ("hopper", "blackwell") and source.random() < 0.7
     size = int(2 ** source.uniform(3, 34))
-    machine = Machine(generation, 12 if generation in ("volta", "ampere") else 16, inter if members == 1 else intra, inter,
+    machine = Machine(generation, 12 if generation in ("volta", "ampere") else 16, math.inf if members == 1 else intra, inter,
                       has_nvls, source.random() < 0.3, source.choice((0, 0, 0, 35, 75)), source.random() < 0.9,
                       source.random() < 0.25, source.choice((members, max(1, members // 2))))
     return source.choice(KINDS), size, members * nodes, nodes, machine
@@ -233,7 +245,7 @@ def print_cases(name, chosen_by, cases):
     for kind, size, ranks, nodes, machine in cases:
         best, _, way, protocol = chosen_by(kind, size, ranks, nodes, machine)
         print(f"    {{MS_COLL_{kind.upper()}, {size}.0, {ranks}, {nodes}, MS_GENERATION_{machine.generation.upper()},"
-              f" {machine.intra!r}, {machine.inter!r}, {str(machine.has_nvls).lower()}, {str(machine.is_amd).lower()}, {machine.latency!r}.0,"
+              f" {'INFINITY' if machine.intra == math.inf else repr(machine.intra)}, {machine.inter!r}, {str(machine.has_nvls).lower()}, {str(machine.is_amd).lower()}, {machine.latency!r}.0,"
               f" {str(machine.in_order).lower()}, {str(machine.has_sharp).lower()}, {machine.nics},"
               f" MS_ALGORITHM_{way.upper()}, MS_PROTOCOL_{PROTOCOLS[protocol].upper()}, {best!r}}},")
     print("};")

@@ -44,6 +44,12 @@ def options_of(options: Mapping[str, Any]) -> List[str]:
     return words
 
 
+def path_of(path: Union[str, "os.PathLike[str]"]) -> str:
+    """A path as a word of a command line, which is no option whatever it begins with."""
+    word = os.fspath(path)
+    return os.path.join(".", word) if word.startswith("-") else word
+
+
 @contextlib.contextmanager
 def file_of(spec: Spec) -> Iterator[str]:
     """The path of a workload: its own, or, of a mapping or a text of several lines, that of a temporary file."""
@@ -52,7 +58,7 @@ def file_of(spec: Spec) -> Iterator[str]:
     elif isinstance(spec, str) and "\n" in spec:
         text = spec
     else:
-        yield os.fspath(spec)
+        yield path_of(spec)
         return
     with tempfile.TemporaryDirectory(prefix="meshsim-") as folder:
         path = Path(folder) / "spec.yaml"

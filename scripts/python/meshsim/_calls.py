@@ -7,8 +7,8 @@ import os
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _workers
-from ._arguments import Spec, file_of, options_of, settings_of
-from ._errors import BugError, error_of
+from ._arguments import Spec, file_of, options_of, path_of, settings_of
+from ._errors import BugError, UsageError, error_of
 from ._result import Result, TraceFile
 
 Settings = Optional[Mapping[str, Any]]
@@ -30,7 +30,11 @@ def _perform(words: List[str], trace: Optional[TraceFile] = None) -> Result:
     status, printed, said = _finish([*words, "--json"])
     if not printed:
         raise error_of(status, said)
-    return Result(json.loads(printed), status, said, trace)
+    try:
+        result = json.loads(printed)
+    except ValueError:  # a help text, say
+        raise UsageError(f"meshsim: error: no result: 'meshsim {' '.join(words)}' prints a text") from None
+    return Result(result, status, said, trace)
 
 
 def command(name: str, *arguments: Any, **options: Any) -> Result:
@@ -98,7 +102,7 @@ def search(spec: Spec, vary: Optional[Mapping[str, Sequence[Any]]] = None, setti
 
 def sweep(path: Union[str, "os.PathLike[str]"], **options: Any) -> Result:
     """What a sweep's file asks for: a row per point. Options as of `meshsim sweep` (jobs=2, store="results.db")."""
-    return command("sweep", os.fspath(path), **options)
+    return command("sweep", path_of(path), **options)
 
 
 def collective(kind: str, platform: str, **options: Any) -> Result:
@@ -108,13 +112,13 @@ def collective(kind: str, platform: str, **options: Any) -> Result:
 
 def compare(a: Union[str, "os.PathLike[str]"], b: Union[str, "os.PathLike[str]"], **options: Any) -> Result:
     """What differs between two traces, or two folders of them: `differences`; status 1 where a guard is broken."""
-    return command("compare", os.fspath(a), os.fspath(b), **options)
+    return command("compare", path_of(a), path_of(b), **options)
 
 
 def report(traces: Union[Result, Sequence[Union[Result, str]]], path: Union[str, "os.PathLike[str]"], **options: Any) -> str:
     """Draw results that have traces, or files of traces, into one picture (.svg), several stacked on one time axis, or one as a page (.html) or for
     a trace viewer (.json). Options as of `meshsim report`. Returns the path."""
     several = [traces] if isinstance(traces, (Result, str)) else traces
-    files = [one.trace_file if isinstance(one, Result) else os.fspath(one) for one in several]
+    files = [one.trace_file if isinstance(one, Result) else path_of(one) for one in several]
     _finish(["report", *files, "-o", os.path.abspath(path), *options_of(options)])
     return os.fspath(path)

@@ -1,7 +1,7 @@
 """A worker process: loads the library once, then runs one command line after the other, each in a child of its own.
 
 A simulation that runs out of memory or is interrupted ends its process, so each runs in a child; the worker has a single thread, which is what makes that safe.
-Started as `python -m meshsim._worker VERSION`. Requests come and answers go as pickles through the standard input and output.
+Started by _start.py. Requests come and answers go as pickles through the standard input and output.
 """
 
 from __future__ import annotations
@@ -97,7 +97,3 @@ def main() -> None:
         if request is CLOSED:
             return
         send(answers, perform(library, Request(*request), requests))
-
-
-if __name__ == "__main__":
-    main()

@@ -15,7 +15,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Callable, Iterable, List, Set, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Set, Tuple, TypeVar
 
 from . import _messages
 from ._errors import LibraryError, WorkerError
@@ -25,14 +25,20 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 
+def _variables() -> Dict[str, str]:
+    """Those of a worker, which starts in another folder than its caller: a library that is named by a relative path stays the same."""
+    named = os.environ.get("MESHSIM_LIBRARY")
+    return dict(os.environ, MESHSIM_LIBRARY=os.path.abspath(named)) if named else dict(os.environ)
+
+
 class Worker:
     """A process that runs command lines one after the other."""
 
     def __init__(self, version: str):
-        place = str(Path(__file__).resolve().parent.parent)
-        paths = os.pathsep.join(filter(None, [place, os.environ.get("PYTHONPATH")]))
-        self.process = subprocess.Popen([sys.executable, "-m", "meshsim._worker", version], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env=dict(os.environ, PYTHONPATH=paths), start_new_session=True)
+        # in "/", where no stranger's files are: Python, the loader's LD_LIBRARY_PATH and the PATH may name the current folder
+        start = Path(__file__).resolve().parent / "_start.py"
+        self.process = subprocess.Popen([sys.executable, "-I", str(start), version], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=_variables(), cwd="/", start_new_session=True)
         assert self.process.stdin and self.process.stdout
         self._requests, self._answers = self.process.stdin, self.process.stdout
         with _lock:

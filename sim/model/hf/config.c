@@ -443,6 +443,11 @@ static bool is_models_name(const char *path, const struct stat *facts) {
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out) {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;
+    if (!is_there && errno == EIO) {
+        ms_failure_note_file(path, errno);
+        ms_diag_error(diag, "%s", ms_failure_text());
+        return MS_E_IO;
+    }
     if (is_models_name(path, is_there ? &facts : NULL)) {
         ms_diag_error(diag,
                       "%s: no such file or folder; nothing is downloaded: save the config.json of "

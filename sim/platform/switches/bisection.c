@@ -58,7 +58,8 @@ double ms_switches_bisection_Bps(const ms_platform *platform) {
     if (platform->nodes == 1) {
         int tier = switches->node_tier >= 0 ? switches->node_tier : switches->port_tier;
         int half = platform->gpus_per_node / 2;
-        return times(half, ms_fabric_capacity_Bps(platform, tier));
+        int others = platform->tiers[0].is_paired ? platform->gpus_per_node - half : 1;
+        return times((double)half * others, ms_fabric_capacity_Bps(platform, tier));
     }
     return cut_nodes(platform);
 }

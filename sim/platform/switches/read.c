@@ -47,6 +47,7 @@ static void check_flat(ms_fabric_file *file, const ms_platform *platform) {
     if (platform->nics_per_node != 0) {
         ms_fabric_refuse_key(file, "node.nics", "a flat fabric joins GPUs, leave nics out");
     }
+    ms_fabric_refuse_key(file, "node.wiring", "a flat fabric joins GPUs, also those of a node");
 }
 
 /* Levels above the leaf: each needs its tier, and the other way round. */
@@ -109,6 +110,16 @@ static void check_ecmp(ms_fabric_file *file, const switch_keys *keys, double lea
                         "'ecmp' numbers every link, and these are %.0f above the leaves; at most "
                         "%d are supported",
                         links, (int)MS_LINKS_MAX);
+    }
+}
+
+/* Few enough links inside nodes to number. */
+static void check_pairs(ms_fabric_file *file, const ms_platform *platform) {
+    double links = 2.0 * platform->nodes * ms_switches_node_pairs(platform);
+    if (platform->tiers[0].is_paired && links > MS_LINKS_MAX) {
+        ms_fabric_fault(file, "node.wiring",
+                        "pairs of %d GPUs in %d nodes are %.0f links; at most %d are supported",
+                        platform->gpus_per_node, platform->nodes, links, (int)MS_LINKS_MAX);
     }
 }
 
@@ -177,6 +188,7 @@ static ms_status read_levels(bool has_rails, ms_fabric_file *file, ms_arena *are
         ms_fabric_fault(file, "pxn",
                         "without pxn and without a third tier nothing joins the rails");
     }
+    check_pairs(file, platform);
     if (platform->routing == MS_ROUTING_ECMP) {
         check_ecmp(file, &keys, has_rails ? platform->nics_per_node : 1, platform);
     }

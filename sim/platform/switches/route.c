@@ -4,14 +4,11 @@
 #include "meshsim/random.h"
 #include "platform/switches/switches.h"
 
-const ms_switches *ms_switches_of(const ms_platform *platform) {
-    return (const ms_switches *)platform->topology; /* the head is its first member */
-}
-
 int ms_switches_link_pairs(const ms_platform *platform, int tier) {
     const ms_switches *switches = ms_switches_of(platform);
     if (tier == switches->node_tier) {
-        return ms_platform_gpus(platform);
+        return platform->tiers[0].is_paired ? platform->nodes * ms_switches_node_pairs(platform)
+                                            : ms_platform_gpus(platform);
     }
     if (tier == switches->port_tier) {
         return platform->nodes * switches->ports_per_node;
@@ -77,6 +74,11 @@ static void cross(const ms_platform *platform, int tier, int index, int directio
 
 static void cross_node(const ms_platform *platform, int from, int to, ms_route *route) {
     int tier = ms_switches_of(platform)->node_tier;
+    if (platform->tiers[0].is_paired) {
+        ms_fabric_cross(platform, ms_switches_pair(platform, from, to), route);
+        route->turn = route->count;
+        return;
+    }
     cross(platform, tier, from, MS_LINK_UP, route);
     route->turn = route->count;
     cross(platform, tier, to, MS_LINK_DOWN, route);
@@ -148,6 +150,9 @@ int ms_switches_rails(const ms_platform *platform) {
     if (switches->links_per_leaf > 1 || switches->links_per_pod > 1) {
         return 0;
     }
+    if (platform->tiers[0].is_paired) { /* inside a node the first half leads to the destination */
+        return platform->gpus_per_node;
+    }
     return platform->has_pxn ? switches->ports_per_node : switches->leaves_per_unit;
 }
 
@@ -158,8 +163,9 @@ void ms_switches_shift(const ms_platform *platform, int nodes, int places, int *
     int leaves = units * switches->leaves_per_unit + (switches->has_rails ? places : 0);
     const int tiers[] = {switches->node_tier, switches->port_tier, switches->spine_tier,
                          switches->core_tier};
-    const int pairs[] = {nodes * platform->gpus_per_node + places,
-                         nodes * switches->ports_per_node + places,
+    int node_pairs =
+        platform->tiers[0].is_paired ? ms_switches_node_pairs(platform) : platform->gpus_per_node;
+    const int pairs[] = {nodes * node_pairs + places, nodes * switches->ports_per_node + places,
                          leaves * switches->links_per_leaf, pods * switches->links_per_pod};
     for (int i = 0; i < 4; i++) {
         if (tiers[i] >= 0) {
@@ -171,6 +177,14 @@ void ms_switches_shift(const ms_platform *platform, int nodes, int places, int *
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route) {
     const ms_switches *switches = ms_switches_of(platform);
+    bool is_pair = platform->tiers[0].is_paired && route->tier == switches->node_tier;
+    if (is_pair) {
+        ms_link_place place = ms_switches_pair(platform, source, destination);
+        int link = ms_fabric_link(platform, place.tier, place.index, place.direction);
+        return route->count == 1 && route->links[0] == link
+                   ? NULL
+                   : "a route inside a node is not the link between its ends";
+    }
     if (route->count < 2) {
         return "a route has fewer than two links";
     }
@@ -179,7 +193,13 @@ const char *ms_switches_route_fault(const ms_platform *platform, int source, int
     int first_at = first.tier == switches->node_tier ? source : ms_switches_port(platform, source);
     int last_at =
         last.tier == switches->node_tier ? destination : ms_switches_port(platform, destination);
-    if (first.direction != MS_LINK_UP || first.index != first_at) {
+    int ends[2] = {source, source};
+    if (platform->tiers[0].is_paired && first.tier == switches->node_tier) { /* to the proxy */
+        ms_switches_pair_ends(platform, first, ends);
+    } else if (first.direction != MS_LINK_UP || first.index != first_at) {
+        ends[0] = -1;
+    }
+    if (ends[0] != source) {
         return "a route does not start at its source";
     }
     return last.direction != MS_LINK_DOWN || last.index != last_at
@@ -213,7 +233,11 @@ void ms_switches_name_link(const ms_platform *platform, ms_link_place place, cha
                            size_t size) {
     const ms_switches *switches = ms_switches_of(platform);
     const char *way = place.direction == MS_LINK_UP ? "up" : "down";
-    if (place.tier == switches->node_tier || switches->node_tier < 0) {
+    if (place.tier == switches->node_tier && platform->tiers[0].is_paired) {
+        int ends[2];
+        ms_switches_pair_ends(platform, place, ends);
+        snprintf(text_out, size, "gpu%d-gpu%d", ends[0], ends[1]);
+    } else if (place.tier == switches->node_tier || switches->node_tier < 0) {
         snprintf(text_out, size, "gpu%d:%s", place.index, way);
     } else if (place.tier == switches->port_tier) {
         snprintf(text_out, size, "node%d:nic%d:%s", place.index / switches->ports_per_node,

@@ -231,7 +231,7 @@ static void write_spines(const picture *p) {
     }
 }
 
-/* One node: its GPUs below the NVLink switch that joins them. */
+/* One node: its GPUs below the switch or the links that join them. */
 static void write_inside(const picture *p) {
     int gpus = p->platform->gpus_per_node;
     int drawn = gpus < GPUS_SHOWN ? gpus : GPUS_SHOWN;
@@ -249,7 +249,9 @@ static void write_inside(const picture *p) {
         write_box(p, &b, label_size("GPU 00", b.width),
                   drawn < gpus && i == drawn - 1 ? ".." : label);
     }
-    write_box(p, &bar, MS_PICTURE_LETTERS, "inside a node");
+    write_box(p, &bar, MS_PICTURE_LETTERS,
+              p->platform->tiers[0].is_paired ? "inside a node: a link between every two GPUs"
+                                              : "inside a node");
     write_tier(p, ms_switches_of(p->platform)->node_tier, p->inside_y);
 }
 

@@ -32,12 +32,56 @@ static void write_vertices(const char *kind, int count, ms_buffer *out) {
     }
 }
 
+/* From a GPU to `to`, which `other` of its node stands for, over the link between the two. */
+static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *e,
+                            ms_buffer *out) {
+    ms_link_place place = ms_switches_pair(platform, gpu, other);
+    host_name(gpu, e->from);
+    e->link = ms_fabric_link(platform, place.tier, place.index, place.direction);
+    e->steps = 2;
+    ms_xml_write_edge(platform, e, out);
+}
+
+/* From a GPU to every other one of its node, where nodes are wired in pairs. */
+static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
+    int first = ms_platform_node(platform, gpu) * platform->gpus_per_node;
+    for (int other = first; other < first + platform->gpus_per_node; other++) {
+        ms_xml_edge e = {.steps = 0};
+        host_name(other, e.to);
+        if (other != gpu) {
+            write_pair_edge(platform, gpu, other, &e, out);
+        }
+    }
+}
+
+/* Ways into the NIC of a proxy: from the node's PXN router, or over the proxy's own links. */
+static void write_proxy_edges(const ms_platform *platform, int proxy, const char *nic,
+                              ms_buffer *out) {
+    int node = ms_platform_node(platform, proxy);
+    int first = node * platform->gpus_per_node;
+    ms_xml_edge e = {.steps = 0};
+    snprintf(e.to, NAME_SIZE, "%s", nic);
+    for (int gpu = first; gpu < first + platform->gpus_per_node && platform->tiers[0].is_paired;
+         gpu++) {
+        if (gpu != proxy) {
+            write_pair_edge(platform, gpu, proxy, &e, out);
+        }
+    }
+    if (!platform->tiers[0].is_paired) {
+        vertex_name("pxn", node, e.from);
+        e.link = ms_fabric_link(platform, ms_switches_of(platform)->node_tier, proxy, MS_LINK_DOWN);
+        ms_xml_write_edge(platform, &e, out);
+    }
+}
+
 static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     int node = ms_platform_node(platform, gpu);
     int port = ms_switches_port(platform, gpu);
     ms_xml_edge e = {.steps = 0};
-    if (switches->node_tier >= 0) {
+    if (platform->tiers[0].is_paired) {
+        write_pair_edges(platform, gpu, out);
+    } else if (switches->node_tier >= 0) {
         host_name(gpu, e.from);
         vertex_name("node", node, e.to);
         e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
@@ -65,19 +109,16 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
     ms_xml_write_edge(platform, &e, out);
 }
 
-/* From a node's PXN router down to the GPU that stands on a rail, and out through its NIC. Two
- * routes: SimGrid would turn round the links inside one. */
+/* To the GPU that stands on a rail, from the node's PXN router or over the GPU's own links, and out
+ * through its NIC. Two routes: SimGrid would turn round the links inside one. */
 static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     for (int rail = 0; rail < switches->ports_per_node; rail++) {
         int proxy = node * platform->gpus_per_node + rail;
         int port = ms_switches_port(platform, proxy);
         ms_xml_edge e = {.steps = 0};
-        vertex_name("pxn", node, e.from);
-        vertex_name("nic", port, e.to);
-        e.link = ms_fabric_link(platform, switches->node_tier, proxy, MS_LINK_DOWN);
-        ms_xml_write_edge(platform, &e, out);
         vertex_name("nic", port, e.from);
+        write_proxy_edges(platform, proxy, e.from, out);
         vertex_name("leaf", ms_switches_leaf(platform, proxy), e.to);
         e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
         ms_xml_write_edge(platform, &e, out);
@@ -117,8 +158,9 @@ static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
 
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
-    write_vertices("node", switches->node_tier >= 0 ? platform->nodes : 0, out);
-    write_vertices("pxn", platform->has_pxn ? platform->nodes : 0, out);
+    int joined = platform->tiers[0].is_paired ? 0 : platform->nodes; /* by a switch */
+    write_vertices("node", switches->node_tier >= 0 ? joined : 0, out);
+    write_vertices("pxn", platform->has_pxn ? joined : 0, out);
     write_vertices("nic", platform->has_pxn ? platform->nodes * switches->ports_per_node : 0, out);
     write_vertices("leaf", switches->units * switches->leaves_per_unit, out);
     write_vertices("spine", switches->spine_tier >= 0 ? switches->pods * planes(platform) : 0, out);

@@ -57,15 +57,34 @@ static void put_hash(const ms_page_text *text, ms_buffer *out) {
     ms_buffer_puts(out, "'");
 }
 
-/* A script of JSON ends at the first "</script": no '<' of its texts stands in the page as such. */
+/* Whether an escape of ms_json_write_string stands for a character that a page shows as it is: ends
+ * of lines, tabs, and the U+FFFD of bytes that are no UTF-8. */
+static bool is_shown(const char *escape) {
+    static const char *const SHOWN[] = {"\\u0009", "\\u000a", "\\u000d", "\\ufffd"};
+    bool is_shown = escape[1] != 'u';
+    for (size_t i = 0; i < sizeof SHOWN / sizeof SHOWN[0]; i++) {
+        is_shown = is_shown || strncmp(escape, SHOWN[i], strlen(SHOWN[i])) == 0;
+    }
+    return is_shown;
+}
+
+/* A script of JSON ends at the first "</script": no '<' of its texts stands in the page as such.
+ * An escape of a character that people do not see is escaped once more, so that the page shows the
+ * escape (\u202e) and never the character. */
 static void put_json(const ms_buffer *json, ms_buffer *out) {
     const char *from = ms_buffer_text(json);
-    const char *end = from + json->length;
-    while (from < end) {
-        const char *at = memchr(from, '<', (size_t)(end - from));
-        ms_buffer_add(out, from, (size_t)((at == NULL ? end : at) - from));
-        ms_buffer_puts(out, at == NULL ? "" : "\\u003c");
-        from = at == NULL ? end : at + 1;
+    while (*from != '\0') {
+        size_t plain = strcspn(from, "<\\");
+        ms_buffer_add(out, from, plain);
+        from += plain;
+        if (*from == '<') {
+            ms_buffer_puts(out, "\\u003c");
+            from++;
+        } else if (*from == '\\') {
+            ms_buffer_puts(out, is_shown(from) ? "" : "\\");
+            ms_buffer_add(out, from, 2);
+            from += 2;
+        }
     }
 }
 

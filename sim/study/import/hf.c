@@ -40,10 +40,18 @@ static ms_status assume(const char *key, const char *value, const char *why, ms_
 }
 
 /* The user's framework goes with the user's other choices. */
-static ms_status assume_software(const ms_import_source *source, const ms_node *model,
-                                 ms_arena *arena, ms_diag *diag, ms_imported *out) {
+ms_status ms_import_assume_software(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
+                                    ms_imported *out) {
+    const ms_node *model = ms_node_get(out->root, "model");
     if (is_set(source, FRAMEWORK)) {
         return MS_OK;
+    }
+    out->remarks = ms_arena_printf(arena,
+                                   "%s# assumed: framework: no config says what trains the model; "
+                                   "torchtitan, deepspeed and others: --set framework=NAME\n",
+                                   out->remarks == NULL ? "" : out->remarks);
+    if (out->remarks == NULL) {
+        return ms_diag_no_memory(diag);
     }
     ms_status status =
         assume(FRAMEWORK, "megatron-core",
@@ -55,17 +63,13 @@ static ms_status assume_software(const ms_import_source *source, const ms_node *
     return status;
 }
 
-/* What the file's head tells of. */
-static ms_status remark(const ms_import_source *source, const ms_node *config, ms_arena *arena,
-                        ms_diag *diag, ms_imported *out) {
+/* What the file's head tells of the config. */
+static ms_status remark(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_imported *out) {
     const char *left_out = ms_hf_left_out(config);
-    out->remarks =
-        ms_arena_printf(arena, "%s%s%s%s", left_out == NULL ? "" : "# not simulated: ",
-                        left_out == NULL ? "" : left_out, left_out == NULL ? "" : "\n",
-                        is_set(source, FRAMEWORK) ? ""
-                                                  : "# assumed: framework: no config says what "
-                                                    "trains the model; torchtitan, deepspeed and "
-                                                    "others: --set framework=NAME\n");
+    if (left_out == NULL) {
+        return MS_OK;
+    }
+    out->remarks = ms_arena_printf(arena, "# not simulated: %s\n", left_out);
     return out->remarks == NULL ? ms_diag_no_memory(diag) : MS_OK;
 }
 
@@ -88,8 +92,8 @@ static ms_status read_hf(const ms_import_source *source, ms_arena *arena, ms_dia
     }
     model->key = "model";
     ms_node_append(out->root, model);
-    status = remark(source, config, arena, diag, out);
-    return status == MS_OK ? assume_software(source, model, arena, diag, out) : status;
+    status = remark(config, arena, diag, out);
+    return status == MS_OK ? ms_import_assume_software(source, arena, diag, out) : status;
 }
 
 const ms_import_kind ms_import_hf = {

@@ -83,6 +83,7 @@ static ms_status complete_platform(const ms_import_source *source, ms_arena *are
     const char *const *folders = NULL;
     ms_platform platform;
     ms_status status = override(source, arena, diag, out->root);
+    ms_config_take_out(out->root, MS_PLATFORM_FIELDS);
     find_open(out);
     if (status != MS_OK || out->missing_count > 0) {
         return status;
@@ -154,6 +155,7 @@ static ms_status complete(const ms_import_source *source, ms_arena *arena, ms_di
                           ms_imported *out) {
     ms_status status = fill(source, arena, diag, out->root);
     status = status == MS_OK ? override(source, arena, diag, out->root) : status;
+    ms_config_take_out(out->root, MS_WORKLOAD_FIELDS);
     status = status == MS_OK ? fit_nodes(source, arena, diag, out) : status;
     const ms_node *model = ms_node_get(out->root, "model");
     out->missing_count = ms_job_spec_missing(out->root, out->missing);

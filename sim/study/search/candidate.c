@@ -1,6 +1,7 @@
 /* From a number to a candidate: its digits, its spec, its settings. */
 #include <string.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/points.h"
 #include "study/search/space.h"
 
@@ -114,7 +115,9 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
     ms_buffer_init(&reason);
     ms_diag_init_mute(&mute);
     mute.reason = &reason;
+    size_t failures = ms_failure_count();
     status = ms_space_read(space, &settings, &mute, &out->spec);
+    status = ms_failure_since(failures, status);
     if (status == MS_OK) {
         out->spec.source = (ms_spec_source){.path = out->spec.source.path};
         if (space->places_layers) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "meshsim/estimate.h"
+#include "meshsim/failure.h"
 #include "meshsim/interrupt.h"
 #include "meshsim/points.h"
 #include "meshsim/workers.h"
@@ -178,11 +179,12 @@ static ms_status estimate_one(search_run *r, int64_t index, ms_diag *mute) {
 /* Do something with a open_candidate, with an empty reason. */
 static ms_status do_one(search_run *r, int64_t index,
                         ms_status (*one)(search_run *, int64_t, ms_diag *)) {
+    size_t failures = ms_failure_count();
     ms_diag mute;
     ms_diag_init_mute(&mute);
     r->reason.length = 0;
     mute.reason = &r->reason;
-    return one(r, index, &mute);
+    return ms_failure_since(failures, one(r, index, &mute));
 }
 
 static int compare_bounds(const void *a, const void *b) {

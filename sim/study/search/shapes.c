@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/find.h"
 #include "meshsim/points.h"
 #include "study/search/space.h"
@@ -40,7 +41,9 @@ static ms_status load_platform(const ms_space *space, size_t index, const char *
     ms_buffer_init(&reason);
     ms_diag_init_mute(&mute);
     mute.reason = &reason;
+    size_t failures = ms_failure_count();
     ms_status status = ms_space_read(space, &settings, &mute, &spec);
+    status = ms_failure_since(failures, status);
     if (status == MS_OK) {
         *cluster_out = spec.platform.cluster;
     } else {

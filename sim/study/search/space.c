@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/points.h"
 #include "study/sweep/values.h"
 
@@ -169,7 +170,9 @@ static ms_status try_value(const ms_space *space, const space_value *value, size
     ms_buffer_init(&reason);
     ms_diag_init_mute(&mute);
     mute.reason = &reason;
+    size_t failures = ms_failure_count();
     ms_status status = ms_space_read(space, &settings, &mute, &spec);
+    status = ms_failure_since(failures, status);
     if (status == MS_E_INPUT &&
         (mute.key_faults > 0 || is_own_fault(value, ms_buffer_text(&reason)))) {
         ms_space_fault(ms_space_place(space->place, index), "vary", "--vary",
@@ -360,6 +363,7 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
         status = status == MS_OK || one == MS_E_NOMEM ? one : status;
     }
     status = status == MS_OK ? ms_space_make_clusters(space, diag) : status;
+    status = status == MS_OK ? ms_space_complete_schedules(space, axes, diag) : status;
     if (status == MS_OK && request->is_usual) {
         status = ms_space_add_usual(space, axes, diag);
     }

@@ -221,12 +221,109 @@ static ms_status add_schedules(ms_space *space, ms_vector *axes, ms_diag *diag) 
     for (int i = 0; i < COUNT_OF(CHUNKS) && is_free && !is_listed; i++) {
         add_schedule(&u, own->kind, CHUNKS[i]);
     }
-    bool has_own = (is_free && is_among(CHUNKS, COUNT_OF(CHUNKS), own->chunks)) ||
-                   own->kind == MS_SCHEDULE_1F1B;
+    bool has_own =
+        (is_free && (own->chunks == 0 || is_among(CHUNKS, COUNT_OF(CHUNKS), own->chunks))) ||
+        own->kind == MS_SCHEDULE_1F1B;
     if (!has_own) {
         add_schedule(&u, own->kind, own->chunks);
     }
     return end(&u, axes, diag);
+}
+
+/* ---- virtual stages of the kinds that the user names ---- */
+
+/* The place of a key among a value's settings; its count where the value does not set it. */
+static size_t find_setting(const space_value *value, const char *key) {
+    size_t at = 0;
+    while (at < value->count && strcmp(value->settings[at].key, key) != 0) {
+        at++;
+    }
+    return at;
+}
+
+/* The kind that a value names without saying its virtual stages; MS_SCHEDULE_CUSTOM: none, or a
+ * file. */
+static ms_schedule_kind kind_of(const space_value *value) {
+    size_t at = find_setting(value, "schedule.kind");
+    ms_schedule_kind kind = MS_SCHEDULE_CUSTOM;
+    bool is_open = at < value->count && find_setting(value, "schedule.v") == value->count;
+    return is_open && ms_schedule_kind_from_name(value->settings[at].value, &kind) == MS_OK
+               ? kind
+               : MS_SCHEDULE_CUSTOM;
+}
+
+/* A value with a number of virtual stages beside what it says. */
+static void add_with_chunks(usual_axis *u, const space_value *value, int chunks, space_need need) {
+    space_setting *settings = MS_NEW(u->space->arena, space_setting, value->count + 1);
+    if (settings == NULL) {
+        return; /* the arena has failed, which the caller reports */
+    }
+    memcpy(settings, value->settings, value->count * sizeof *settings);
+    settings[value->count] =
+        (space_setting){.key = "schedule.v",
+                        .value = ms_arena_printf(u->space->arena, "%d", chunks),
+                        .set = ms_space_setter("schedule.v")};
+    u->values[u->axis.count++] =
+        (space_value){.settings = settings, .count = value->count + 1, .need = need};
+}
+
+/* Whether a value names a kind that takes any number of virtual stages, and says none. */
+static bool is_open(const space_value *value) {
+    ms_schedule_kind kind = kind_of(value);
+    return kind != MS_SCHEDULE_CUSTOM && ms_schedule_kind_traits(kind).chunks == 0;
+}
+
+/* A value of the user's, as often as its kind has usual numbers of virtual stages. A kind with a
+ * number of its own takes back the number that the workload or another value says. */
+static void add_completed(usual_axis *u, const space_value *value) {
+    int own = u->space->base.schedule.chunks;
+    bool is_free = is_open(value);
+    if (kind_of(value) != MS_SCHEDULE_CUSTOM && !is_free) {
+        add_with_chunks(u, value, 0, value->need);
+    } else if (!is_free) {
+        u->values[u->axis.count++] = *value;
+    }
+    for (int i = 0; i < COUNT_OF(CHUNKS) && is_free; i++) {
+        add_with_chunks(u, value, CHUNKS[i], i == 0 ? value->need : NEEDS_PIPELINE);
+    }
+    if (is_free && own > 1 && !is_among(CHUNKS, COUNT_OF(CHUNKS), own)) {
+        add_with_chunks(u, value, own, NEEDS_PIPELINE);
+    }
+}
+
+/* Whether an axis alone says the virtual stages of all candidates. */
+static bool has_chunk_axis(const ms_vector *axes) {
+    bool has_any = false;
+    for (size_t i = 0; i < axes->count; i++) {
+        has_any = has_any || strcmp(MS_AT(axes, space_axis, i).key, "schedule.v") == 0;
+    }
+    return has_any;
+}
+
+ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag *diag) {
+    for (size_t i = 0; i < axes->count && !has_chunk_axis(axes); i++) {
+        space_axis *axis = &MS_AT(axes, space_axis, i);
+        bool has_open = false, has_kind = false;
+        usual_axis u;
+        for (size_t v = 0; v < axis->count; v++) {
+            has_open = has_open || is_open(&axis->values[v]);
+            has_kind = has_kind || kind_of(&axis->values[v]) != MS_SCHEDULE_CUSTOM;
+        }
+        if (!has_open && !(has_kind && space->base.schedule.chunks > 0)) {
+            continue;
+        }
+        if (!begin(&u, space, axis->key, (int)axis->count * (COUNT_OF(CHUNKS) + 1))) {
+            return ms_diag_no_memory(diag);
+        }
+        for (size_t v = 0; v < axis->count; v++) {
+            add_completed(&u, &axis->values[v]);
+        }
+        if (space->arena->has_failed) {
+            return ms_diag_no_memory(diag);
+        }
+        *axis = u.axis;
+    }
+    return MS_OK;
 }
 
 /* The experts' own mesh, where the workload has one. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "meshsim/failure.h"
+
 /* A study in work. A point is made twice, once for its key and once for its simulation, so that
  * thousands of specs with their platforms need not be held at once. */
 typedef struct points_run {
@@ -139,10 +141,12 @@ static ms_status prepare(points_run *r, size_t index) {
     mute.reason = &reason;
     ms_arena_clear(&r->scratch);
     const ms_points_study *study = r->study;
+    size_t failures = ms_failure_count();
     ms_status status = study->make(study->make_context, index, &r->scratch, &mute, &r->point);
     status = status == MS_OK ? describe(r, row) : status;
     status =
         status == MS_OK ? ms_store_key(&r->point.spec, study->program, &mute, row->key) : status;
+    status = ms_failure_since(failures, status);
     if (status == MS_E_INPUT) {
         status = refuse(r, row, &reason);
     } else if (status == MS_E_NOMEM) {
@@ -259,6 +263,10 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     r->counts->failed += is_failed;
     if (is_failed && r->counts->failure == MS_OK) {
         r->counts->failure = outcome->status;
+        if (outcome->status == MS_E_NOMEM || outcome->status == MS_E_IO) {
+            /* no result is written then, so that no table tells it */
+            ms_diag_error(r->diag, "%s", outcome->reason);
+        }
     }
     ms_status status = r->status;
     if (status == MS_OK && r->study->store != NULL && !is_failed) {

@@ -105,6 +105,19 @@ static bool name_files(const char *folder, const ms_study_shard *shard, ms_arena
     return file->folder != NULL && file->part != NULL && file->whole != NULL && file->lock != NULL;
 }
 
+/* A complete one is worked on again, as the study may have more points than it had: mostly it has
+ * none that are new, and gets its name back at once. */
+static ms_status name_part(const ms_shard_file *file, ms_diag *diag) {
+    if (access(file->part, F_OK) == 0) {
+        return MS_OK;
+    }
+    if (errno != ENOENT) { /* it may be there, and would be lost */
+        return fail(diag, "open", file->part);
+    }
+    bool is_named = rename(file->whole, file->part) == 0 || errno == ENOENT;
+    return is_named ? MS_OK : fail(diag, "open", file->whole);
+}
+
 ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is_fresh,
                         double wait_s, ms_arena *arena, ms_diag *diag, ms_shard_file *file_out) {
     if (!name_files(folder, shard, arena, file_out)) {
@@ -113,18 +126,15 @@ ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         return fail(diag, "make the folder", folder);
     }
-    ms_status status = lock(file_out, wait_s, diag);
-    if (status != MS_OK) {
-        return status;
-    }
-    /* a complete one is worked on again, as the study may have more points than it had: mostly it
-     * has none that are new, and gets its name back at once */
-    if (access(file_out->part, F_OK) != 0 && rename(file_out->whole, file_out->part) != 0 &&
-        errno != ENOENT) {
-        return fail(diag, "open", file_out->whole);
-    }
     const ms_store_options options = {.is_fresh = is_fresh};
-    return ms_store_open(file_out->part, &options, arena, diag, &file_out->store);
+    if (access(folder, W_OK) != 0 && (errno == EROFS || errno == EACCES)) {
+        /* a complete one can be read; nobody changes it, so that it needs no lock */
+        return ms_store_open(file_out->whole, &options, arena, diag, &file_out->store);
+    }
+    ms_status status = lock(file_out, wait_s, diag);
+    status = status == MS_OK ? name_part(file_out, diag) : status;
+    return status == MS_OK ? ms_store_open(file_out->part, &options, arena, diag, &file_out->store)
+                           : status;
 }
 
 /* See to it that a new name is on the disk. */
@@ -141,7 +151,7 @@ static ms_status sync_folder(const char *folder, ms_diag *diag) {
 ms_status ms_shard_close(ms_shard_file *file, bool is_complete, ms_diag *diag) {
     ms_status status = MS_OK;
     ms_store_close(file->store);
-    if (file->store != NULL && is_complete) {
+    if (file->store != NULL && file->lock_file >= 0 && is_complete) {
         status = rename(file->part, file->whole) == 0 ? sync_folder(file->folder, diag)
                                                       : fail(diag, "rename", file->part);
     }
@@ -211,13 +221,20 @@ static ms_status take_name(merging *m, const char *name) {
 static ms_status list_files(merging *m) {
     DIR *files = opendir(m->folder);
     if (files == NULL) {
-        fail(m->diag, "read the folder", m->folder);
-        return errno == ENOENT || errno == ENOTDIR ? MS_E_INPUT : MS_E_IO;
+        bool is_named_wrong = errno == ENOENT || errno == ENOTDIR;
+        ms_status status = fail(m->diag, "read the folder", m->folder);
+        return is_named_wrong ? MS_E_INPUT : status;
     }
     ms_status status = MS_OK;
-    for (struct dirent *file = readdir(files); file != NULL && status == MS_OK;
-         file = readdir(files)) {
-        status = take_name(m, file->d_name);
+    for (bool is_over = false; !is_over && status == MS_OK;) {
+        errno = 0;
+        const struct dirent *file = readdir(files);
+        is_over = file == NULL;
+        if (is_over && errno != 0) {
+            status = fail(m->diag, "read the folder", m->folder);
+        } else if (!is_over) {
+            status = take_name(m, file->d_name);
+        }
     }
     closedir(files);
     if (status == MS_OK && m->report->count == 0) {

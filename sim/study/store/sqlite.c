@@ -4,29 +4,31 @@
  * network file system has, and leaves rows in a second file that a copy of the first one lacks. */
 #include <errno.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "meshsim/store.h"
 #include "meshsim/target.h"
 #include "meshsim/usage.h"
+#include "study/store/sqlite_row.h"
 
 /* "mesh" as a number: what `file` and SQLite call the application of a database. */
 enum { APPLICATION_ID = 0x6d657368 };
 /* How long a process waits for others that write, which takes each of them some milliseconds. */
 enum { BUSY_MS = 60000 };
+/* The largest cell that is read: the limit of an input file. */
+enum { CELL_MAX_B = 16 * 1024 * 1024 };
+/* Steps of SQLite's machine that a statement may take while a file is not known to be a store. */
+enum { SCHEMA_STEPS_MAX = 100 * 1000 };
 /* How long rows that are held wait for others at most. */
 static const double PAUSE_MAX_S = 1.0;
-/* Columns that MS_STORE_COLUMNS has not: the key first, then the program and the settings. */
-enum { KEY_PLACE, PROGRAM_PLACE, SETTINGS_PLACE, FIRST_PLACE };
-
 struct ms_store {
     sqlite3 *base;
     sqlite3_stmt *find;
     sqlite3_stmt *put;
     const char *path;
     ms_store_options options;
+    bool is_frozen; /* it was to be written, and the system only lets it be read */
     ms_diag *diag;
     ms_arena texts; /* of the rows that are held */
     ms_vector held; /* of ms_store_row */
@@ -34,6 +36,16 @@ struct ms_store {
 };
 
 /* ---- faults ---- */
+
+/* The system's error behind SQLite's; 0: none. Of a failed read SQLite itself says that the file is
+ * damaged, and only the file that the read was of knows better. */
+static int system_error(const ms_store *store) {
+    int error = store->base == NULL ? 0 : sqlite3_system_errno(store->base);
+    if (store->base != NULL && error == 0) {
+        sqlite3_file_control(store->base, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+    }
+    return error;
+}
 
 /* Tell why SQLite refused.  doing: such as "read". */
 static ms_status fail(const ms_store *store, int code, const char *doing) {
@@ -46,7 +58,12 @@ static ms_status fail(const ms_store *store, int code, const char *doing) {
         ms_diag_error(store->diag, "'%s' is no store of meshsim: it is no SQLite database", path);
         return MS_E_INPUT;
     }
-    if (primary == SQLITE_CORRUPT) {
+    int error = system_error(store);
+    if (primary == SQLITE_CORRUPT && error != 0) {
+        ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path, strerror(error));
+        return MS_E_IO;
+    }
+    if (primary == SQLITE_CORRUPT || primary == SQLITE_TOOBIG || primary == SQLITE_INTERRUPT) {
         ms_diag_error(store->diag, "the store '%s' is damaged", path);
         return MS_E_INPUT;
     }
@@ -61,10 +78,15 @@ static ms_status fail(const ms_store *store, int code, const char *doing) {
         ms_target_check(path, MS_TARGET_FILE, store->diag) != MS_OK) {
         return MS_E_IO;
     }
-    int error = store->base == NULL ? 0 : sqlite3_system_errno(store->base);
     bool has_cause = error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN);
     ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path,
                   has_cause ? strerror(error) : sqlite3_errstr(code));
+    return MS_E_IO;
+}
+
+static ms_status fail_frozen(const ms_store *store, const char *more) {
+    ms_diag_error(store->diag, "cannot write the store '%s': it may only be read%s", store->path,
+                  more);
     return MS_E_IO;
 }
 
@@ -97,7 +119,7 @@ static const char *sql_type(const ms_table_column *column) {
 }
 
 static void add_names(ms_buffer *sql) {
-    ms_buffer_puts(sql, "key, program, settings");
+    ms_buffer_puts(sql, MS_STORE_OWN_COLUMNS);
     for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
         ms_buffer_printf(sql, ", \"%s\"", column->name);
     }
@@ -106,13 +128,13 @@ static void add_names(ms_buffer *sql) {
 static void add_find(ms_buffer *sql, const char *tail) {
     ms_buffer_puts(sql, "SELECT ");
     add_names(sql);
-    ms_buffer_printf(sql, " FROM points %s", tail);
+    ms_buffer_printf(sql, ", rowid FROM points %s", tail);
 }
 
 static void add_put(ms_buffer *sql, bool replaces) {
     ms_buffer_printf(sql, "INSERT OR %s INTO points (", replaces ? "REPLACE" : "IGNORE");
     add_names(sql);
-    ms_buffer_puts(sql, ") VALUES (?, ?, ?");
+    ms_buffer_puts(sql, ") VALUES (?, ?, ?, ?");
     for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
         ms_buffer_puts(sql, ", ?");
     }
@@ -143,54 +165,124 @@ static ms_status prepare_both(ms_store *store) {
 
 /* ---- the table ---- */
 
+static void add_table(ms_buffer *sql) {
+    ms_buffer_puts(
+        sql, "CREATE TABLE points (key TEXT PRIMARY KEY, program TEXT, settings TEXT, digest TEXT");
+    for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
+        ms_buffer_printf(sql, ", \"%s\" %s", column->name, sql_type(column));
+    }
+    ms_buffer_puts(sql, ")");
+}
+
 static int create_table(const ms_store *store) {
     ms_buffer sql;
     ms_buffer_init(&sql);
-    ms_buffer_puts(&sql, "CREATE TABLE points (key TEXT PRIMARY KEY, program TEXT, settings TEXT");
-    for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
-        ms_buffer_printf(&sql, ", \"%s\" %s", column->name, sql_type(column));
-    }
-    ms_buffer_printf(&sql, "); PRAGMA application_id = %d; ", APPLICATION_ID);
+    add_table(&sql);
+    ms_buffer_printf(&sql, "; PRAGMA application_id = %d; ", APPLICATION_ID);
     int code = sql.failed ? SQLITE_NOMEM : run(store, ms_buffer_text(&sql));
     ms_buffer_release(&sql);
     return code;
 }
 
-/* A store of a program that knew fewer figures gets their columns; its rows have none of them. */
-static int add_column(const ms_store *store, const ms_table_column *column) {
-    ms_buffer sql;
-    int64_t count = 0;
-    ms_buffer_init(&sql);
-    ms_buffer_printf(&sql, "SELECT count(*) FROM pragma_table_info('points') WHERE name = '%s'",
-                     column->name);
-    int code = sql.failed ? SQLITE_NOMEM : ask_number(store, ms_buffer_text(&sql), &count);
-    ms_buffer_release(&sql);
-    if (code == SQLITE_OK && count == 0) {
-        ms_buffer_printf(&sql, "ALTER TABLE points ADD COLUMN \"%s\" %s", column->name,
-                         sql_type(column));
-        code = sql.failed ? SQLITE_NOMEM : run(store, ms_buffer_text(&sql));
-        ms_buffer_release(&sql);
-    }
-    return code;
-}
-
-/* Make the table, or see to it that it has all columns; and find out by writing whether one can. */
+/* Make the table where there is none; and find out by writing whether one can. */
 static int prepare_table(const ms_store *store, bool is_new) {
     char version[64];
     int code = is_new ? create_table(store) : SQLITE_OK;
-    for (const ms_table_column *c = MS_STORE_COLUMNS; code == SQLITE_OK && c->name != NULL; c++) {
-        code = is_new ? SQLITE_OK : add_column(store, c);
-    }
     snprintf(version, sizeof version, "PRAGMA user_version = %d", MS_STORE_FORMAT_VERSION);
     return code == SQLITE_OK ? run(store, version) : code;
 }
 
-/* ---- opening ---- */
+/* ---- what a file is ---- */
 
-/* What a file is. */
+/* Whether the object of a row of sqlite_master is the table or its index, as meshsim makes them. */
+static bool is_own_object(sqlite3_stmt *object, const char *table_sql) {
+    bool is_table = ms_sqlite_is_text(object, 0, "table") &&
+                    ms_sqlite_is_text(object, 1, "points") &&
+                    ms_sqlite_is_text(object, 2, table_sql);
+    bool is_index = ms_sqlite_is_text(object, 0, "index") &&
+                    ms_sqlite_is_text(object, 1, "sqlite_autoindex_points_1") &&
+                    ms_sqlite_is_text(object, 2, NULL);
+    return is_table || is_index;
+}
+
+/* The file's schema is the text that this version writes, word by word. A table of that text has no
+ * view's, trigger's, generated column's or index's expression, which a stranger could let run. */
+static ms_status check_schema(const ms_store *store) {
+    ms_buffer sql;
+    sqlite3_stmt *objects = NULL;
+    ms_buffer_init(&sql);
+    add_table(&sql);
+    int code = sql.failed
+                   ? SQLITE_NOMEM
+                   : sqlite3_prepare_v2(store->base, "SELECT type, name, sql FROM sqlite_master",
+                                        -1, &objects, NULL);
+    ms_status status = MS_OK;
+    int count = 0;
+    while (code == SQLITE_OK && status == MS_OK) {
+        code = sqlite3_step(objects);
+        if (code == SQLITE_ROW && is_own_object(objects, ms_buffer_text(&sql))) {
+            code = SQLITE_OK;
+            count++;
+        } else if (code == SQLITE_ROW) {
+            const unsigned char *type = sqlite3_column_text(objects, 0);
+            const unsigned char *name = sqlite3_column_text(objects, 1);
+            ms_diag_error(store->diag,
+                          "the store '%s' has a %.20s '%.60s' that is not as meshsim makes it",
+                          store->path, type == NULL ? (const unsigned char *)"thing" : type,
+                          name == NULL ? (const unsigned char *)"" : name);
+            status = MS_E_INPUT;
+        }
+    }
+    enum { OBJECTS = 2 };
+    if (code == SQLITE_DONE && count != OBJECTS) {
+        code = SQLITE_CORRUPT;
+    }
+    sqlite3_finalize(objects);
+    ms_buffer_release(&sql);
+    return code == SQLITE_DONE || status != MS_OK ? status : fail(store, code, "read");
+}
+
+/* The pages of the file are what a database has: each once, no row lost from the table or its
+ * index.  O(size of the file). */
+static ms_status check_pages(const ms_store *store) {
+    sqlite3_stmt *check = NULL;
+    ms_status status = MS_OK;
+    int code = sqlite3_prepare_v2(store->base, "PRAGMA integrity_check(1)", -1, &check, NULL);
+    code = code == SQLITE_OK ? sqlite3_step(check) : code;
+    if (code == SQLITE_ROW && system_error(store) != 0) {
+        code = SQLITE_CORRUPT; /* it has counted a page that it could not read as a fault */
+    } else if (code == SQLITE_ROW && !ms_sqlite_is_text(check, 0, "ok")) {
+        const unsigned char *fault = sqlite3_column_text(check, 0);
+        ms_diag_error(store->diag, "the store '%s' is damaged: %.200s", store->path,
+                      fault == NULL ? (const unsigned char *)"" : fault);
+        status = MS_E_INPUT;
+    }
+    sqlite3_finalize(check);
+    return code == SQLITE_ROW ? status : fail(store, code, "read");
+}
+
+/* Numbers of a file's header. */
 typedef struct database_kind {
     int64_t application, version, objects;
 } database_kind;
+
+static ms_status check_kind(const ms_store *store, const database_kind *found) {
+    if (found->application != APPLICATION_ID) {
+        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
+                      store->path);
+        return MS_E_INPUT;
+    }
+    if (found->version != MS_STORE_FORMAT_VERSION) {
+        bool is_later = found->version > MS_STORE_FORMAT_VERSION;
+        ms_diag_error(store->diag,
+                      "the store '%s' was written by %s version of meshsim (format %lld; this one "
+                      "reads format %d, and would simulate its points again): name another file",
+                      store->path, is_later ? "a later" : "an earlier", (long long)found->version,
+                      MS_STORE_FORMAT_VERSION);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
 
 static ms_status identify(const ms_store *store, bool *is_new_out) {
     database_kind found = {0, 0, 0};
@@ -202,28 +294,32 @@ static ms_status identify(const ms_store *store, bool *is_new_out) {
         return fail(store, code, "read");
     }
     *is_new_out = found.objects == 0 && found.application == 0 && found.version == 0;
-    if (!*is_new_out && found.application != APPLICATION_ID) {
-        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
-                      store->path);
-        return MS_E_INPUT;
+    if (*is_new_out) {
+        return MS_OK;
     }
-    if (found.version > MS_STORE_FORMAT_VERSION) {
-        ms_diag_error(store->diag,
-                      "the store '%s' was written by a later version of meshsim (format %lld; this "
-                      "one reads up to %d)",
-                      store->path, (long long)found.version, MS_STORE_FORMAT_VERSION);
-        return MS_E_INPUT;
-    }
-    return MS_OK;
+    ms_status status = check_kind(store, &found);
+    status = status == MS_OK ? check_schema(store) : status;
+    sqlite3_progress_handler(store->base, 0, NULL, NULL);
+    return status == MS_OK ? check_pages(store) : status;
+}
+
+/* ---- opening ---- */
+
+/* Whether a folder takes no journal, because nobody may write there. */
+static bool is_forbidden(const ms_store *store, int code) {
+    int error = system_error(store);
+    return (code & 0xff) == SQLITE_READONLY ||
+           ((code & 0xff) == SQLITE_CANTOPEN &&
+            (error == EROFS || error == EACCES || error == EPERM));
 }
 
 /* Take the lock, look at what is there, and make it a store. All or nothing: a process that is
- * killed in between leaves the file as it was. */
-static ms_status begin(ms_store *store) {
+ * killed in between leaves the file as it was. *is_frozen_out: it may only be read. */
+static ms_status begin(ms_store *store, bool *is_frozen_out) {
     bool is_new = false;
-    if (sqlite3_db_readonly(store->base, "main") == 1) {
-        ms_diag_error(store->diag, "cannot write the store '%s': it may only be read", store->path);
-        return MS_E_IO;
+    *is_frozen_out = sqlite3_db_readonly(store->base, "main") == 1;
+    if (*is_frozen_out) {
+        return MS_OK;
     }
     int code = run(store, "BEGIN IMMEDIATE");
     if (code != SQLITE_OK) {
@@ -233,9 +329,10 @@ static ms_status begin(ms_store *store) {
     if (status == MS_OK) {
         code = prepare_table(store, is_new);
         code = code == SQLITE_OK ? run(store, "COMMIT") : code;
-        status = code == SQLITE_OK ? MS_OK : fail(store, code, "write");
+        *is_frozen_out = !is_new && is_forbidden(store, code);
+        status = code == SQLITE_OK || *is_frozen_out ? MS_OK : fail(store, code, "write");
     }
-    if (status != MS_OK && !sqlite3_get_autocommit(store->base)) {
+    if (!sqlite3_get_autocommit(store->base)) {
         run(store, "ROLLBACK");
     }
     return status;
@@ -251,14 +348,48 @@ static ms_status look(ms_store *store) {
     return status;
 }
 
+/* SQLite treats the file as a stranger's.  Source: sqlite.org/security.html, "Untrusted SQLite
+ * Database Files". */
+static int distrust(sqlite3 *base) {
+    static const struct {
+        int option, is_on;
+    } SETTINGS[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                    {SQLITE_DBCONFIG_ENABLE_VIEW, 0}};
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof SETTINGS / sizeof SETTINGS[0] && code == SQLITE_OK; i++) {
+        code = sqlite3_db_config(base, SETTINGS[i].option, SETTINGS[i].is_on, NULL);
+    }
+    sqlite3_limit(base, SQLITE_LIMIT_LENGTH, CELL_MAX_B);
+    return code == SQLITE_OK ? sqlite3_exec(base, "PRAGMA cell_size_check = ON", NULL, NULL, NULL)
+                             : code;
+}
+
+static int stop(void *unused) {
+    (void)unused;
+    return 1;
+}
+
 static ms_status set_up(ms_store *store) {
     sqlite3_extended_result_codes(store->base, 1);
     sqlite3_busy_timeout(store->base, BUSY_MS);
-    int code = run(store, "PRAGMA synchronous = FULL");
+    /* until the schema is known to be ours, which takes some hundred steps of SQLite's machine */
+    sqlite3_progress_handler(store->base, SCHEMA_STEPS_MAX, stop, NULL);
+    int code = distrust(store->base);
+    code = code == SQLITE_OK ? run(store, "PRAGMA synchronous = FULL") : code;
     if (code != SQLITE_OK) {
         return fail(store, code, "open");
     }
-    ms_status status = store->options.is_read_only ? look(store) : begin(store);
+    bool is_to_write = !store->options.is_read_only;
+    ms_status status = is_to_write ? begin(store, &store->is_frozen) : MS_OK;
+    if (status == MS_OK && store->is_frozen && store->options.is_fresh) {
+        return fail_frozen(store, "");
+    }
+    if (status == MS_OK && (!is_to_write || store->is_frozen)) {
+        status = look(store);
+    }
+    sqlite3_progress_handler(store->base, 0, NULL, NULL);
     return status == MS_OK ? prepare_both(store) : status;
 }
 
@@ -298,73 +429,15 @@ void ms_store_close(ms_store *store) {
 
 /* ---- rows ---- */
 
-/* A column's text in the arena, NULL for SQL's NULL; *failed: memory ran out. */
-static const char *take_text(sqlite3_stmt *from, int place, ms_arena *arena, bool *failed) {
-    const unsigned char *text = sqlite3_column_text(from, place);
-    if (text == NULL) {
-        *failed = *failed || sqlite3_column_type(from, place) != SQLITE_NULL;
-        return NULL;
-    }
-    const char *copy = ms_arena_strdup(arena, (const char *)text);
-    *failed = *failed || copy == NULL;
-    return copy;
+static ms_status take_found(const ms_store *store, sqlite3_stmt *found, ms_arena *arena,
+                            ms_store_row *row_out) {
+    const ms_sqlite_row reader = {store->path, found, arena, store->diag};
+    return ms_sqlite_take_row(&reader, row_out);
 }
 
-static void take_cell(sqlite3_stmt *from, int place, const ms_table_column *column,
-                      ms_store_row *row) {
-    char *field = (char *)row + column->offset;
-    bool is_null = sqlite3_column_type(from, place) == SQLITE_NULL;
-    if (column->type == MS_COLUMN_INT) {
-        *(int64_t *)(void *)field = sqlite3_column_int64(from, place);
-    } else if (column->type == MS_COLUMN_NUMBER) {
-        *(double *)(void *)field = is_null ? NAN : sqlite3_column_double(from, place);
-    } else if (column->type == MS_COLUMN_BOOL) {
-        *(bool *)(void *)field = sqlite3_column_int(from, place) != 0;
-    }
-}
-
-/* false: memory ran out */
-static bool take_row(sqlite3_stmt *from, ms_arena *arena, ms_store_row *row) {
-    bool failed = false;
-    memset(row, 0, sizeof *row);
-    const char *key = take_text(from, KEY_PLACE, arena, &failed);
-    snprintf(row->key, sizeof row->key, "%s", key == NULL ? "" : key);
-    row->program = take_text(from, PROGRAM_PLACE, arena, &failed);
-    row->settings = take_text(from, SETTINGS_PLACE, arena, &failed);
-    int place = FIRST_PLACE;
-    for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
-        if (column->type == MS_COLUMN_TEXT) {
-            const char *text = take_text(from, place, arena, &failed);
-            *(const char **)(void *)((char *)row + column->offset) = text;
-        } else if (row->reason == NULL || column->is_of_left_out) { /* else it has no figures */
-            take_cell(from, place, column, row);
-        }
-        place++;
-    }
-    return !failed;
-}
-
-static int bind_text(sqlite3_stmt *to, int place, const char *text) {
-    return sqlite3_bind_text(to, place + 1, text, -1, SQLITE_STATIC); /* NULL is SQL's NULL */
-}
-
-static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
-                     const ms_store_row *row) {
-    if (row->reason != NULL && !column->is_of_left_out) {
-        return sqlite3_bind_null(to, place + 1); /* a job that cannot be has no figures */
-    }
-    const char *field = (const char *)row + column->offset;
-    switch (column->type) {
-    case MS_COLUMN_TEXT:
-        return bind_text(to, place, *(const char *const *)(const void *)field);
-    case MS_COLUMN_INT:
-        return sqlite3_bind_int64(to, place + 1, *(const int64_t *)(const void *)field);
-    case MS_COLUMN_NUMBER: /* NAN becomes SQL's NULL */
-        return sqlite3_bind_double(to, place + 1, *(const double *)(const void *)field);
-    case MS_COLUMN_BOOL:
-        return sqlite3_bind_int(to, place + 1, *(const bool *)(const void *)field);
-    }
-    return SQLITE_MISUSE;
+static int find_row(const ms_store *store, const char *key) {
+    int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
+    return code == SQLITE_OK ? sqlite3_step(store->find) : code;
 }
 
 ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_store_row *row_out,
@@ -373,28 +446,35 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
     if (store->options.is_fresh) {
         return MS_OK;
     }
-    int code = bind_text(store->find, KEY_PLACE, key);
-    code = code == SQLITE_OK ? sqlite3_step(store->find) : code;
-    bool has_room = true;
+    int code = find_row(store, key);
+    ms_status status = MS_OK;
     if (code == SQLITE_ROW) {
-        *is_found_out = true;
-        has_room = take_row(store->find, arena, row_out);
+        status = take_found(store, store->find, arena, row_out);
+        *is_found_out = status == MS_OK;
+    } else if (code != SQLITE_DONE) {
+        status = fail(store, code, "read");
+    } else if (store->is_frozen) {
+        status = fail_frozen(store, ", and lacks a point of the study");
     }
     sqlite3_reset(store->find);
-    if (!has_room) {
-        return ms_diag_no_memory(store->diag);
+    return status;
+}
+
+/* A store that may only be read has the row already, or cannot get it. */
+static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
+    int code = find_row(store, row->key);
+    sqlite3_reset(store->find);
+    if (code == SQLITE_DONE) {
+        return fail_frozen(store, ", and lacks a point of the study");
     }
-    return code == SQLITE_ROW || code == SQLITE_DONE ? MS_OK : fail(store, code, "read");
+    return code == SQLITE_ROW ? MS_OK : fail(store, code, "read");
 }
 
 ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
-    int code = bind_text(store->put, KEY_PLACE, row->key);
-    code = code == SQLITE_OK ? bind_text(store->put, PROGRAM_PLACE, row->program) : code;
-    code = code == SQLITE_OK ? bind_text(store->put, SETTINGS_PLACE, row->settings) : code;
-    int place = FIRST_PLACE;
-    for (const ms_table_column *c = MS_STORE_COLUMNS; code == SQLITE_OK && c->name != NULL; c++) {
-        code = bind_cell(store->put, place++, c, row);
+    if (store->is_frozen) {
+        return put_frozen(store, row);
     }
+    int code = ms_sqlite_bind_row(store->put, row);
     code = code == SQLITE_OK ? sqlite3_step(store->put) : code;
     ms_status status = code == SQLITE_DONE ? MS_OK : fail(store, code, "write");
     sqlite3_reset(store->put);
@@ -403,7 +483,7 @@ ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
 }
 
 ms_status ms_store_begin(ms_store *store) {
-    int code = run(store, "BEGIN IMMEDIATE");
+    int code = run(store, store->is_frozen ? "BEGIN" : "BEGIN IMMEDIATE");
     return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
 }
 
@@ -472,8 +552,8 @@ ms_status ms_store_each(ms_store *store, ms_arena *arena,
         is_over = code == SQLITE_DONE;
         if (code == SQLITE_ROW) {
             ms_store_row row;
-            status =
-                take_row(all, arena, &row) ? visit(context, &row) : ms_diag_no_memory(store->diag);
+            status = take_found(store, all, arena, &row);
+            status = status == MS_OK ? visit(context, &row) : status;
         } else if (!is_over) {
             status = fail(store, code, "read");
         }

@@ -1,6 +1,7 @@
 /* From a sweep's file to a sweep. */
 #include <string.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/input.h"
 #include "meshsim/sweep.h"
 #include "study/sweep/values.h"
@@ -244,7 +245,9 @@ static ms_status try_settings(sweep_reading *r, const ms_words *settings, const 
     ms_job_request request = r->out->request;
     request.sets = settings->items;
     request.set_count = settings->count;
+    size_t failures = ms_failure_count();
     ms_status status = ms_job_spec_read(&request, &scratch, &mute, &spec);
+    status = ms_failure_since(failures, status);
     if (status == MS_E_INPUT && mute.key_faults > 0) {
         status = ms_config_fault(r->diag, node, place, "%s", ms_buffer_text(&reason));
     } else {

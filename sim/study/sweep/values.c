@@ -13,7 +13,7 @@ static void write_flow(const ms_node *node, bool is_inner, ms_buffer *out) {
     const char *ends = node->type == MS_NODE_SEQUENCE ? "[]" : "{}";
     if (node->type == MS_NODE_SCALAR) {
         if (node->is_quoted || (is_inner && strpbrk(node->text, ",[]{}") != NULL)) {
-            ms_json_write_string(out, node->text); /* which YAML reads as a text, too */
+            ms_yaml_write_quoted(node->text, out);
         } else {
             ms_buffer_puts(out, node->text[0] == '\0' ? "null" : node->text);
         }
@@ -23,7 +23,7 @@ static void write_flow(const ms_node *node, bool is_inner, ms_buffer *out) {
     for (const ms_node *child = node->first; child != NULL; child = child->next) {
         ms_buffer_puts(out, child == node->first ? "" : ", ");
         if (child->key != NULL) {
-            ms_json_write_string(out, child->key);
+            ms_yaml_write_quoted(child->key, out);
             ms_buffer_puts(out, ": ");
         }
         write_flow(child, true, out);

@@ -1,6 +1,7 @@
 /* Changes, simulated and ranked. */
 #include <string.h>
 
+#include "meshsim/failure.h"
 #include "meshsim/points.h"
 #include "meshsim/whatif.h"
 #include "meshsim/workers.h"
@@ -35,7 +36,9 @@ static ms_status read_changed(const ms_whatif_study *study, const ms_whatif *cha
     }
     request.sets = sets;
     request.set_count += change->settings.count;
-    return ms_job_spec_read(&request, arena, &mute, spec_out);
+    size_t failures = ms_failure_count();
+    ms_status status = ms_job_spec_read(&request, arena, &mute, spec_out);
+    return ms_failure_since(failures, status);
 }
 
 static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, ms_diag *diag,
@@ -48,13 +51,14 @@ static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, 
     }
     *out = (candidates){.rows = changes, .specs = MS_NEW(arena, ms_job_spec, count)};
     status = out->specs == NULL ? MS_E_NOMEM : MS_OK;
-    for (size_t i = 0; i < count && status != MS_E_NOMEM; i++) {
+    for (size_t i = 0; i < count && status == MS_OK; i++) {
         status = read_changed(study, &changes[i], arena, &out->specs[out->count]);
         if (status == MS_OK) {
             out->rows[out->count++] = changes[i];
         }
+        status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
     }
-    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : MS_OK;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
 /* Less recomputation counts where it fits; memory that it does not need goes from it. */

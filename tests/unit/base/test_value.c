@@ -295,6 +295,8 @@ Test(json, terminals_get_no_orders) {
                  {"\x9B"
                   "31m \xFF \xC3",
                   "?31m ? ?"},
+                 {"a\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\x8B\xE2\x80\xA8\xEF\xBB\xBF\xF3\xA0\x81\x81z",
+                  "a??????z"}, /* U+202E, U+2066, U+200B, U+2028, U+FEFF, U+E0041 */
                  {"", ""}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         ms_buffer out;
@@ -314,13 +316,22 @@ Test(json, control_characters_are_escaped) {
     ms_buffer_release(&out);
 }
 
+/* RFC 8259, section 7: U+E0041 less 0x10000 is 0xD0041, whose ten upper and ten lower bits make
+ * DB40 and DC41. */
+Test(json, characters_above_16_bits_are_escaped_as_pairs) {
+    ms_buffer out;
+    ms_buffer_init(&out);
+    ms_json_write_string(&out, "\xF3\xA0\x81\x81");
+    cr_assert_str_eq(ms_buffer_text(&out), "\"\\udb40\\udc41\"");
+    ms_buffer_release(&out);
+}
+
 Test(json, what_readers_take_for_something_else_is_escaped) {
     ms_buffer out;
     ms_buffer_init(&out);
     ms_json_write_string(
         &out, "\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAA\xEF\xBB\xBF\xEF\xBF\xBD\xEF\xBF\xBE");
-    cr_assert_str_eq(ms_buffer_text(&out),
-                     "\"\\u2028\\u2029\xE2\x80\xAA\\ufeff\xEF\xBF\xBD\\ufffe\"");
+    cr_assert_str_eq(ms_buffer_text(&out), "\"\\u2028\\u2029\\u202a\\ufeff\xEF\xBF\xBD\\ufffe\"");
     ms_buffer_release(&out);
 }
 

@@ -98,7 +98,9 @@ Test(compare_cmd, only_what_was_asked_to_be_guarded_exits_with_1) {
         {{"compare", "a.h5", "b.h5", "--max-increase", "step_time_s=10%"}, 1, "1 breaks the guard"},
         {{"compare", "a.h5", "b.h5", "--max-increase", "step_time_s=90%"}, 0, "none breaks"},
         {{"compare", "b.h5", "a.h5", "--max-increase", "step_time_s=0"}, 0, "none breaks"},
-        {{"compare", "b.h5", "a.h5", "--only", "step_time_s"}, 1, "-46 % !"},
+        /* 34.506 ms fewer of 75.097 ms; 37 us of both are the norm, which 'collective all_reduce
+         * --platform dgx-a100' says of 4 B on 8 GPUs (without it -45.97 %) */
+        {{"compare", "b.h5", "a.h5", "--only", "step_time_s"}, 1, "-45.9 % !"},
         {{"compare", "b.h5", "a.h5", "--only", "mesh", "--max-increase", "step_time_s=1%"}, 0, ""},
         {{"compare", "a.h5", "b.h5", "--only", "memory"}, 0, "equal: "},
         {{"compare", "a.h5", "b.h5", "--only", "memory", "--max-increase", "time_share=1%"},

@@ -5,24 +5,26 @@
 #include "ms_run.h"
 #include "text_file.h"
 
-/* The published comparison: P = 8, M = 32, F = I = W = 1 per rank, free messages. */
+/* The published comparison: P = 8, M = 32, F = I = W = 1 per rank, free messages. The published
+ * makespans are in times of a rank; all other times of a row are in those of a virtual stage, so V
+ * times as many. */
 Test(schedule_studies, comparison_of_all) {
     ms_run_result result = MS_RUN("schedule", "--compare", "all", "-p8", "-m32");
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     static const char *const LINES[] = {
-        "gpipe                 1      117 17.95       21    32  1x    448      117      3\n",
-        "1f1b                  1      117 17.95       21     8  1x    448      117      3\n",
-        "interleaved           2    106.5  9.86     10.5  11.5  1x    960    106.5      3\n",
-        "looped_bfs            2    106.5  9.86     10.5    32  1x    960    106.5      3\n",
-        "zbh1                  1      103  6.80        7     8  1x    448      103      3\n",
-        "zbh2                  1      103  6.80        0    15  1x    448        -      3\n",
-        "zb1p                  2     99.5  3.52      3.5     8  1x    960        -      3\n",
-        "zbv                   2     99.5  3.52        0     8  1x    896        -      3\n",
-        "vhalf                 2      109 11.93       13     5  1x    896        -      3\n",
-        "vmin                  2    109.5 12.33     13.5     4  1x    896        -      3\n",
-        "dualpipe              1      102  5.88        6     9  2x    448      102      3\n",
-        "dualpipev             2      103  6.80        7   8.5  1x    896      103      3\n",
-        "chimera               1      126 23.81       30     8  2x    448        -   3.75\n",
+        "gpipe                 1     117     117 17.95     21   32  1x  448    117      3\n",
+        "1f1b                  1     117     117 17.95     21    8  1x  448    117      3\n",
+        "interleaved           2     213   106.5  9.86     21 11.5  1x  960    213      6\n",
+        "looped_bfs            2     213   106.5  9.86     21   32  1x  960    213      6\n",
+        "zbh1                  1     103     103  6.80      7    8  1x  448    103      3\n",
+        "zbh2                  1     103     103  6.80      0   15  1x  448      -      3\n",
+        "zb1p                  2     199    99.5  3.52      7    8  1x  960      -      6\n",
+        "zbv                   2     199    99.5  3.52      0    8  1x  896      -      6\n",
+        "vhalf                 2     218     109 11.93     26    5  1x  896      -      6\n",
+        "vmin                  2     219   109.5 12.33     27    4  1x  896      -      6\n",
+        "dualpipe              1     102     102  5.88      6    9  2x  448    102      3\n",
+        "dualpipev             2     206     103  6.80     14  8.5  1x  896    206      6\n",
+        "chimera               1     126     126 23.81     30    8  2x  448      -   3.75\n",
     };
     for (size_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {
         cr_assert_not_null(strstr(ms_run_out(&result), LINES[i]), "%s\n%s", LINES[i],
@@ -47,14 +49,21 @@ static void expect_order(const char *text, const char *const *words) {
 Test(schedule_studies, sorted_and_at_equal_memory) {
     ms_run_result result =
         MS_RUN("schedule", "--compare", "gpipe,1f1b,zbv,zbh2,interleaved", "-p8", "-m32", "--p2p",
-               "0.1", "--memory-cap", "8", "--sort", "makespan", "--json");
+               "0.1", "--memory-cap", "8", "--sort", "rank_makespan", "--json");
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     expect_order(ms_run_out(&result),
-                 (const char *const[]){"\"memory_cap\": 8", "\"sorted_by\": \"makespan\"",
+                 (const char *const[]){"\"memory_cap\": 8", "\"sorted_by\": \"rank_makespan\"",
                                        "\"schedule\": \"zbv\"", "\"bubble_fraction\": 0.066",
                                        "\"schedule\": \"1f1b\"", "\"bubble_fraction\": 0.2245",
                                        "\"gap\"", "\"closed_form\": 117", "\"left_out\"",
                                        "needs 32 in flight, above the cap of 8", NULL});
+    ms_run_release(&result);
+    /* in times of a virtual stage, of which zbv has two per rank: 205.6 and 123.8 */
+    result = MS_RUN("schedule", "--compare", "zbv,1f1b", "-p8", "-m32", "--p2p", "0.1", "--sort",
+                    "makespan", "--json");
+    expect_order(ms_run_out(&result),
+                 (const char *const[]){"\"sorted_by\": \"makespan\"", "\"schedule\": \"1f1b\"",
+                                       "\"schedule\": \"zbv\"", NULL});
     ms_run_release(&result);
     result = MS_RUN("schedule", "--compare", "gpipe,vmin,zbh2", "-p4", "-m16", "--sort",
                     "peak_inflight");
@@ -259,9 +268,10 @@ Test(schedule_studies, compares_files) {
     cr_assert_not_null(
         strstr(out, "csv:b.csv: it has 2 ranks and 8 microbatches, and the table 4 and 8"), "%s",
         out);
+    /* of a sequence in two slices a rank's time is that of two units */
     static const char *const ROWS[] = {
-        "\ncsv:a.csv             1       33", "\ncsv:c.csv             1     28.5",
-        "\nseq1f1b               1     28.5", "\ngpipe                 1       33"};
+        "\ncsv:a.csv             1      33      33 ", "\ncsv:c.csv             1      57    28.5 ",
+        "\nseq1f1b               1      57    28.5 ", "\ngpipe                 1      33      33 "};
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         cr_assert_not_null(strstr(out, ROWS[i]), "no row '%s' in %s", ROWS[i], out);
     }

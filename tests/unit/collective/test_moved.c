@@ -24,6 +24,9 @@ static const char *const PLATFORMS[][2] = {
     {"meta-roce-h100", "{nodes: 768}"},
     {"gb200-nvl72", "{nodes: 24}"},
     {"two-sites", "{nodes: 300}"},
+    {"mi300x", "{nodes: 64}"},
+    {"mi300x", "{nodes: 64, pxn: true}"},
+    {"mi300x", "{nodes: 64, pxn: true, node: {nics: 4}}"},
     {"tpu-v4", "{nodes: 64}"},
 };
 

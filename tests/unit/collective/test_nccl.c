@@ -135,6 +135,11 @@ Test(nccl, older_versions_have_formulas_of_their_own) {
         {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 8, 8, 16384,
          8.4 + 7 * 9.6 + 16384 / (180e3 * 8 / 7)},
         {MS_COLL_ALL_GATHER, MS_ALGORITHM_PAT, MS_PROTOCOL_SIMPLE, 8, 8, 16384, INFINITY},
+        /* a ring has 8 channels of 22.5 GB/s, a tree 16 of 12.5 of which 8 are left */
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 16, 2, 0x1p30,
+         1.9 * (8.4 + 28 * 3.4 + 2 * 9.6) + 0x1p30 / (180e3 * 16 / 30)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, MS_PROTOCOL_SIMPLE, 16, 2, 0x1p30,
+         2 * (7 * 28 + 28.0) + 0x1p30 / (0.5 * 0.92 * 100e3)},
     };
     platform_fixture f;
     fixture_platform(&f, "dgx-a100", "{library: nccl-2.10}");
@@ -149,6 +154,52 @@ Test(nccl, older_versions_have_formulas_of_their_own) {
         const ms_coll_request way = {
             .kind = CASES[i].kind, .algorithm = CASES[i].algorithm, .protocol = CASES[i].protocol};
         expect_time(&f.platform, &comm, &way, CASES[i].size_B, CASES[i].time_us);
+    }
+    fixture_release(&f);
+}
+
+/* By hand: NCCL's search gives a ring the slower speed of NVLink and network, inside nodes and
+ * between them; a tree (and PAT, which has its graph) of two nodes up to twice the network's inside
+ * them, and with one GPU a node just that, as its logs show (bw 48/24). */
+Test(nccl, a_graph_has_the_speed_of_its_slower_links) {
+    static const struct {
+        ms_coll_kind kind;
+        ms_coll_algorithm algorithm;
+        int ranks, nodes;
+        double intra, inter; /* GB/s */
+        double time_us;      /* of 1 GiB with Simple */
+    } CASES[] = {
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, 16, 2, 366, 92,
+         1.4 * (8.4 + 28 * 3.4 + 2 * 14) + 0x1p30 / (92e3 * 16 / 30)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_RING, 16, 2, 366, 92,
+         8.4 + 14 * 3.4 + 14 + 0x1p30 / (92e3 * 16 / 15)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, 16, 2, 366, 92,
+         8.4 + 2 * (7 * 4.0 + 14) + 0x1p30 / (0.5 * 0.92 * 184e3)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, 16, 2, 366, 368,
+         8.4 + 2 * (7 * 4.0 + 14) + 0x1p30 / (0.5 * 0.92 * 366e3)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, 576, 8, 160, 3420,
+         1.4 * (8.4 + 1136 * 3.4 + 14 * 14) + 0x1p30 / (160e3 * 576 / 1150)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, 576, 8, 160, 3420,
+         8.4 + 2 * (71 * 4.0 + 3 * 14) + 0x1p30 / (0.5 * 0.92 * 160e3)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, 2, 2, INFINITY, 46,
+         8.4 + 2 * 14 + 0x1p30 / (0.5 * 0.92 * 92e3)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_PAT, 2, 2, INFINITY, 46,
+         8 + 14 / 3.5 + 2.8 * 2 + 0x1p30 / (0.75 * 92e3)},
+        {MS_COLL_ALL_GATHER, MS_ALGORITHM_PAT, 4, 4, INFINITY, 46,
+         8 + 2 * 14 / 3.5 + 2.8 * 4 + 0x1p30 / (0.75 * 46e3)},
+    };
+    platform_fixture f;
+    fixture_platform(&f, "dgx-h100", NULL);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        const ms_nccl_comm comm = {.ranks = CASES[i].ranks,
+                                   .nodes = CASES[i].nodes,
+                                   .intra_Bps = 1e9 * CASES[i].intra,
+                                   .inter_Bps = 1e9 * CASES[i].inter,
+                                   .nics = 8,
+                                   .has_equal_nodes = CASES[i].ranks > CASES[i].nodes};
+        const ms_coll_request way = {
+            .kind = CASES[i].kind, .algorithm = CASES[i].algorithm, .protocol = MS_PROTOCOL_SIMPLE};
+        expect_time(&f.platform, &comm, &way, 0x1p30, CASES[i].time_us);
     }
     fixture_release(&f);
 }
@@ -239,6 +290,74 @@ Test(nccl, switches_that_reduce_gain_with_members) {
         cr_assert_eq(plan.algorithm, MS_ALGORITHM_NVLS);
         cr_assert_lt(fabs(busbw_Bps / (1e9 * measured[n - 4]) - 1.0), 0.04, "%d: %g GB/s", n,
                      busbw_Bps / 1e9);
+    }
+    fixture_release(&f);
+}
+
+/* The same on an H800's narrower NVLink. Measured: 215 GB/s. Source: NVIDIA/nccl, issue 1374. */
+Test(nccl, switches_of_an_h800_reduce) {
+    platform_fixture f;
+    fixture_platform(&f, "h800", NULL);
+    const ms_coll_request request = {.kind = MS_COLL_ALL_REDUCE, .size_B = 0x1p33};
+    ms_coll_plan plan = plan_of(&f, request, 8, 1);
+    double busbw_Bps =
+        ms_coll_busbw_Bps(MS_COLL_ALL_REDUCE, 8, 0x1p33, fixture_plan_time_s(&f, &plan));
+    cr_assert_eq(plan.algorithm, MS_ALGORITHM_NVLS);
+    cr_assert_lt(fabs(busbw_Bps / 215e9 - 1.0), 0.03, "%g GB/s", busbw_Bps / 1e9);
+    fixture_release(&f);
+}
+
+/* NCCL up to 2.28.3 has NVLS for more than two GPUs of a node only (ncclNvlsInit). Measured among
+ * two H100 with nccl-tests: 143.55 us for 32 MiB, each next size twice as large. */
+Test(nccl, two_gpus_have_no_nvls) {
+    static const double MEASURED_US[] = {143.55, 254.57, 466.24, 881.29, 1686.44};
+    static const char *const PLATFORMS[] = {"dgx-h100", "dgx-b200", "gb200-nvl72", "h800"};
+    platform_fixture f;
+    ms_coll_request request = {.kind = MS_COLL_ALL_REDUCE, .size_B = 0x1p25};
+    fixture_platform(&f, "dgx-h100", NULL);
+    for (int i = 0; i < 5; i++, request.size_B *= 2.0) {
+        ms_coll_plan plan = plan_of(&f, request, 2, 1);
+        double time_us = 1e6 * fixture_plan_time_s(&f, &plan);
+        cr_assert_eq(plan.algorithm, MS_ALGORITHM_RING);
+        cr_assert_lt(fabs(time_us / MEASURED_US[i] - 1.0), 0.15, "%g B: %g us", request.size_B,
+                     time_us);
+    }
+    const int gpus[] = {0, 1, 8, 9}; /* two of each of two nodes */
+    const ms_coll_request tree = {.kind = MS_COLL_ALL_REDUCE,
+                                  .algorithm = MS_ALGORITHM_NVLS_TREE,
+                                  .gpus = gpus,
+                                  .members = 4,
+                                  .size_B = 0x1p30};
+    ms_coll_plan plan;
+    cr_assert_eq(ms_coll_plan_build(&f.platform, &tree, &f.arena, &plan), MS_E_RANGE);
+    fixture_release(&f);
+    for (int i = 0; i < 4; i++) {
+        for (int least = 2; least <= 3; least++) { /* versions from 2.28.7 on, and before */
+            char overrides[64];
+            snprintf(overrides, sizeof overrides, "{library: {nvls_min_gpus: %d}}", least);
+            fixture_platform(&f, PLATFORMS[i], overrides);
+            request.size_B = 0x1p30;
+            cr_expect_eq(plan_of(&f, request, 2, 1).algorithm,
+                         least == 2 ? MS_ALGORITHM_NVLS : MS_ALGORITHM_RING, "%s", PLATFORMS[i]);
+            cr_expect_eq(plan_of(&f, request, 3, 1).algorithm, MS_ALGORITHM_NVLS, "%s",
+                         PLATFORMS[i]);
+            fixture_release(&f);
+        }
+    }
+}
+
+/* A rack's 72 NICs carry five times what a GPU's NVLink does, which limits a ring through it. */
+Test(nccl, racks_keep_their_switches_for_large_messages) {
+    platform_fixture f;
+    fixture_platform(&f, "gb200-nvl72", NULL);
+    ms_coll_request request = {.kind = MS_COLL_ALL_REDUCE, .size_B = 0x1p30};
+    double before_s = INFINITY;
+    for (int i = 0; i <= 4; i++, request.size_B *= 2.0) {
+        ms_coll_plan plan = plan_of(&f, request, 576, 1);
+        double time_s = fixture_plan_time_s(&f, &plan);
+        cr_assert_eq(plan.algorithm, MS_ALGORITHM_NVLS_TREE, "%g B", request.size_B);
+        cr_assert_leq(time_s, 2.0 * before_s, "%g B: %g s", request.size_B, time_s);
+        before_s = time_s;
     }
     fixture_release(&f);
 }

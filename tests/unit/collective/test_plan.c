@@ -307,4 +307,7 @@ Test(coll_plan, busbw_factors) {
     cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_ALL_REDUCE, 8, 8e9, 2.0), 7e9), 1e-12);
     cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_ALL_GATHER, 8, 8e9, 2.0), 3.5e9), 1e-12);
     cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_P2P, 2, 8e9, 2.0), 4e9), 1e-12);
+    cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_REDUCE_SCATTER, 8, 8e9, 2.0), 3.5e9), 1e-12);
+    cr_assert_lt(apart(ms_coll_busbw_Bps(MS_COLL_ALL_TO_ALL, 4, 8e9, 2.0), 3e9), 1e-12);
+    cr_assert_eq(ms_coll_busbw_Bps(MS_COLL_ALL_REDUCE, 8, 8e9, 0.0), 0.0, "in no time: nothing");
 }

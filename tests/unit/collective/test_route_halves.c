@@ -20,6 +20,9 @@ static const char *const PLATFORMS[][2] = {
     {"meta-roce-h100", "{nodes: 768}"},
     {"gb200-nvl72", "{nodes: 16}"},
     {"two-sites", "{nodes: 200}"},
+    {"mi300x", "{nodes: 40}"},
+    {"mi300x", "{nodes: 40, pxn: true}"},
+    {"mi300x", "{nodes: 40, pxn: true, node: {gpus: 6, nics: 4}}"},
 };
 
 static ms_random seeded(uint64_t *seed_out) {

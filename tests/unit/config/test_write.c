@@ -35,6 +35,10 @@ static const char *const TEXTS[] = {"",
                                     "it's",
                                     "\\",
                                     "a\nb",
+                                    ("a\xe2\x80\xae"
+                                     "b"), /* U+202E */
+                                    "\xe2\x80\xa8",
+                                    "\xf3\xa0\x81\x81", /* U+E0041 */
                                     "\n",
                                     " a",
                                     "a ",

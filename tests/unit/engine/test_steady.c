@@ -75,7 +75,7 @@ static void add_pipeline(ms_dag *dag, const pipeline *p) {
         ms_dag_add_member(dag, 1);
         ms_dag_add_dep(dag, op + 1);
     }
-    dag->repeat = (ms_dag_repeat){.mbs = 1, .times = 100};
+    dag->repeat = (ms_dag_repeat){.mbs = 1, .times = 100, .ops_max = INT64_MAX};
 }
 
 Test(steady, a_pipeline_repeats_itself) {

@@ -57,3 +57,41 @@ Test(lower_host, waits_before_a_computation_inside_a_pass) {
     }
     lower_release(&x);
 }
+
+/* In a pair hosts do not wait, neither before a pass nor before a computation that says so. */
+Test(lower_host, waits_nowhere_in_a_pair) {
+    lower_fixture x;
+    lower_init(&x, (lower_degrees){1, 1, 1}, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
+    lower_set_plain_passes(&x);
+    x.segments[1] = x.segments[2] = lower_compute();
+    x.segments[2].kernels.has_host_wait = true;
+    lower_set_pass(&x, MS_PASS_F, 1, 2);
+    x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_BATCH | MS_SYNC_EXPERTS};
+    lower_expect(&x, "0 forward s0 m0: 0\n"
+                     "1 forward s0 m0: 0\n"
+                     "2 forward s0 m1: 0\n"
+                     "3 forward s0 m1: 0\n"
+                     "4 backward s0 m0: 0\n"
+                     "5 backward s0 m1: 0\n");
+    for (int32_t op = 0; op < 6; op++) {
+        bool waits = x.dag.works[x.dag.ops[op].work].is_synchronising;
+        cr_assert_eq(waits, op < 2, "operation %d", op);
+    }
+    lower_release(&x);
+}
+
+/* What runs in a pair takes longer by what its communication holds of the GPU. */
+Test(lower_host, computations_of_a_pair_take_longer) {
+    lower_fixture x;
+    lower_init(&x, (lower_degrees){1, 1, 1}, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
+    lower_set_plain_passes(&x);
+    x.segments[0].pair_extra_s = 0.25e-3;
+    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+    static const double EXPECTED_S[] = {1e-3, 1.25e-3, 1.25e-3, 1e-3};
+    cr_assert_eq(x.dag.op_count, 4);
+    for (int32_t op = 0; op < 4; op++) {
+        cr_assert_float_eq(x.dag.works[x.dag.ops[op].work].time_s, EXPECTED_S[op], 1e-15,
+                           "operation %d", op);
+    }
+    lower_release(&x);
+}

@@ -119,3 +119,64 @@ Test(steps, ranks_that_meet_repeat_the_only_step) {
     fixture_release(&one);
     fixture_release(&many);
 }
+
+/* Two stages of one microbatch in a few steps. Each step begins with the gather of the stage's
+ * parameters, which takes 2 s with the one link to itself, as with `overlap_gather`; a forward pass
+ * of 1 s and a norm of 1 s follow, then the updates of the two stages.  Returns the step time. */
+static double gathered_step_s(int steps, ms_fidelity fidelity, const double update_s[2]) {
+    dag_fixture f;
+    int32_t ends[2] = {-1, -1};
+    const fixture_comm gather = {.axis = MS_AXIS_DP,
+                                 .kind = MS_COLL_ALL_GATHER,
+                                 .transfer_s = 2.0,
+                                 .bytes = 2.0,
+                                 .size_B = 4.0,
+                                 .group_size = 2};
+    const fixture_comm norm = {.axis = MS_AXIS_OTHER,
+                               .kind = MS_COLL_ALL_REDUCE,
+                               .latency_s = 1.0,
+                               .bytes = 4.0,
+                               .size_B = 4.0,
+                               .group_size = 2};
+    fixture_init(&f);
+    fixture_rank(&f, 0, 1);
+    fixture_rank(&f, 1, 1);
+    for (int step = 0; step < steps; step++) {
+        ms_dag_begin_step(&f.dag);
+        for (int r = 0; r < 2; r++) {
+            int32_t gathered = fixture_add_comm(&f, &gather);
+            fixture_join(&f, r, MS_AXIS_DP, ends[r]);
+            ends[r] = add_pass(&f, r, MS_OP_FORWARD, 1.0, gathered);
+        }
+        int32_t all = fixture_add_comm(&f, &norm);
+        for (int r = 0; r < 2; r++) {
+            fixture_join(&f, r, MS_AXIS_OTHER, ends[r]);
+        }
+        for (int r = 0; r < 2; r++) {
+            ends[r] = add_pass(&f, r, MS_OP_OPTIMIZER, update_s[r], all);
+        }
+    }
+    cr_assert_eq(ms_dag_finish(&f.dag, &f.diag), MS_OK);
+    cr_assert_eq(ms_engine_run(&f.dag, fidelity, MS_SOLVER_MAXMIN, &f.arena, &f.diag, &f.timeline),
+                 MS_OK);
+    double step_s = compute(&f).step_time_s;
+    fixture_release(&f);
+    return step_s;
+}
+
+/* The example of sim/metrics/steps.md. A first step: both gathers share the link until 4, forward
+ * until 5, norm until 6, updates until 7 and 9. Each later step, from the norm's end on: stage 0
+ * updates until 1, gathers until 3; stage 1 updates until 3, gathers until 5; forward until 6, norm
+ * until 7. With equal updates the gathers share the link in each step; where nothing shares, they
+ * take 2 s in each. */
+Test(steps, gathers_of_a_first_step_begin_together) {
+    static const double UNEQUAL_S[2] = {1.0, 3.0};
+    static const double EQUAL_S[2] = {2.0, 2.0};
+    cr_assert_float_eq(gathered_step_s(1, MS_FIDELITY_FLOW, UNEQUAL_S), 9.0, 1e-9);
+    cr_assert_float_eq(gathered_step_s(2, MS_FIDELITY_FLOW, UNEQUAL_S), 7.0, 1e-9);
+    cr_assert_float_eq(gathered_step_s(5, MS_FIDELITY_FLOW, UNEQUAL_S), 7.0, 1e-9);
+    for (int steps = 1; steps <= 3; steps++) {
+        cr_assert_float_eq(gathered_step_s(steps, MS_FIDELITY_FLOW, EQUAL_S), 8.0, 1e-9);
+        cr_assert_float_eq(gathered_step_s(steps, MS_FIDELITY_ANALYTIC, UNEQUAL_S), 7.0, 1e-9);
+    }
+}

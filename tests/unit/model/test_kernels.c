@@ -71,6 +71,24 @@ Test(kernels, tile_and_wave_quantisation_show) {
     cr_assert_lt(fixture_gap(rate, expected), 1e-12);
 }
 
+/* Twice the SMs at the same peak multiply half as fast each. 324 tiles of 128x256 are three full
+ * waves on 108 SMs. On 216 SMs they are one wave and a half: half of the last wave idles, which
+ * costs three quarters of it, 1.875 waves instead of 1.5. The library rather takes 648 tiles of
+ * 128x128 at 0.88 of the throughput, three full waves again. Where the tile of an SM is half as
+ * large, too, nothing changes. Source: NVIDIA, Matrix Multiplication Background User's Guide,
+ * section on wave quantization. */
+Test(kernels, more_sms_at_the_same_peak_have_emptier_waves) {
+    const ms_gemm_shape shape = {128.0 * 18, 256.0 * 18, 8192, 1};
+    ms_gpu_type gpu = fixture_a100();
+    gpu.kernel_launch_s = 0;
+    double before_s = ms_gemm_time_s(&gpu, shape, 2);
+    gpu.sms *= 2;
+    double after_s = ms_gemm_time_s(&gpu, shape, 2);
+    cr_assert_lt(fixture_gap(after_s / before_s, fmin(1.875 / 1.5, 1 / 0.88)), 1e-12);
+    gpu.tile_n /= 2;
+    cr_assert_lt(fixture_gap(ms_gemm_time_s(&gpu, shape, 2), before_s), 1e-12);
+}
+
 /* Measured on an A100 PCIe, whose best shape reaches 0.803 of the peak: TFLOP/s over 312 of
  * bf16 products m, k, n.  Source: SimuMax (MooreThreads), system file a100_pcie. */
 Test(kernels, measured_products_are_met_within_a_tenth) {

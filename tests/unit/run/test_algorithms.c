@@ -36,16 +36,19 @@ static double time_of(const job_fixture *f, const ms_coll_row *row, ms_coll_algo
     return time_s;
 }
 
-static void check_job(const char *set, ms_coll_algorithm expected, bool no_fold, double *step_out) {
+static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_DP};
+
+/* expected: [2] of the collectives of each of AXES */
+static void check_job(const char *set, const ms_coll_algorithm *expected, bool no_fold,
+                      double *step_out) {
     const char *const sets[] = {TWO_NODES, set, NULL};
-    static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_DP};
     job_fixture f;
     const ms_result *result = job_fixture_run(&f, "tiny", sets, "analytic", no_fold);
     for (int i = 0; i < 2; i++) {
         const ms_coll_row *row = find_row(result, AXES[i]);
         cr_assert_eq(row->kind, MS_COLL_ALL_REDUCE);
-        cr_assert_eq(row->algorithm, (int)expected);
-        double time_s = time_of(&f, row, expected);
+        cr_assert_eq(row->algorithm, (int)expected[i]);
+        double time_s = time_of(&f, row, expected[i]);
         cr_assert_lt(fabs(row->alone_s / time_s - 1.0), 1e-12, "%s: %g s, not %g s",
                      ms_axis_name(AXES[i]), row->alone_s, time_s);
     }
@@ -54,13 +57,21 @@ static void check_job(const char *set, ms_coll_algorithm expected, bool no_fold,
 }
 
 Test(job_algorithms, what_is_asked_for_is_simulated) {
+    static const ms_coll_algorithm RING[] = {MS_ALGORITHM_RING, MS_ALGORITHM_RING};
+    static const ms_coll_algorithm TREE[] = {MS_ALGORITHM_TREE, MS_ALGORITHM_TREE};
+    /* of two nodes with two NICs each NCCL takes a tree for the gradients: nccl_cases.py */
+    static const ms_coll_algorithm AUTO[] = {MS_ALGORITHM_RING, MS_ALGORITHM_TREE};
+    double auto_s = 0.0;
     double ring_s = 0.0;
     double tree_s = 0.0;
     double unfolded_s = 0.0;
-    check_job("collectives.algorithms.all_reduce=auto", MS_ALGORITHM_RING, false, &ring_s);
-    check_job("collectives.algorithms.all_reduce=tree", MS_ALGORITHM_TREE, false, &tree_s);
-    check_job("collectives.algorithms.all_reduce=tree", MS_ALGORITHM_TREE, true, &unfolded_s);
+    check_job("collectives.algorithms.all_reduce=auto", AUTO, false, &auto_s);
+    check_job("collectives.algorithms.all_reduce=ring", RING, false, &ring_s);
+    check_job("collectives.algorithms.all_reduce=tree", TREE, false, &tree_s);
+    check_job("collectives.algorithms.all_reduce=tree", TREE, true, &unfolded_s);
     cr_assert_gt(fabs(tree_s / ring_s - 1.0), 1e-4, "%g s either way", ring_s);
+    cr_assert_gt(fabs(tree_s / auto_s - 1.0), 1e-4, "%g s either way", auto_s);
+    cr_assert_gt(fabs(ring_s / auto_s - 1.0), 1e-4, "%g s either way", auto_s);
     cr_assert_lt(fabs(tree_s / unfolded_s - 1.0), 1e-12);
 }
 

@@ -108,15 +108,29 @@ ParameterizedTestParameters(job_axes, folded_equals_unfolded) {
     return cr_make_param_array(int, indices, sizeof FOLD_CASES / sizeof FOLD_CASES[0]);
 }
 
+/* What case 3 waits for and the closed form does not have: on their way to the first stage the last
+ * message's 2 MiB share a NIC with the tree of the gradients, which crosses it twice.  A third of
+ * its 23 GB/s is left, and so they take two times their time more. */
+static double shared_s(int index) {
+    return index == 3 ? 2.0 * 2097152.0 / 23e9 : 0.0;
+}
+
 ParameterizedTest(int *index, job_axes, folded_equals_unfolded) {
     job_fixture a;
     job_fixture b;
+    job_fixture c;
     const ms_result *folded = job_fixture_run(&a, "tiny", FOLD_CASES[*index], "analytic", false);
     const ms_result *every = job_fixture_run(&b, "tiny", FOLD_CASES[*index], "flow", true);
+    const ms_result *flow = job_fixture_run(&c, "tiny", FOLD_CASES[*index], "flow", false);
     cr_assert_eq(every->dag.rank_count, b.job.mesh.ranks);
     cr_assert_eq(folded->dag.rank_count, a.job.layout.pp);
-    cr_assert_lt(apart(folded->metrics.step_time_s, every->metrics.step_time_s), 5e-3,
-                 "case %d: folded %.9g, every rank %.9g", *index, folded->metrics.step_time_s,
+    cr_assert_eq(flow->dag.rank_count, a.job.layout.pp);
+    double alone_s = folded->metrics.step_time_s + shared_s(*index);
+    cr_assert_lt(apart(alone_s, every->metrics.step_time_s), *index == 3 ? 1e-9 : 5e-3,
+                 "case %d: folded %.9g, every rank %.9g", *index, alone_s,
+                 every->metrics.step_time_s);
+    cr_assert_lt(apart(flow->metrics.step_time_s, every->metrics.step_time_s), 1e-9,
+                 "case %d: folded %.9g, every rank %.9g", *index, flow->metrics.step_time_s,
                  every->metrics.step_time_s);
     for (int axis = MS_AXIS_TP; axis < MS_AXIS_COUNT; axis++) {
         cr_assert_leq(fabs(folded->metrics.axes[axis].bytes - every->metrics.axes[axis].bytes),
@@ -130,6 +144,7 @@ ParameterizedTest(int *index, job_axes, folded_equals_unfolded) {
     }
     job_fixture_release(&a);
     job_fixture_release(&b);
+    job_fixture_release(&c);
 }
 
 /* More bandwidth is never slower on these workloads. */

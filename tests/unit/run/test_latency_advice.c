@@ -3,10 +3,10 @@
 #include "meshsim/advice.h"
 
 /* Nodes of 8 GPUs. */
-#define ON_NODES(layout)                                                                           \
+#define ON_NODES(microbatches, layout)                                                             \
     "platform: {file: dgx-h100, nodes: 4, library: none}\n"                                        \
     "model: {type: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 1024, sequence: 2048}\n"        \
-    "batch: {microbatches: 8}\n" layout "\n"
+    "batch: {microbatches: " #microbatches "}\n" layout "\n"
 
 /* Data parallelism of a small model over many GPUs waits for the ring's steps. */
 #define MANY                                                                                       \
@@ -26,13 +26,20 @@ typedef struct latency_case {
     const char *says; /* NULL: nothing */
 } latency_case;
 
+/* The norm is an all-reduce of 4 bytes among all ranks, here a ring as any other one: among 512
+ * GPUs 1,022 steps, more than the 83 % of the gradients' that latency is; among 32 on four nodes
+ * 62 steps, 319 us of a step of 11.1 ms or of one of more microbatches, of which that is little. */
 static const latency_case LATENCIES[] = {
-    {MANY, "% of the step waits for rings whose time is mostly latency: dp all_reduce of 192.2 MiB "
-           "among 512 ("},
-    {MANY "data_parallel: {zero: 1}\n", "dp reduce_scatter of 192.2 MiB among 512"},
+    {MANY, "79.3 % of the step waits for rings whose time is mostly latency: other all_reduce of "
+           "4 B among 512 (100 %), dp all_reduce of 192.2 MiB among 512 ("},
+    {MANY "data_parallel: {zero: 1}\n",
+     "other all_reduce of 4 B among 512 (100 %), dp reduce_scatter of 192.2 MiB among 512"},
     {PAIR, NULL},
-    {ON_NODES("mesh: {dp: 4, tp: 8, order: [dp, tp]}"), "tp all_reduce of 4 MiB among 8 ("},
-    {ON_NODES("mesh: {dp: 4, pp: 8, order: [dp, pp]}"), NULL},
+    {ON_NODES(8, "mesh: {dp: 4, tp: 8, order: [dp, tp]}"), "tp all_reduce of 4 MiB among 8 ("},
+    {ON_NODES(8, "mesh: {dp: 4, pp: 8, order: [dp, pp]}"),
+     "2.9 % of the step waits for rings whose time is mostly latency: other all_reduce of 4 B "
+     "among 32 (100 %); "},
+    {ON_NODES(64, "mesh: {dp: 4, pp: 8, order: [dp, pp]}"), NULL},
 };
 
 Test(latency_advice, latency_that_dominates_is_told_before_and_after) {

@@ -44,7 +44,13 @@ Test(memory_agrees, every_kind, .timeout = 120) {
         for (size_t i = 0; i < sizeof MORE / sizeof MORE[0]; i++) {
             char choice[64];
             snprintf(choice, sizeof choice, "schedule.kind=%s", *kind);
-            const char *sets[] = {choice, "model.vocab=0", MORE[i][0], MORE[i][1], NULL};
+            ms_schedule_kind of_name;
+            cr_assert_eq(ms_schedule_kind_from_name(*kind, &of_name), MS_OK, "%s", *kind);
+            /* 2 virtual stages where the kind has to be told how many, else its own number */
+            bool is_any = ms_schedule_kind_traits(of_name).chunks == 0;
+            const char *sets[] = {
+                choice,     "model.vocab=0", is_any ? "schedule.v=2" : "schedule.v=0",
+                MORE[i][0], MORE[i][1],      NULL};
             job_fixture f;
             if (job_fixture_load(&f, "tiny", sets, "analytic", false) == MS_OK) {
                 cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK, "%s: %s",

@@ -134,6 +134,14 @@ Test(job_pairs, two_directions_keep_parameters_twice) {
     ms_arena_release(&arena);
 }
 
+/* Virtual stages per rank: 2 where the kind takes any number and has to be told one, 0 where it
+ * has its own. */
+static int chunks_of(const char *name) {
+    ms_schedule_kind kind;
+    cr_assert_eq(ms_schedule_kind_from_name(name, &kind), MS_OK, "%s", name);
+    return ms_schedule_kind_traits(kind).chunks == 0 ? 2 : 0;
+}
+
 /* What a job sends over dp on a schedule, with reductions beside the passes or after them [B]. */
 static double reduced_B(const char *kind, int zero, bool is_overlapped) {
     job_fixture f;
@@ -145,7 +153,7 @@ static double reduced_B(const char *kind, int zero, bool is_overlapped) {
                                 "mesh.dp=4",
                                 "model.layers=8",
                                 "batch.global=64",
-                                "schedule.v=0",
+                                ms_arena_printf(&arena, "schedule.v=%d", chunks_of(kind)),
                                 ms_arena_printf(&arena, "schedule.kind=%s", kind),
                                 ms_arena_printf(&arena, "data_parallel.zero=%d", zero),
                                 is_overlapped ? "data_parallel.overlap_reduce=true"

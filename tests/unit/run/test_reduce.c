@@ -242,12 +242,13 @@ Test(job_reduce, what_cannot_be_is_refused) {
 static int find_option(const job_fixture *f, const char *setting, ms_memory_option *option_out) {
     ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
     ms_arena arena;
+    ms_diag mute;
     ms_arena_init(&arena);
+    ms_diag_init_mute(&mute);
     int count = 0, found = 0;
-    const ms_memory_options_input input = ms_job_memory_options_input(&f->job);
-    cr_assert_eq(ms_memory_options_find(&input, &arena, options, &count), MS_OK);
+    cr_assert_eq(ms_memory_options_find(&f->job.spec, &arena, &mute, options, &count), MS_OK);
     for (int i = 0; i < count; i++) {
-        if (strcmp(options[i].setting, setting) == 0) {
+        if (options[i].sets.count == 1 && strcmp(options[i].sets.items[0], setting) == 0) {
             *option_out = options[i];
             found++;
         }

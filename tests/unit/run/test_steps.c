@@ -41,7 +41,8 @@ static double idle_of(const ms_result *r) {
     return figures.idle_fraction;
 }
 
-/* Where ranks meet at the end of every step, nothing reaches from one into the next. */
+/* Where ranks meet at the end of every step and their updates take equally long, nothing reaches
+ * from one step into the next. */
 Test(job_steps, synchronised_steps_are_all_alike) {
     static const steps_case CASES[] = {
         {"1f1b", 4, 1, 6, "forward: 1 ms, input_gradient: 2 ms", ""},
@@ -65,6 +66,34 @@ Test(job_steps, synchronised_steps_are_all_alike) {
         }
         job_fixture_release(&one);
         job_fixture_release(&many);
+    }
+}
+
+/* The other example of sim/metrics/steps.md. A first step: F 0-1 and 1-2, B 2-3 and 3-4, updates
+ * until 5 and 7. Each later step, from the norm on: stage 0 updates until 1, F until 2; stage 1
+ * updates until 3, F until 4, B until 5; B of stage 0 until 6, where the next norm is. With the
+ * longer update on stage 0 a first step is as long as each later one: that stage begins each. */
+Test(job_steps, a_later_step_begins_on_each_stage_behind_its_own_update) {
+    static const struct {
+        steps_case c;
+        double one_s, many_s;
+    } CASES[] = {
+        {{"1f1b", 2, 1, 1, "forward: 1 ms, input_gradient: 1 ms, optimizer: [1 ms, 3 ms]", ""},
+         7e-3,
+         6e-3},
+        {{"1f1b", 2, 1, 1, "forward: 1 ms, input_gradient: 1 ms, optimizer: [3 ms, 1 ms]", ""},
+         7e-3,
+         7e-3},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        for (int steps = 1; steps <= 4; steps++) {
+            job_fixture f;
+            double step_s = run_case(&f, &CASES[i].c, steps, false)->metrics.step_time_s;
+            double expected_s = steps == 1 ? CASES[i].one_s : CASES[i].many_s;
+            cr_assert_lt(apart(step_s, expected_s), 1e-12, "case %zu, %d steps: %g", i, steps,
+                         step_s);
+            job_fixture_release(&f);
+        }
     }
 }
 
@@ -223,8 +252,24 @@ Test(job_steps, nothing_is_lost_between_steps) {
     }
 }
 
-/* The tree of the norm: ceil(log2 8) hops up and down, of the node's one kind of route; every rank
- * starts it together with the last. */
+/* Time of an all-reduce of 4 bytes among the first ranks of a job, as `collective` says it. */
+static double four_bytes_s(job_fixture *f, int ranks) {
+    ms_coll_plan plan;
+    double time_s = 0.0;
+    int *gpus = MS_NEW(&f->arena, int, ranks);
+    for (int rank = 0; rank < ranks; rank++) {
+        gpus[rank] = rank;
+    }
+    const ms_coll_request request = {
+        .kind = MS_COLL_ALL_REDUCE, .gpus = gpus, .members = ranks, .size_B = 4.0};
+    cr_assert_eq(ms_coll_plan_build(&f->job.platform, &request, &f->arena, &plan), MS_OK);
+    cr_assert_eq(ms_coll_plan_time(&f->job.platform, &plan, &time_s), MS_OK);
+    return time_s;
+}
+
+/* An all-reduce of 4 bytes: NCCL's ring with LL over NVLink, 6.6 us and 14 steps of 0.6 us, after
+ * the 22 us that it takes on an A100 beside its steps; every rank starts it together with the
+ * last. */
 Test(job_steps, the_norm_joins_all_ranks) {
     job_fixture f;
     const ms_result *r = job_fixture_run(&f, "tiny", NULL, "analytic", true);
@@ -236,9 +281,8 @@ Test(job_steps, the_norm_joins_all_ranks) {
         }
     }
     cr_assert_not_null(norm);
-    ms_route route;
-    ms_platform_route(&f.job.platform, 0, 7, &route);
-    cr_assert_float_eq(norm->time_s, 6.0 * route.latency_s, 1e-15);
+    cr_assert_float_eq(norm->time_s, four_bytes_s(&f, 8), 1e-15);
+    cr_assert_float_eq(norm->time_s, 22e-6 + 6.6e-6 + 14 * 0.6e-6, 1e-9, "%g", norm->time_s);
     cr_assert_eq(norm->group_size, 8);
     cr_assert_float_eq(norm->size_B, 4.0, 0.0);
     cr_assert_float_eq(norm->count_per_rank, 1.0, 1e-12);
@@ -250,22 +294,27 @@ Test(job_steps, the_norm_joins_all_ranks) {
     job_fixture_release(&f);
 }
 
-/* The longest route counts: two nodes, not the NVLink of the first rank's neighbours. */
+/* Two nodes, not the NVLink of the first rank's neighbours: NCCL's tree with LL, 6.8 us, up and
+ * down 7 steps of a node at 0.6 us and one between nodes at 5 us, and the 22 us.  Without a library
+ * a ring: 30 steps, of whose 16 edges 14 are in nodes and two between. */
 Test(job_steps, the_norm_crosses_the_whole_platform) {
-    job_fixture f;
-    static const char *const SETS[] = {"platform.nodes=2", "mesh.dp=4", "batch.global=32", NULL};
-    const ms_result *r = job_fixture_run(&f, "tiny", SETS, "analytic", false);
-    double longest_s = 0.0;
-    for (int a = 0; a < 16; a++) {
-        for (int b = 0; b < 16; b++) {
-            ms_route route;
-            ms_platform_route(&f.job.platform, a, b, &route);
-            longest_s = fmax(longest_s, route.latency_s);
-        }
+    static const char *const LIBRARIES[] = {"platform.library=nccl-2", "platform.library=none"};
+    for (int i = 0; i < 2; i++) {
+        job_fixture f;
+        const char *sets[] = {"platform.nodes=2", "mesh.dp=4", "batch.global=32", LIBRARIES[i],
+                              NULL};
+        const ms_result *r = job_fixture_run(&f, "tiny", sets, "analytic", false);
+        ms_route inside;
+        ms_route between;
+        ms_platform_route(&f.job.platform, 0, 1, &inside);
+        ms_platform_route(&f.job.platform, 7, 8, &between);
+        double norm_s = r->metrics.share[MS_TIME_OTHER] * r->metrics.step_time_s;
+        double by_hand_s = i == 0 ? 22e-6 + 6.8e-6 + 2 * (7 * 0.6e-6 + 5e-6)
+                                  : 30 * (14 * inside.latency_s + 2 * between.latency_s) / 16;
+        cr_assert_float_eq(norm_s, four_bytes_s(&f, 16), 1e-12);
+        cr_assert_float_eq(norm_s, by_hand_s, 1e-9, "%s: %g", LIBRARIES[i], norm_s);
+        job_fixture_release(&f);
     }
-    cr_assert_float_eq(r->metrics.share[MS_TIME_OTHER] * r->metrics.step_time_s, 8.0 * longest_s,
-                       1e-12);
-    job_fixture_release(&f);
 }
 
 /* Copies of the parameters: their gradients are summed between pipeline ranks P-1-p and p, after

@@ -10,7 +10,8 @@ typedef struct work_done {
     int64_t routes;    /* found from one GPU to another */
     int64_t plans;     /* collectives laid out by themselves */
     int64_t crossings; /* of links, sorted into flows */
-    int64_t arrays;    /* with a place for each of the platform's links */
+    int64_t of_norm; /* routes of the all-reduce of 4 bytes among all ranks, in none of the above */
+    int64_t arrays;  /* with a place for each of the platform's links */
 } work_done;
 
 static work_done done;
@@ -40,7 +41,16 @@ ms_status __wrap_ms_coll_plan_build(const ms_platform *platform, const ms_coll_r
 ms_status __wrap_ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                                     ms_arena *arena, ms_coll_plan *plan_out) {
     done.plans++;
-    return __real_ms_coll_plan_build(platform, request, arena, plan_out);
+    bool is_norm = request->kind == MS_COLL_ALL_REDUCE && request->size_B == 4.0;
+    const work_done before = done;
+    ms_status status = __real_ms_coll_plan_build(platform, request, arena, plan_out);
+    if (is_norm) {
+        int64_t of_norm = before.of_norm + done.routes - before.routes;
+        done = before;
+        done.plans--;
+        done.of_norm = of_norm;
+    }
+    return status;
 }
 
 ms_status __real_ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
@@ -88,22 +98,27 @@ static work_done of_step(const char *workload, int gpus, const char *const *more
 
 /* Groups of one node (tp), messages between neighbouring nodes (pp) and the groups of dp's ranks
  * lie alike all over the cluster, so each communication is laid out as often at any size. Groups of
- * dp grow themselves: an exchange by halves among n GPUs takes each log2(n) routes. */
+ * dp grow themselves: an exchange by halves among n GPUs takes each log2(n) routes. The norm joins
+ * all GPUs in two trees on each of 8 channels, one for each NIC of a node, whose n - 1 edges are
+ * taken up and down. */
 Test(work, of_a_step) {
     static const char *const MORE[] = {"model.layers=4", "platform.file=meta-roce-h100",
                                        "schedule.v=2"};
-    int64_t routes[SIZES], plans[SIZES], crossings[SIZES];
+    int64_t routes[SIZES], plans[SIZES], crossings[SIZES], of_norm[SIZES];
     for (int i = 0, gpus = FEWEST; i < SIZES; i++, gpus *= GROWTH) {
         work_done found = of_step("llama3-405b-8k", gpus, MORE);
         routes[i] = found.routes;
         plans[i] = found.plans;
         crossings[i] = found.crossings;
+        of_norm[i] = found.of_norm;
     }
     for (int i = 0, gpus = FEWEST; i < SIZES; i++, gpus *= GROWTH) {
         double n_log_n = gpus * log2(gpus);
         cr_assert_eq(plans[i], plans[0], "%d GPUs: %lld plans", gpus, (long long)plans[i]);
         cr_assert(routes[i] > 0 && (double)routes[i] < 0.75 * n_log_n, "%d GPUs: %lld routes", gpus,
                   (long long)routes[i]);
+        cr_assert_eq(of_norm[i], 2 * 8 * 2 * (int64_t)(gpus - 1),
+                     "%d GPUs: %lld routes of the norm", gpus, (long long)of_norm[i]);
         cr_assert(crossings[i] > 0 && (double)crossings[i] < 4 * n_log_n, "%d GPUs: %lld crossings",
                   gpus, (long long)crossings[i]);
     }

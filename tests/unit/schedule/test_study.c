@@ -20,7 +20,8 @@ Test(schedule_study, parts_add_up_and_blame_the_right_thing) {
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
         fixture f;
         fixture_init(&f);
-        ms_schedule_spec spec = SPEC((ms_schedule_kind)kind, 4, 0, 8, 0);
+        bool is_free = ms_schedule_kind_traits((ms_schedule_kind)kind).chunks == 0;
+        ms_schedule_spec spec = SPEC((ms_schedule_kind)kind, 4, is_free ? 1 : 0, 8, 0);
         ms_program program = fixture_build(&f, &spec);
         int stages = program.model_stages;
         ms_schedule_costs costs = fixture_even_costs(&f, stages, (const double[]){1, 1, 1, 0});
@@ -93,8 +94,9 @@ Test(schedule_study, period_is_no_less_than_the_work, .timeout = 120) {
     for (int i = 0; i < MS_SCHEDULE_KIND_COUNT * 6 * 16 * 3; i++) {
         fixture f;
         fixture_init(&f);
-        ms_schedule_spec spec =
-            SPEC((ms_schedule_kind)(i / 288), i / 48 % 6 + 1, 0, i / 3 % 16 + 1, 0);
+        ms_schedule_kind kind = (ms_schedule_kind)(i / 288);
+        int chunks = ms_schedule_kind_traits(kind).chunks == 0 ? 1 : 0;
+        ms_schedule_spec spec = SPEC(kind, i / 48 % 6 + 1, chunks, i / 3 % 16 + 1, 0);
         ms_program program;
         if (ms_schedule_build(&spec, &f.arena, &f.diag, &program) == MS_OK) {
             const double *row = COSTS[i % 3];
@@ -121,7 +123,10 @@ Test(schedule_study, period_of_few_microbatches) {
         {.kind = MS_SCHEDULE_ZBV, .pipeline_ranks = 8, .microbatches = 8},
         {.kind = MS_SCHEDULE_VHALF, .pipeline_ranks = 5, .microbatches = 3},
         {.kind = MS_SCHEDULE_INTERLEAVED, .pipeline_ranks = 4, .chunks = 3, .microbatches = 4},
-        {.kind = MS_SCHEDULE_INTERLEAVED_FLEXIBLE, .pipeline_ranks = 3, .microbatches = 7},
+        {.kind = MS_SCHEDULE_INTERLEAVED_FLEXIBLE,
+         .pipeline_ranks = 3,
+         .chunks = 1,
+         .microbatches = 7},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         fixture f;

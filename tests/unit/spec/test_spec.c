@@ -29,7 +29,7 @@ static int LAYERS[] = {1, 2, 0, 5};
     X(number_name, "name='12'", s->name = "12")                                                    \
     X(description, "description='two # words'", s->description = "two # words")                    \
     X(framework, "framework={name: theirs, expanded: true}",                                       \
-      s->framework = ((ms_spec_framework){"theirs", true}))                                        \
+      s->framework = ((ms_spec_framework){.name = "theirs", .is_expanded = true}))                 \
     X(tp, "mesh.tp=4", ms_spec_set_axis(s, "tp", 4))                                               \
     X(pp, "mesh.pp=16", ms_spec_set_axis(s, "pp", 16))                                             \
     X(nodes, "placement.nodes=[0-1, 3]",                                                           \

@@ -58,8 +58,9 @@ static ms_status tell_pair(void *context, const int ends[2], ms_axis axis, doubl
     return MS_OK;
 }
 
-static void tell_meeting(void *context) {
+static ms_status tell_meeting(void *context) {
     ms_buffer_puts(context, "meet ");
+    return MS_OK;
 }
 
 static void tell_update(void *context, int p) {

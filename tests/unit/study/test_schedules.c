@@ -52,7 +52,9 @@ Test(schedules, on_paper_as_one_by_one) {
     cr_assert(isnan(rows[0].work) != isnan(rows[0].closed_form));
     /* two stages per rank, each half a P-th: as much work, less waiting */
     cr_assert_eq(rows[1].chunks, 2);
-    cr_assert_lt(rows[1].makespan, rows[0].makespan);
+    cr_assert_lt(rows[1].rank_makespan, rows[0].rank_makespan);
+    cr_assert_eq(rows[0].rank_makespan, rows[0].makespan);
+    cr_assert_eq(rows[1].makespan, 2 * rows[1].rank_makespan, "in times of half as much");
     cr_assert_eq(rows[1].share, 0.5);
     job_fixture_release(&f);
 }
@@ -159,7 +161,8 @@ Test(schedules, costs_of_other_stages_are_refused) {
     job_fixture f;
     const char *sets[] = {
         "model=null", "costs={forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}", NULL};
-    cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK);
+    cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
     const ms_schedule_choice zbv = kind(MS_SCHEDULE_ZBV);
     const ms_schedule_spec sizes = {0};
     ms_job job;

@@ -58,8 +58,7 @@ Test(schedule_csv, every_kind_comes_back) {
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
         fixture f;
         fixture_init(&f);
-        bool takes_two = kind == MS_SCHEDULE_INTERLEAVED || kind == MS_SCHEDULE_ZB1P ||
-                         kind == MS_SCHEDULE_LOOPED_BFS;
+        bool takes_two = ms_schedule_kind_traits((ms_schedule_kind)kind).chunks == 0;
         int slices = kind == MS_SCHEDULE_SEQ1F1B ? 2 : 1;
         ms_schedule_spec spec = SPEC((ms_schedule_kind)kind, 4, takes_two ? 2 : 0, 8, 0);
         spec.slices = slices;

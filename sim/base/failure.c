@@ -1,0 +1,56 @@
+/* What the system has failed: the last failure and how many there were. */
+#include "meshsim/failure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static size_t count;
+static ms_status last = MS_OK;
+static char text[512];
+
+void ms_failure_note_memory(void) {
+    count++;
+    last = MS_E_NOMEM;
+    snprintf(text, sizeof text, "out of memory");
+}
+
+/* Errors of the system itself; others, such as ENOENT or EACCES, say something of the file. */
+static bool is_of_system(int error) {
+    return error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+void ms_failure_note_file(const char *path, int error) {
+    if (!is_of_system(error)) {
+        return;
+    }
+    if (error == ENOMEM) {
+        ms_failure_note_memory();
+        return;
+    }
+    count++;
+    last = MS_E_IO;
+    snprintf(text, sizeof text, "cannot read '%.300s': %s", path, strerror(error));
+}
+
+size_t ms_failure_count(void) {
+    return count;
+}
+
+ms_status ms_failure_since(size_t before, ms_status status) {
+    bool is_said = status == MS_E_NOMEM || status == MS_E_IO || status == MS_E_INTERRUPTED;
+    return count == before || is_said ? status : last;
+}
+
+const char *ms_failure_text(void) {
+    return text;
+}
+
+bool ms_file_is_there(const char *path) {
+    if (access(path, F_OK) == 0) {
+        return true;
+    }
+    ms_failure_note_file(path, errno);
+    return false;
+}

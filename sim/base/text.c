@@ -1,0 +1,50 @@
+/* Characters of UTF-8 texts. Names come from files, traces and the command line, and may hold
+ * characters that people do not see; all writers of pages and messages ask here which ones. */
+#include "meshsim/text.h"
+
+typedef struct code_range {
+    uint32_t first, last;
+} code_range;
+
+/* In order. Their source stands at ms_text_is_seen. */
+static const code_range UNSEEN[] = {
+    {0x0000, 0x001F},   {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F},   {0x061C, 0x061C},
+    {0x115F, 0x1160},   {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F},   {0x2028, 0x202E},
+    {0x2060, 0x206F},   {0x3164, 0x3164}, {0xFDD0, 0xFDEF}, {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},
+    {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A},
+    {0xE0000, 0xE0FFF},
+};
+
+size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out) {
+    static const uint32_t LEAST[5] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *at = (const unsigned char *)text;
+    unsigned char first = at[0];
+    size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (length == 0 || length > available || first > 0xF4) {
+        return 0;
+    }
+    uint32_t code = length == 1 ? first : first & (0x7FU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xC0U) != 0x80U) {
+            return 0;
+        }
+        code = (code << 6) | (at[i] & 0x3FU);
+    }
+    if (code < LEAST[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+        return 0;
+    }
+    *code_out = code;
+    return length;
+}
+
+bool ms_text_is_seen(uint32_t code) {
+    if ((code & 0xFFFEU) == 0xFFFE) { /* the last two of each plane are no characters */
+        return false;
+    }
+    for (size_t i = 0; i < sizeof UNSEEN / sizeof UNSEEN[0] && code >= UNSEEN[i].first; i++) {
+        if (code <= UNSEEN[i].last) {
+            return false;
+        }
+    }
+    return true;
+}

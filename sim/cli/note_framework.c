@@ -1,0 +1,101 @@
+/* A job without a framework overlaps, fuses and shards only what its file says, which is less than
+ * any software does. Its step is longer than a user expects, and a search over it prefers other
+ * meshes. A note says so, with what a framework would assume. */
+#include "cli/note_framework.h"
+
+#include <string.h>
+
+/* The framework that `import hf` and `new` assume, too. */
+static const char USUAL[] = "megatron-core";
+
+/* Whether a top-level key is the job's own: its sizes, and the model, whose family decides what
+ * holds of a profile. */
+static bool is_of_job(const char *key) {
+    static const char *const OF_JOB[] = {"name", "description", "framework", "platform",
+                                         "mesh", "batch",       "model"};
+    for (size_t i = 0; i < sizeof OF_JOB / sizeof OF_JOB[0]; i++) {
+        if (strcmp(OF_JOB[i], key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Append a value as YAML flow text, and of a mapping the keys that the workload does not give.
+ *  given: the workload's value of the same key; NULL: it gives none. */
+static void add_value(const ms_node *node, const ms_node *given, ms_buffer *out) {
+    static const char *const BRACKETS[] = {"{}", "[]"};
+    if (node->type == MS_NODE_SCALAR) {
+        ms_buffer_puts(out, node->text);
+        return;
+    }
+    const char *ends = BRACKETS[node->type == MS_NODE_SEQUENCE];
+    ms_buffer_printf(out, "%c", ends[0]);
+    bool is_first = true;
+    for (const ms_node *child = node->first; child != NULL; child = child->next) {
+        if (child->key != NULL && ms_node_get(given, child->key) != NULL) {
+            continue;
+        }
+        ms_buffer_printf(out, "%s%s%s", is_first ? "" : ", ", child->key == NULL ? "" : child->key,
+                         child->key == NULL ? "" : ": ");
+        add_value(child, NULL, out);
+        is_first = false;
+    }
+    ms_buffer_printf(out, "%c", ends[1]);
+}
+
+/* Append what a profile says and the workload does not.  given: the workload's tree; NULL: it comes
+ * from no file. */
+static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buffer *out) {
+    bool is_first = true;
+    for (const ms_node *child = profile->first; child != NULL; child = child->next) {
+        const ms_node *own = ms_node_get(given, child->key);
+        bool is_said = is_of_job(child->key) || (own != NULL && child->type != MS_NODE_MAPPING);
+        ms_buffer value;
+        ms_buffer_init(&value);
+        add_value(child, own, &value);
+        if (!is_said && strcmp(ms_buffer_text(&value), "{}") != 0) {
+            ms_buffer_printf(out, "%s%s=%s", is_first ? "" : ", ", child->key,
+                             ms_buffer_text(&value));
+            is_first = false;
+        }
+        ms_buffer_release(&value);
+    }
+    ms_buffer_puts(out, is_first ? "nothing more" : "");
+}
+
+/* What the profile says, as a tree.  Returns NULL where it cannot be read. */
+static const ms_node *read_profile(const char *data_folder, ms_arena *arena) {
+    ms_diag mute;
+    ms_job_spec spec;
+    ms_buffer text;
+    ms_node *root = NULL;
+    ms_diag_init_mute(&mute);
+    ms_buffer_init(&text);
+    bool is_read =
+        ms_job_spec_of_framework(USUAL, data_folder, arena, &mute, &spec) == MS_OK &&
+        ms_job_spec_write(&spec, &text) == MS_OK &&
+        ms_yaml_parse(ms_buffer_text(&text), text.length, USUAL, arena, &mute, &root) == MS_OK;
+    ms_buffer_release(&text);
+    return is_read ? root : NULL;
+}
+
+ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec,
+                                const char *data_folder) {
+    if (spec->framework.name != NULL || spec->framework.is_none || !spec->has_model) {
+        return MS_OK;
+    }
+    const ms_node *profile = read_profile(data_folder, call->arena);
+    ms_buffer text;
+    ms_buffer_init(&text);
+    if (profile != NULL) {
+        add_assumptions(profile, spec->source.root, &text);
+        ms_diag_note(call->diag, NULL, NULL,
+                     "no framework is named: only what the file says is overlapped, fused and "
+                     "sharded; '--set framework=%s' would assume %s",
+                     USUAL, ms_buffer_text(&text));
+    }
+    bool has_failed = text.failed || call->arena->has_failed;
+    ms_buffer_release(&text);
+    return has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
+}

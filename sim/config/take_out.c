@@ -1,0 +1,51 @@
+/* Keys whose value is null leave their mapping.
+ *
+ * An override or a file that lies over another one takes a key out by giving it the value null. The
+ * null is kept while files are laid over each other, as the key may come from a file below. Once
+ * they all are, this walk removes the null keys, and every reader sees the key as one that is not
+ * given. Keys that no table knows stay, so that a typing error is still reported as an unknown key.
+ */
+#include <string.h>
+
+#include "config/fields.h"
+
+/* The table that a row's mapping follows; NULL: any key may stand there. */
+static const ms_field *table_of(const ms_field *row, const ms_node *mapping) {
+    const ms_node *kind = ms_node_get(mapping, "kind");
+    ms_field_variant variant;
+    if (row->fields != NULL || row->shape == NULL || row->shape->variant == NULL || kind == NULL ||
+        kind->type != MS_NODE_SCALAR) {
+        return row->fields;
+    }
+    for (int i = 0; row->shape->variant(i, &variant); i++) {
+        if (strcmp(variant.kind, kind->text) == 0) {
+            return variant.fields;
+        }
+    }
+    return NULL;
+}
+
+/* fields: NULL: any key may stand in the mapping.  each: row of the keys that `fields` lacks; NULL:
+ * there are none. */
+static void take_out(ms_node *mapping, const ms_field *fields, const ms_field *each) {
+    for (ms_node *child = mapping->first, *next = NULL; child != NULL; child = next) {
+        next = child->next;
+        const ms_field *row = fields == NULL ? NULL : ms_field_find(fields, child->key);
+        row = row == NULL ? each : row;
+        const ms_field_shape *shape = row == NULL ? NULL : row->shape;
+        bool is_known = fields == NULL || row != NULL;
+        bool is_of_file = shape != NULL && shape->file_key != NULL;
+        if (ms_node_takes_out(child) && is_known) {
+            ms_node_remove(mapping, child);
+        } else if (child->type == MS_NODE_MAPPING && is_known && !is_of_file) {
+            take_out(child, row == NULL ? NULL : table_of(row, child),
+                     shape == NULL ? NULL : shape->each);
+        }
+    }
+}
+
+void ms_config_take_out(ms_node *mapping, const ms_field *fields) {
+    if (mapping->type == MS_NODE_MAPPING) {
+        take_out(mapping, fields, NULL);
+    }
+}

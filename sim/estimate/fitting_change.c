@@ -1,0 +1,358 @@
+/* The smallest change of mesh, sharding and recomputation that fits in memory. Every mesh of the
+ * job's ranks has a list of overrides that make it; sharding and recomputation add theirs. All
+ * changes of one override are tried, then all of two, and so on, until some fit. */
+#include "estimate/trial.h"
+#include "meshsim/memory_options.h"
+
+/* Passes of all pipeline ranks at most, unless the job has more already. The estimator keeps the
+ * order of each mesh: a job of 4,096 sequences on 1,024 GPUs took 0.8 GB and half as long again
+ * without this limit. Meshes beyond it have next to no replicas and a long pipeline. */
+enum { PASSES_MAX = 1 << 16 };
+
+/* A mesh of the job's ranks. */
+typedef struct trial_mesh {
+    ms_axis_sizes sizes;
+    ms_trial_sets sets;
+    bool is_balanced;            /* layers are shared among stages by their times */
+    bool is_judged, is_hopeless; /* hopeless: also with all that saves memory it does not fit */
+} trial_mesh;
+
+/* What is chosen beside the mesh. */
+typedef struct trial_choice {
+    int zero;
+    bool reduces_every;
+    ms_recompute recompute;
+    bool has_sequence_parallel;
+} trial_choice;
+
+/* A search under way. */
+typedef struct fit_search {
+    ms_trials trials;
+    ms_vector meshes; /* of trial_mesh */
+    ms_axis_sizes now;
+    long sequences; /* per step */
+    ms_arena *arena;
+    ms_fitting_change best;
+} fit_search;
+
+/* ---- meshes ---- */
+
+/* Ranks that each take other sequences. */
+static long replicas_of(const ms_job_spec *spec, const ms_axis_sizes *sizes) {
+    const ms_axis_sizes now = ms_trial_axes(spec);
+    const long ep_now = spec->experts.ep > 0 ? 1 : now.ep;
+    const long others = ms_spec_ranks(spec) / ((long)now.tp * now.pp * now.cp * ep_now * now.dp);
+    return sizes->dp * others * (spec->experts.ep > 0 ? 1 : sizes->ep);
+}
+
+static double passes_of(const fit_search *search, const ms_axis_sizes *sizes) {
+    const long unit = search->trials.spec->batch.micro * replicas_of(search->trials.spec, sizes);
+    return 2.0 * sizes->pp * (double)(search->sequences / unit);
+}
+
+/* Layers of stages as they were given are those of the stages there were. */
+static void add_partition(fit_search *search, int pp, bool is_balanced, ms_trial_sets *sets) {
+    const ms_spec_partition *partition = &search->trials.spec->schedule.partition;
+    if (pp != search->now.pp && partition->stage_layers.count > 0) {
+        ms_trial_add(&search->trials, sets, "schedule.stage_layers=null");
+    }
+    if (is_balanced) {
+        ms_trial_add(&search->trials, sets, "schedule.partition=balanced");
+    }
+}
+
+static ms_status add_mesh(fit_search *search, const ms_axis_sizes *sizes, bool is_balanced) {
+    const ms_spec_batch *batch = &search->trials.spec->batch;
+    const long unit = batch->micro * replicas_of(search->trials.spec, sizes);
+    trial_mesh mesh = {.sizes = *sizes, .is_balanced = is_balanced};
+    const double passes = passes_of(search, sizes);
+    if (search->sequences % unit != 0 ||
+        (passes > PASSES_MAX && passes > passes_of(search, &search->now))) {
+        return MS_OK;
+    }
+    ms_trial_add_axes(&search->trials, sizes, &mesh.sets);
+    if (batch->microbatches > 0 && batch->microbatches != search->sequences / unit) {
+        ms_trial_add(&search->trials, &mesh.sets, "batch.microbatches=%ld",
+                     search->sequences / unit);
+    }
+    add_partition(search, sizes->pp, is_balanced, &mesh.sets);
+    return ms_vector_add(&search->meshes, &mesh, 1) == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* A mesh whose stages need not divide the layers is tried with layers shared by their times, too.
+ */
+static ms_status visit(void *context, const ms_axis_sizes *sizes) {
+    fit_search *search = context;
+    const ms_job_spec *spec = search->trials.spec;
+    const bool is_other = sizes->pp != search->now.pp;
+    const bool may_be_uneven = spec->model.layers % sizes->pp != 0 || spec->schedule.chunks > 1;
+    const bool is_even = spec->schedule.partition.kind == MS_PARTITION_EVEN;
+    const int experts = spec->model.moe.experts;
+    if (spec->model.heads % sizes->tp != 0 ||
+        (sizes->ep > 1 && (experts == 0 || experts % sizes->ep != 0))) {
+        return MS_OK;
+    }
+    ms_status status = add_mesh(search, sizes, false);
+    if (status == MS_OK && is_other && may_be_uneven && is_even) {
+        status = add_mesh(search, sizes, true);
+    }
+    return status;
+}
+
+/* Experts with a mesh of their own are spread over ranks that the other axes share out. */
+static ms_status visit_with_expert_mesh(void *context, const ms_axis_sizes *sizes) {
+    fit_search *search = context;
+    const ms_job_spec *spec = search->trials.spec;
+    const int stage_ranks = (int)(ms_spec_ranks(spec) / sizes->pp);
+    ms_status status = MS_OK;
+    ms_axis_sizes with = *sizes;
+    for (with.ep = 1; with.ep <= stage_ranks && with.ep <= spec->model.moe.experts; with.ep++) {
+        const bool is_taken = (with.ep & (with.ep - 1)) == 0 || with.ep == search->now.ep;
+        if (status == MS_OK && is_taken && stage_ranks % (with.ep * spec->experts.tp) == 0) {
+            status = visit(search, &with);
+        }
+    }
+    return status;
+}
+
+static int at_least(int a, int b) {
+    return a > b ? a : b;
+}
+
+static ms_status list_meshes(fit_search *search) {
+    const ms_job_spec *spec = search->trials.spec;
+    const ms_axis_sizes now = search->now;
+    const bool has_expert_mesh = spec->experts.ep > 0;
+    const int product = now.tp * now.pp * now.cp * (has_expert_mesh ? 1 : now.ep) * now.dp;
+    const ms_mesh_walk walk = {
+        .ranks = product,
+        .most = {.tp = at_least(now.tp, ms_platform_scale_up_domain(spec->platform.cluster)),
+                 .pp = at_least(now.pp, spec->model.layers),
+                 .cp = product,
+                 .ep = has_expert_mesh ? 1 : at_least(now.ep, spec->model.moe.experts)},
+        .beside = now};
+    return ms_mesh_walk_all(&walk, has_expert_mesh ? visit_with_expert_mesh : visit, search);
+}
+
+/* ---- choices ---- */
+
+static trial_choice choice_now(const ms_job_spec *spec) {
+    const bool is_full = spec->recompute.kind == MS_RECOMPUTE_FULL && spec->recompute.layers == 0;
+    return (trial_choice){.zero = spec->data.zero,
+                          .reduces_every = spec->data.reduce == MS_REDUCE_EVERY,
+                          .recompute = spec->recompute.kind == MS_RECOMPUTE_FULL && !is_full
+                                           ? MS_RECOMPUTE_NONE
+                                           : spec->recompute.kind,
+                          .has_sequence_parallel = spec->tensor.has_sequence_parallel};
+}
+
+static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_sets *sets) {
+    ms_trials *trials = &search->trials;
+    const ms_job_spec *spec = trials->spec;
+    const trial_choice now = choice_now(spec);
+    if (choice->zero != now.zero) {
+        ms_trial_add(trials, sets, "data_parallel.zero=%d", choice->zero);
+    }
+    if (choice->reduces_every != now.reduces_every) {
+        ms_trial_add(trials, sets, "data_parallel.reduce=every");
+    }
+    if (choice->recompute != now.recompute && choice->recompute == MS_RECOMPUTE_SELECTIVE) {
+        ms_trial_add(trials, sets, "recompute=selective");
+    } else if (choice->recompute != now.recompute) {
+        if (spec->recompute.kind != MS_RECOMPUTE_FULL) {
+            ms_trial_add(trials, sets, "recompute=full");
+        }
+        if (spec->recompute.layers > 0) {
+            ms_trial_add(trials, sets, "recompute_layers=0");
+        }
+    }
+    if (choice->has_sequence_parallel && !now.has_sequence_parallel) {
+        ms_trial_add(trials, sets, "tensor_parallel.sequence=true");
+        if (spec->has_scatter_gather) {
+            ms_trial_add(trials, sets, "pipeline.scatter_gather=false");
+        }
+    }
+}
+
+/* Whether a choice can have gradients reduced every microbatch that are not so already: without
+ * pipeline ranks ZeRO 2 and 3 do so unless they are told otherwise. */
+static bool may_reduce_every(const fit_search *search, const trial_mesh *mesh, int zero) {
+    const int reduce = search->trials.spec->data.reduce;
+    return zero >= 2 && reduce != MS_REDUCE_EVERY &&
+           (mesh->sizes.pp > 1 || reduce != MS_SPEC_USUAL);
+}
+
+/* Take a trial over where it is better: one that fits and is faster, or where none fits so far the
+ * one that needs least. */
+static ms_status take_better(fit_search *search, const ms_trial_sets *sets,
+                             const ms_fitting_change *found) {
+    ms_fitting_change *best = &search->best;
+    bool is_better =
+        !best->is_tried || (found->fits && !best->fits) ||
+        (found->fits ? found->step_s < best->step_s : !best->fits && found->peak_B < best->peak_B);
+    if (!is_better) {
+        return MS_OK;
+    }
+    *best = *found;
+    best->is_tried = true;
+    return ms_trial_keep(sets, search->arena, &best->sets);
+}
+
+/* Try a choice on a mesh.  *was_laid_out_out: whether it was not refused. */
+static ms_status try_choice(fit_search *search, const trial_mesh *mesh, const trial_choice *choice,
+                            bool *was_laid_out_out, bool *fits_out) {
+    ms_trials *trials = &search->trials;
+    ms_trial_sets sets = mesh->sets;
+    ms_fitting_change found = {0};
+    add_choice(search, choice, &sets);
+    ms_status status = ms_trial_fit(trials, &sets, &found.peak_B, &found.fits);
+    *was_laid_out_out = status == MS_OK;
+    *fits_out = status == MS_OK && found.fits;
+    if (status == MS_OK && !found.fits) {
+        status = take_better(search, &sets, &found);
+    }
+    return ms_trial_is_refused(status) ? MS_OK : status;
+}
+
+/* Try a choice that has as many overrides as are looked at now. */
+static ms_status time_choice(fit_search *search, const trial_mesh *mesh, const trial_choice *choice,
+                             size_t overrides) {
+    ms_trials *trials = &search->trials;
+    ms_trial_sets sets = mesh->sets;
+    ms_job_spec spec;
+    ms_spec_estimate estimate;
+    add_choice(search, choice, &sets);
+    if (sets.count != overrides) {
+        return MS_OK;
+    }
+    bool was_laid_out = false, fits = false;
+    ms_status status = try_choice(search, mesh, choice, &was_laid_out, &fits);
+    if (status != MS_OK || !fits) {
+        return status;
+    }
+    status = ms_trial_read(trials, &sets, &spec);
+    if (status == MS_OK) {
+        status = ms_estimator_run(trials->estimator, &spec, &trials->mute, &estimate);
+    }
+    if (status == MS_OK) {
+        const ms_fitting_change found = {
+            .fits = estimate.fits, .peak_B = estimate.peak_B, .step_s = estimate.step_s};
+        status = take_better(search, &sets, &found);
+    }
+    return ms_trial_is_refused(status) ? MS_OK : status;
+}
+
+/* Whether a mesh fits with the strongest choices of a stage of ZeRO, or the strongest of them that
+ * are not refused. */
+static ms_status judge_zero(fit_search *search, const trial_mesh *mesh, int zero,
+                            bool *was_laid_out_out, bool *fits_out) {
+    const trial_choice now = choice_now(search->trials.spec);
+    ms_status status = MS_OK;
+    *was_laid_out_out = *fits_out = false;
+    for (int weaker = 0; weaker < 8 && !*was_laid_out_out && status == MS_OK; weaker++) {
+        const trial_choice choice = {
+            .zero = zero,
+            .reduces_every =
+                now.reduces_every || ((weaker & 1) == 0 && may_reduce_every(search, mesh, zero)),
+            .has_sequence_parallel =
+                now.has_sequence_parallel || ((weaker & 2) == 0 && mesh->sizes.tp > 1),
+            .recompute = (weaker & 4) == 0 ? MS_RECOMPUTE_FULL : now.recompute};
+        status = try_choice(search, mesh, &choice, was_laid_out_out, fits_out);
+    }
+    return status;
+}
+
+static ms_status judge(fit_search *search, trial_mesh *mesh) {
+    bool was_laid_out = false, fits = false, is_enough = false;
+    ms_status status = MS_OK;
+    const int now = search->trials.spec->data.zero;
+    /* what stage 3 gathers may take more than it saves; stage 2 lies between the others */
+    const int zeros[] = {3, at_least(now, 1), now};
+    for (int i = 0; i < 3 && !fits && !is_enough && status == MS_OK; i++) {
+        if (i == 0 || zeros[i] != zeros[i - 1]) {
+            status = judge_zero(search, mesh, zeros[i], &was_laid_out, &fits);
+            /* to share layers by their times takes ten times as long as all else */
+            is_enough = mesh->is_balanced && was_laid_out;
+        }
+    }
+    mesh->is_judged = true;
+    mesh->is_hopeless = !fits;
+    return status;
+}
+
+/* ---- the search ---- */
+
+static ms_status try_recomputations(fit_search *search, const trial_mesh *mesh, trial_choice choice,
+                                    size_t overrides) {
+    static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_SELECTIVE,
+                                         MS_RECOMPUTE_FULL};
+    const trial_choice now = choice_now(search->trials.spec);
+    const bool has_more[] = {now.recompute == MS_RECOMPUTE_NONE, now.recompute != MS_RECOMPUTE_FULL,
+                             true};
+    ms_status status = MS_OK;
+    for (int i = 0; i < 3 && status == MS_OK; i++) {
+        if (has_more[i]) {
+            choice.recompute = KINDS[i];
+            status = time_choice(search, mesh, &choice, overrides);
+        }
+    }
+    return status;
+}
+
+/* All choices on a mesh that make a number of overrides together with it. */
+static ms_status try_mesh(fit_search *search, trial_mesh *mesh, size_t overrides) {
+    const trial_choice now = choice_now(search->trials.spec);
+    trial_choice choice;
+    ms_status status = MS_OK;
+    if (mesh->sets.count < overrides && !mesh->is_judged) {
+        status = judge(search, mesh);
+    }
+    if (mesh->is_hopeless || mesh->sets.count > overrides) {
+        return status;
+    }
+    for (choice.zero = now.zero; choice.zero <= 3; choice.zero++) {
+        for (int every = 0; every <= may_reduce_every(search, mesh, choice.zero); every++) {
+            for (int sp = 0; sp <= (mesh->sizes.tp > 1 && !now.has_sequence_parallel); sp++) {
+                choice.reduces_every = now.reduces_every || every;
+                choice.has_sequence_parallel = now.has_sequence_parallel || sp;
+                if (status == MS_OK) {
+                    status = try_recomputations(search, mesh, choice, overrides);
+                }
+            }
+        }
+    }
+    return status;
+}
+
+static ms_status search_all(fit_search *search) {
+    ms_status status = list_meshes(search);
+    for (size_t overrides = 1;
+         overrides <= MS_TRIAL_SETS_MAX && status == MS_OK && !search->best.fits; overrides++) {
+        for (size_t i = 0; i < search->meshes.count && status == MS_OK; i++) {
+            status = try_mesh(search, &MS_AT(&search->meshes, trial_mesh, i), overrides);
+        }
+    }
+    return status;
+}
+
+ms_status ms_fitting_change_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
+                                 ms_fitting_change *change_out) {
+    fit_search search = {.now = ms_trial_axes(spec), .arena = arena};
+    if (!spec->has_model) {
+        *change_out = search.best;
+        return MS_OK;
+    }
+    const long replicas = replicas_of(spec, &search.now);
+    search.sequences = spec->batch.global > 0
+                           ? spec->batch.global
+                           : spec->batch.microbatches * spec->batch.micro * replicas;
+    ms_vector_init(&search.meshes, sizeof(trial_mesh));
+    ms_status status = ms_trials_init(&search.trials, spec);
+    status = status == MS_OK ? search_all(&search) : status;
+    ms_vector_release(&search.meshes);
+    ms_trials_release(&search.trials);
+    if (status == MS_OK) {
+        *change_out = search.best;
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}

@@ -1,0 +1,36 @@
+/* Balanced partitions: layers shared among pipeline stages so that the estimated step is short. */
+#ifndef MS_ESTIMATE_PARTITION_H
+#define MS_ESTIMATE_PARTITION_H
+
+#include "estimate/step.h"
+#include "meshsim/layer_times.h"
+#include "meshsim/rank_memory.h"
+#include "meshsim/spec.h"
+
+/* A job whose layers are to be shared among its stages. All borrowed. */
+typedef struct ms_partition_input {
+    const ms_job_spec *spec;
+    const ms_job_layout *job; /* its stage_layers are not used */
+    const ms_layer_times *times;
+    ms_step_input step;               /* its costs are not used */
+    ms_step_place place;              /* its scratch and its bound are not used */
+    const ms_memory_moments *moments; /* of the step's program */
+    unsigned passes;                  /* 1 << ms_pass of all passes in the program */
+    bool has_to_fit; /* keep even loads where they leave no pipeline rank room in memory, as a job
+                        that fits with no partition is of no use to a search */
+} ms_partition_input;
+
+/* Find what a job's layers and ends take.
+ *  *times_out: in `arena`.  job: of the spec, which has a model; only its degrees and sizes are
+ * used.  Returns as ms_layer_times_find. */
+ms_status ms_partition_times(const ms_job_spec *spec, const ms_job_layout *job, ms_arena *arena,
+                             ms_diag *diag, ms_layer_times *times_out);
+
+/* Share the layers: see estimate.md.
+ *  *stage_layers_out: [model stages] layers of each virtual stage, in `arena`; a partition that the
+ * model refuses where no other one was found.  Returns MS_OK; MS_E_NOMEM (not reported).
+ *  O(32 * stages) estimates at most for each move that shortens the step. */
+ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
+                            const int **stage_layers_out);
+
+#endif
