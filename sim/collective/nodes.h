@@ -2,6 +2,9 @@
 #ifndef MS_COLLECTIVE_NODES_H
 #define MS_COLLECTIVE_NODES_H
 
+#include <limits.h>
+#include <math.h>
+
 #include "meshsim/arena.h"
 #include "meshsim/platform.h"
 
@@ -26,6 +29,13 @@ typedef struct ms_node_order {
  * O(members) where the members come node by node, O(members log members) elsewhere. */
 ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int members,
                              ms_arena *arena, ms_node_order *order_out);
+
+/* The channels that a collective of size_B bytes uses at most: a channel carries whole units of 16
+ * bytes, so that few bytes do not take them all.  Source: NVIDIA/nccl, src/enqueue.cc, whose cells
+ * are multiples of 16 bytes. */
+static inline int ms_channels_at_most(double size_B) {
+    return (int)fmin(INT_MAX, fmax(1.0, ceil(size_B / 16.0)));
+}
 
 /* The `place`-th member of a node in a channel, which enters the node at the member of its own
  * number. Where nodes are wired in pairs a channel goes through the node in a zigzag, 0, 1, -1, 2,

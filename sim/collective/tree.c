@@ -121,7 +121,12 @@ ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *reque
     if (status == MS_OK) {
         status = ms_node_order_find(platform, request->gpus, request->members, arena, &order);
     }
-    status = status == MS_OK ? ms_tree_add(&order, true, &crossings, arena, &links_s) : status;
+    if (status == MS_OK) {
+        int channels_max = ms_channels_at_most(request->size_B);
+        bool is_limited = !order.is_paired && channels_max < order.channels; /* pairs go in twos */
+        order.channels = is_limited ? channels_max : order.channels;
+        status = ms_tree_add(&order, true, &crossings, arena, &links_s);
+    }
     if (status == MS_OK) {
         /* every edge carries its tree's share once up and once down */
         double edge_B = request->size_B / (MS_TREES * order.channels);
