@@ -82,7 +82,9 @@ ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *reque
     ms_tuned tuned;
     int rings = 0;
     ms_status status = ms_tuned_find(platform, request, &crossings, &tuned);
-    status = status == MS_OK ? lay_rings(request, ms_channels_at_most(request->size_B), arena, &crossings, &rings) : status;
+    status = status == MS_OK ? lay_rings(request, ms_channels_at_most(request->size_B), arena,
+                                         &crossings, &rings)
+                             : status;
     if (status == MS_OK) {
         double n = request->members;
         double passes = (n - 1.0) * (request->kind == MS_COLL_ALL_REDUCE ? 2.0 : 1.0);
