@@ -66,8 +66,9 @@ enum { MS_FOLD_SLOW_RANKS = 1024 };
 
 /** Which ranks stand for others. */
 typedef struct ms_lower_fold {
-    bool is_exact;   /**< simulating every rank gives the same figures */
-    bool is_chaotic; /**< it would, but for rounding, which grows until it shows */
+    bool is_exact; /**< simulating every rank gives the same figures, or every rank is simulated */
+    bool is_chaotic; /**< rounding errors of the folded run grow until they show: where that is
+                        exact all the same, every rank was simulated because of it */
     int classes;     /**< ranks that no figure tells apart, of all pipeline ranks; without folding,
                       * ranks
                       */

@@ -241,7 +241,7 @@ static void show_headline(const ms_result *result, ms_buffer *out) {
         ms_buffer_printf(out, "           between %s and %s, as %s\n",
                          time_text(result->bounds_s[0], least),
                          time_text(result->bounds_s[1], most),
-                         result->job->fold.is_chaotic ? "rounding grows until it shows"
+                         result->job->fold.is_chaotic ? "rounding errors grow"
                                                       : "ranks stand for others that differ");
     }
     show_price(&result->job->platform, &figures, out);
@@ -282,9 +282,11 @@ void ms_show_result(const ms_result *result, ms_buffer *out) {
     show_memory(result, out);
     show_risks(result, out);
     text wall;
-    const char *how = result->job->run.no_fold     ? "every one"
-                      : result->job->fold.is_exact ? "folded"
-                                                   : "folded, not exact";
+    const ms_lower_fold *fold = &result->job->fold;
+    const char *all = fold->is_chaotic ? "every one, as rounding errors grow" : "every one";
+    const char *how = result->job->run.no_fold ? all
+                      : fold->is_exact         ? "folded"
+                                               : "folded, not exact";
     ms_buffer_printf(out,
                      "\nsimulated  %d rank%s (%s), %d operations%s,\n           %lld flows in %s\n",
                      result->dag.rank_count, result->dag.rank_count == 1 ? "" : "s", how,

@@ -159,7 +159,7 @@ static ms_status simulate_parts(ms_job *job, ms_arena *arena, ms_diag *diag, ms_
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* Between which times the step of a job lies, whichever way its rounding goes. */
+/* Find the bounds of a job's step, which hold whichever way its dates are rounded. */
 static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_out[2]) {
     ms_lower_input input = lower_input(job);
     input.is_bounded = input.has_bounds = true;
@@ -171,21 +171,44 @@ static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_o
     return status;
 }
 
-/* Whether a run in which ranks stand for others says what these would do, too: where rounding grows
- * until it shows, ranks that are alike do not stay so. */
-static ms_status test_folding(ms_job *job, ms_diag *diag, ms_result *result) {
+/* Lower and run the whole job. */
+static ms_status simulate_whole(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
+    ms_progress_begin("laying out operations", 0);
+    ms_status status = ms_job_lower(job, diag, &result->dag);
+    return status == MS_OK ? run_graph(job, arena, diag, result) : status;
+}
+
+/* Whether a run of every rank of a folded job is so small that SimGrid does not take long. */
+static bool can_unfold(const ms_job *job, const ms_dag *folded) {
+    return (double)folded->op_count * job->mesh.ranks / folded->rank_count < MS_FOLD_SLOW_OPS;
+}
+
+/* Settle what a folded run says where its rounding errors grow until they show, as ranks that are
+ * alike may then drift apart: by a run of every rank, or with bounds where that costs too much. */
+static ms_status settle_chaos(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
+    ms_status status = MS_OK;
+    if (can_unfold(job, &result->dag)) {
+        ms_dag_release(&result->dag);
+        ms_dag_init(&result->dag);
+        job->run.no_fold = true;
+        status = simulate_whole(job, arena, diag, result);
+    } else {
+        job->fold.is_exact = false;
+        status = bound_chaos(job, diag, result->bounds_s);
+    }
+    job->fold.is_chaotic = true;
+    return status;
+}
+
+/* Test whether a run in which ranks stand for others says what these would do, too. */
+static ms_status test_folding(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     bool has_folded = job->fold.is_exact && result->dag.rank_count < job->mesh.ranks;
     if (job->run.trusts_folding || !has_folded || !result->timeline.has_shared) {
         return MS_OK;
     }
-    bool is_firm = false;
-    ms_status status = ms_engine_test(&result->dag, &result->timeline, diag, &is_firm);
-    if (status != MS_OK || is_firm) {
-        return status;
-    }
-    job->fold.is_exact = false;
-    job->fold.is_chaotic = true;
-    return bound_chaos(job, diag, result->bounds_s);
+    bool is_stable = false;
+    ms_status status = ms_engine_test(&result->dag, &result->timeline, diag, &is_stable);
+    return status != MS_OK || is_stable ? status : settle_chaos(job, arena, diag, result);
 }
 
 static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
@@ -194,12 +217,8 @@ static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result
     if (status != MS_OK || is_done) {
         return status;
     }
-    ms_progress_begin("laying out operations", 0);
-    status = ms_job_lower(job, diag, &result->dag);
-    if (status == MS_OK) {
-        status = run_graph(job, arena, diag, result);
-    }
-    status = status == MS_OK ? test_folding(job, diag, result) : status;
+    status = simulate_whole(job, arena, diag, result);
+    status = status == MS_OK ? test_folding(job, arena, diag, result) : status;
     return status == MS_OK ? measure(job, arena, diag, result) : status;
 }
 

@@ -56,24 +56,25 @@ class Fold(unittest.TestCase):
                 simulated += self.compare(words)
         self.assertGreater(simulated, RUNS / 3)
 
-    def test_rounding_that_grows_makes_no_exact_step(self):
-        """Groups of two on nodes of six GPUs with one NIC: the last digit of a date shows in the step, folded or with every rank."""
-        words = words_of(CHAOTIC)
-        for more in ([], ["--granularity", "pass"], ["--set", "steps=2"]):
-            with self.subTest(more):
-                folded, every = simulate(PROGRAM, [*words, *more]), simulate(PROGRAM, [*words, *more, "--no-fold"])
-                self.assertFalse(folded["engine"]["fold_exact"])
-                least_s, most_s = folded["step_time_bounds_s"]
-                for step_s in (folded["step_time_s"], every["step_time_s"]):
-                    self.assertLess(least_s, step_s)
-                    self.assertGreater(most_s, step_s)
-        self.assertTrue(simulate(PROGRAM, [*words, "--no-fold"])["engine"]["fold_exact"])
-        self.assertTrue(simulate(PROGRAM, [*words, "--fidelity", "analytic"])["engine"]["fold_exact"])
+    def test_every_rank_is_simulated_where_rounding_grows(self):
+        """Groups of two on nodes of six GPUs with one NIC, and a job whose ranks of a stage are all alike: rounding errors grow until they show."""
+        for job in (CHAOTIC, CHAOTIC_ALIKE):
+            for more in ([], ["--granularity", "pass"], ["--set", "steps=2"]):
+                with self.subTest(f"{job['platform.file']}, {more}"):
+                    words = [*words_of(job), *more]
+                    folded, every = simulate(PROGRAM, words), simulate(PROGRAM, [*words, "--no-fold"])
+                    self.assertEqual(folded["engine"]["simulated_ranks"], folded["gpus"])
+                    self.assertTrue(folded["engine"]["fold_exact"])
+                    self.assertEqual(folded["step_time_s"], every["step_time_s"])
+        alone = simulate(PROGRAM, [*words_of(CHAOTIC), "--fidelity", "analytic"])
+        self.assertTrue(alone["engine"]["fold_exact"])
+        self.assertLess(alone["engine"]["simulated_ranks"], alone["gpus"])
 
-    def test_rounding_that_grows_where_all_are_alike(self):
-        """Bounds are there, too, where one rank stands for all of its pipeline rank."""
-        folded = simulate(PROGRAM, words_of(CHAOTIC_ALIKE))
-        self.assertEqual(folded["engine"]["fold_classes"], folded["mesh"]["pp"])
+    def test_bounds_where_rounding_grows_and_ranks_are_many(self):
+        """1,024 ranks of about a million operations: a run of all of them may take SimGrid minutes."""
+        folded = simulate(PROGRAM, words_of(CHAOTIC_ALIKE | {"platform.nodes": 128, "mesh.tp": 8, "mesh.pp": 8, "mesh.dp": 4, "model.layers": 16,
+                                                             "batch.global": 512}))
+        self.assertLess(folded["engine"]["simulated_ranks"], folded["gpus"])
         self.assertFalse(folded["engine"]["fold_exact"])
         self.assertLess(folded["step_time_bounds_s"][0], folded["step_time_s"])
         self.assertGreater(folded["step_time_bounds_s"][1], folded["step_time_s"])
