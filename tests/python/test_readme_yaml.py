@@ -76,7 +76,8 @@ class Examples(unittest.TestCase):
                     else:
                         words = ["platform", "dgx-h100", "--set", f"platform.gpu.type=./{file}"]
                     done = meshsim(*words, cwd=folder)
-                    self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+                    told = re.sub(r"^meshsim: note: no framework is named: .*\n", "", done.stderr)
+                    self.assertEqual((done.returncode, told), (0, ""), words)
 
     def test_workloads(self):
         self.check(ROOT / "workloads" / "README.md", 8)

@@ -63,7 +63,9 @@ static ms_status fail(const ms_store *store, int code, const char *doing) {
         ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path, strerror(error));
         return MS_E_IO;
     }
-    if (primary == SQLITE_CORRUPT || primary == SQLITE_TOOBIG || primary == SQLITE_INTERRUPT) {
+    /* statements are meshsim's own, so that an error in one comes from what the file says */
+    if (primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_TOOBIG ||
+        primary == SQLITE_INTERRUPT) {
         ms_diag_error(store->diag, "the store '%s' is damaged", path);
         return MS_E_INPUT;
     }
