@@ -29,7 +29,8 @@ Test(working_memory, both_ends_hold_the_embedding) {
     const int vocab = 1 << 20;
     double more_B = 2.0 * 256 * vocab; /* fp16 parameters of a row of 256 */
     for (int stage = 0; stage < 2; stage++) {
-        double grown_B = memory_of(2 * vocab, stage).parameter_B - memory_of(vocab, stage).parameter_B;
+        double grown_B =
+            memory_of(2 * vocab, stage).parameter_B - memory_of(vocab, stage).parameter_B;
         cr_assert_float_eq(grown_B, more_B, 1.0, "stage %d: %g, not %g", stage, grown_B, more_B);
     }
 }
