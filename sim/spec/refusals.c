@@ -98,8 +98,8 @@ static const refusal REFUSALS[] = {
     {DEEPSPEED, shards_gradients_of_stages, "data_parallel.zero",
      "'data_parallel.zero' of 2 or 3 with 'mesh.pp' above 1; expected 'data_parallel.zero' of 0 or "
      "1"},
-    /* Source: torchtitan 0.2, torchtitan/distributed/pipeline_parallel.py: "Number of stages per
-     * rank must be >= 2 for multi stage schedules". */
+    /* Source: torchtitan at commit 02ef790c, torchtitan/distributed/pipeline_parallel.py
+     * (pipeline_llm): "Multi-stage schedule requires at least 2 stages per rank". */
     {TORCHTITAN, loops_one_stage, "schedule.v",
      "a schedule of several stages per rank with 'schedule.v' of 1; expected 2 or more, or 1f1b"},
 };

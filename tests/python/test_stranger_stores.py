@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -160,6 +161,32 @@ class Rows(InFolder):
                               ("program", "'0'"), ("cost", "NULL"), ("energy_J", "1.0"), ("v", "v + 1")):
             self.change(f"UPDATE points SET {column} = {value}")
             self.refuse("expected the digest of its other cells as 'digest' of row ")
+
+
+class Journals(InFolder):
+    MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+    def write_journal(self, named):
+        """A journal to be taken back that names another file, as sqlite.org/fileformat2.html describes it."""
+        page_B = 4096
+        header = self.MAGIC + struct.pack(">5I", 0, 1, self.store.stat().st_size // page_B, 512, page_B)
+        name = str(named).encode()
+        end = struct.pack(">I", 2**30 // page_B + 1) + name + struct.pack(">2I", len(name), sum(name)) + self.MAGIC
+        self.store.with_name("s.db-journal").write_bytes(header.ljust(512, b"\0") + end)
+
+    def test_a_journal_never_deletes_another_file(self):
+        shutil.copy(self.whole, self.store)
+        victim = self.folder / "victim"
+        victim.write_bytes(b"of value\0")
+        self.write_journal(victim)
+        code, out, err = run("sweep", self.sweep, "--store", self.store)
+        self.assertEqual((code, out), (3, ""), err)
+        self.assertIn("s.db-journal' of the store names another file", err)
+        self.assertTrue(victim.exists())
+        # what SQLite itself makes of this journal
+        with sqlite3.connect(self.store) as base:
+            base.execute("SELECT count(*) FROM points").fetchone()
+        self.assertFalse(victim.exists())
 
 
 class Damaged(InFolder):

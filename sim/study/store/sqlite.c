@@ -10,6 +10,7 @@
 #include "meshsim/store.h"
 #include "meshsim/target.h"
 #include "meshsim/usage.h"
+#include "study/store/journal.h"
 #include "study/store/sqlite_row.h"
 
 /* "mesh" as a number: what `file` and SQLite call the application of a database. */
@@ -407,8 +408,11 @@ ms_status ms_store_open(const char *path, const ms_store_options *options, ms_ar
     ms_vector_init(&store->held, sizeof(ms_store_row));
     int flags =
         options->is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    int code = sqlite3_open_v2(copy, &store->base, flags, NULL);
-    ms_status status = code == SQLITE_OK ? set_up(store) : fail(store, code, "open");
+    ms_status status = ms_store_check_journal(copy, arena, diag);
+    if (status == MS_OK) {
+        int code = sqlite3_open_v2(copy, &store->base, flags, NULL);
+        status = code == SQLITE_OK ? set_up(store) : fail(store, code, "open");
+    }
     if (status != MS_OK) {
         ms_store_close(store);
         return status;
