@@ -225,7 +225,7 @@ static bool is_as_before(const map_table *t, int i) {
     const ms_program *program = t->order->program;
     int round = program->spec.pipeline_ranks, stage = i / 2, before = stage - round;
     int step = i % 2 == 1 ? 1 : -1; /* forward messages are the odd ones */
-    if (before + step < 0 || stage + step >= program->stages ||
+    if (before < 0 || before + step < 0 || stage + step >= program->stages ||
         !(step > 0 ? ms_program_has_next(program, stage) && ms_program_has_next(program, before)
                    : ms_program_has_previous(program, stage) &&
                          ms_program_has_previous(program, before))) {
