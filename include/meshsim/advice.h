@@ -56,10 +56,10 @@ bool ms_ring_is_dominated(const ms_ring_row *row);
 void ms_advise_rings(const ms_ring_row *rows, int count, double share, const char *about,
                      ms_diag *diag);
 
-/** The same before anything is simulated, from the collectives that hold the first pipeline rank
- * up, and the norm of the gradient; all-to-alls are no rings. Of a step that was simulated,
- * ms_advise_latency says it (metrics.h). estimate: of the input.  Returns MS_OK; MS_E_NOMEM
- * (reported).  O(segments * sizes + ranks of the groups * rings). */
+/** The same advice before anything is simulated, from the collectives for which the first pipeline
+ * rank waits and from the gradient norm; all-to-alls do not count, as they are no rings. For a
+ * simulated step ms_advise_latency gives it (metrics.h). estimate: of the input.  Returns MS_OK;
+ * MS_E_NOMEM (reported).  O(segments * sizes + ranks of the groups * rings). */
 ms_status ms_advise_latency_ahead(const ms_estimate_input *input, const ms_estimate *estimate,
                                   ms_diag *diag);
 

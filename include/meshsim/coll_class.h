@@ -45,21 +45,21 @@ ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request
 ms_coll_choices ms_coll_choices_on(const ms_platform *platform, const ms_mesh *mesh,
                                    ms_coll_choices asked);
 
-/** How all ranks of a mesh learn the sum of one number of each. */
+/** An all-reduce of one number of each rank of a mesh. */
 typedef struct ms_world_sum {
     double time_s;               /**< with nothing else on the links [s] */
-    ms_coll_algorithm algorithm; /**< that lays it out */
+    ms_coll_algorithm algorithm; /**< of its plan */
     ms_protocol protocol;
-    double size_B; /**< of the number: 4, as fp32 [B] */
-    double sent_B; /**< by each rank, the mean [B] */
+    double size_B; /**< size of the number: 4, as fp32 [B] */
+    double sent_B; /**< by a rank, mean of all [B] */
     int tier;      /**< outermost that it crosses; -1: none */
 } ms_world_sum;
 
 /** Lay out an all-reduce of one fp32 number among all ranks of a mesh, such as the norm of the
  * gradient, in the order of the ranks.
- *  asked: the job's algorithm of all-reduces and its protocol; where the ranks cannot be laid out
- * by them all at once, the platform's own choice is taken.  Returns MS_OK; MS_E_NOMEM.  As
- * ms_coll_plan_build of all ranks.
+ *  asked: the job's algorithm of all-reduces and its protocol; where they do not work for all ranks
+ * in one group, the platform's own choice is taken. Returns MS_OK; MS_E_NOMEM. Cost of
+ * ms_coll_plan_build for all ranks.
  *  Source: Megatron-LM, get_grad_norm_fp32 (an all-reduce of the squared norm, one fp32 element).
  */
 ms_status ms_coll_world_sum(const ms_platform *platform, const ms_mesh *mesh,

@@ -76,11 +76,11 @@ typedef struct ms_flow_link {
 /** One fluid transfer: equal messages that are alike in what they cross, or the edges of rings, all
  * at the same rate. */
 typedef struct ms_flow {
-    double bytes;        /**< that keep each entry of the route busy, once for each crossing: those
-                            of the messages times `slowness` [B] */
-    double slowness;     /**< how many times as long as its messages' bytes take the flow keeps its
-                            links, >= 1: a protocol or a kind of traffic reaches a share of the
-                            bandwidth only, or the time is the busiest member's; 0: 1 */
+    double bytes;        /**< load on each link of the route, for each crossing: the messages'
+                            bytes times `slowness` [B] */
+    double slowness;     /**< time on the links over the time of the messages' bytes at full
+                            bandwidth, >= 1: a protocol or kind of traffic reaches only a share of
+                            the bandwidth, or the busiest member sets the time; 0: as 1 */
     ms_flow_link *links; /**< [count], sorted by link; empty: nothing on the way is limited */
     int count;
     uint64_t kind; /**< tells the flows of a phase apart, and is the same for flows that are alike

@@ -61,7 +61,7 @@ typedef struct ms_node {
  * MS_E_INPUT, so that they come in one list with the faults found there. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
-/** Most bytes that a file of a type may have [B]. */
+/** Maximum size of a file of a type [B]. */
 size_t ms_file_limit_B(ms_file_type type);
 
 /** Read a whole file within the limit of its type.
@@ -116,8 +116,8 @@ ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
 /** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
 
-/** Whether a value is the word null (or ~, not in quotes), which takes its key out: see
- * ms_config_take_out.  An empty value is a fault of its key instead.  node: may be NULL. */
+/** Whether a value is the word null (or ~, not in quotes), which removes its key: see
+ * ms_config_take_out. An empty value is an error of its key instead.  node: may be NULL. */
 bool ms_node_takes_out(const ms_node *node);
 
 /** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
@@ -142,8 +142,8 @@ ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena)
 void ms_node_write(const ms_node *node, ms_buffer *out);
 
 /** Append `text` as a YAML scalar in double quotes, which reads back as the same text: quotes,
- *  backslashes and characters that people do not see (meshsim/text.h) are escaped; a byte that is
- *  no UTF-8 becomes U+FFFD.  O(length).  Source: YAML 1.1, section 5.7 (escape sequences). */
+ * backslashes and invisible characters (meshsim/text.h) are escaped; a byte that is not UTF-8
+ * becomes U+FFFD.  O(length).  Source: YAML 1.1, section 5.7 (escape sequences). */
 void ms_yaml_write_quoted(const char *text, ms_buffer *out);
 
 /** What a field holds; the C type behind `offset` is named for each. */
@@ -266,10 +266,10 @@ bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);
  * NULL. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b);
 
-/** Remove the keys of a mapping whose value is null, and those of the mappings in it. Keys that the
+/** Remove the keys of a mapping whose value is null, also in the mappings inside it. Keys that the
  * table does not know stay, and so do those of a mapping that names a file (a row with `file_key`):
- * the reader of that file removes them after it laid them over the file's keys.
- *  fields: NULL: any key may stand there.  O(nodes * rows). */
+ * the reader of that file removes them after it has laid them over the file's keys.
+ *  fields: table of the mapping's keys; NULL: any key is known.  O(nodes * rows). */
 void ms_config_take_out(ms_node *mapping, const ms_field *fields);
 
 /** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a

@@ -66,9 +66,9 @@ typedef struct ms_dag_crossing {
 
 /** A fluid transfer. Its rate r obeys sum over flows of weight * r <= capacity on every link. */
 typedef struct ms_dag_flow {
-    double bytes;    /**< that keep each crossing busy: of the messages times `slowness` [B] */
-    double slowness; /**< of ms_flow: how many times as long as its messages' bytes take the
-                        flow keeps its links, >= 1 */
+    double bytes;    /**< load on each crossing: the messages' bytes times `slowness` [B] */
+    double slowness; /**< as in ms_flow: time on the links over the time of the messages' bytes at
+                        full bandwidth, >= 1 */
     int32_t crossing_first; /**< into ms_dag_network.crossings */
     int32_t crossing_count; /**< 0: nothing limits it, it takes no time */
     double alone_s;  /**< set by ms_dag_finish: time with the other flows of its phase on the links,
@@ -212,8 +212,8 @@ typedef struct ms_dag_builder {
 typedef struct ms_dag_repeat {
     int32_t mbs;     /**< by which `mb` of an operation grows from one time to the next, >= 1 */
     int32_t times;   /**< more, 0: the graph is whole */
-    int64_t ops_max; /**< times > 0: what running the graph and proving that it repeats itself may
-                        cost, counted as ms_timeline.ops_run */
+    int64_t ops_max; /**< if times > 0: maximum cost of running the graph and proving that it
+                        repeats itself, in the unit of ms_timeline.ops_run */
 } ms_dag_repeat;
 
 /** The graph. Arrays are vectors; read them through the pointers that ms_dag_finish sets. */
@@ -254,9 +254,9 @@ int32_t ms_dag_add_link(ms_dag *dag, double capacity_Bps, int32_t id, int32_t ti
 int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work);
 /** A phase of the newest work. */
 int32_t ms_dag_add_phase(ms_dag *dag, double latency_s);
-/** A flow of the newest phase, of slowness 1. */
+/** Add a flow of slowness 1 to the newest phase. */
 int32_t ms_dag_add_flow(ms_dag *dag, double bytes);
-/** Slowness of the newest flow. */
+/** Set the slowness of the newest flow, >= 1. */
 void ms_dag_set_slowness(ms_dag *dag, double slowness);
 /** Time that the newest flow takes as in ms_dag_flow.alone_s, where its crossings do not tell: they
  * are of classes of links [s]. */

@@ -122,9 +122,9 @@ typedef struct ms_timeline {
     bool has_shared;    /**< transfers have changed each other's rates */
     int64_t flows;      /**< flows that were simulated as flows */
     int64_t timers;     /**< computations, latencies and private transfers */
-    int64_t ops_run;    /**< what finding this timeline cost: operations of this run, those of a
-                           second run that tested it, and a sixteenth of those that the search for a
-                           period looked at */
+    int64_t ops_run;    /**< cost of finding this timeline: operations of this run, those of the
+                           second run that tests it, and a sixteenth of those that the search for a
+                           period looks at */
     int32_t flows_peak; /**< flows at once, at most */
 } ms_timeline;
 

@@ -104,11 +104,10 @@ const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag);
 ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,
                          ms_diag *diag, ms_imported *imported_out);
 
-/** Give a workload that comes without software the one that models are most often pretrained with:
- * Megatron Core, with sequence parallelism where the model can have it, unless `sets` of the source
- * name a framework.
- *  out: its `root` holds the model; gets the keys, what is to tell of them, and a remark.  Returns
- * MS_OK; MS_E_NOMEM (reported). */
+/** Add the usual framework to a workload whose source names none: Megatron Core, with sequence
+ * parallelism where the model can have it, unless `sets` of the source name a framework.
+ *  out: its `root` holds the model and gets the keys; the assumptions and a remark on them are
+ * added.  Returns MS_OK; MS_E_NOMEM (reported). */
 ms_status ms_import_assume_software(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                                     ms_imported *out);
 

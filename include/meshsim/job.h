@@ -58,8 +58,8 @@ typedef struct ms_tier_use {
     double bytes;    /**< sum over the ranks of the bytes that each sends, times the links of the
                         tier on their way [B] */
     double busy_s;   /**< of the busiest link */
-    double peak_use; /**< highest share of a link's capacity in use at any time, where a transfer
-                        that reaches less than the capacity uses all that it keeps busy */
+    double peak_use; /**< highest share of a link's capacity in use at any time; a transfer uses its
+                        rate times its slowness (ms_flow) */
 } ms_tier_use;
 
 /** What the simulated ranks of a pipeline rank did in a step: the mean of their times. */
@@ -100,8 +100,8 @@ typedef struct ms_result {
     int risk_count;
     int fast_forwarded;    /**< microbatches of each step that were counted, not simulated
                               (timeline.steady) */
-    int64_t attempted_ops; /**< cost of all runs of parts of the job (sum of ms_timeline.ops_run),
-                              whether or not one of these parts tells the whole */
+    int64_t attempted_ops; /**< cost of all attempts to fast-forward, successful or not (sum of
+                              ms_timeline.ops_run) */
     double bounds_s[2];    /**< between which a step lies that is not folded exactly; else 0 */
     double wall_s;         /**< time the simulation took (lowering, engine, metrics) */
     double peak_rss_B;     /**< most memory that this process, or one that it waited for, ever had,
@@ -122,7 +122,7 @@ ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *d
  * after a failure.  Returns as ms_lower.  O(operations). */
 ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);
 
-/** A job as estimates take it; borrows from the job.  O(1). */
+/** The input for an estimate of a job; borrows from the job.  O(1). */
 ms_estimate_input ms_job_estimate_input(const ms_job *job);
 
 /** Estimate a job: step, bound and memory, nothing simulated.  Returns as ms_estimate_compute. */

@@ -1,7 +1,7 @@
 /**
  * @file
- * Balanced layer partitions: layers shared among pipeline stages by the step that they make on a
- * platform.
+ * Balanced layer partitions: layers shared among pipeline stages so that the estimated step is
+ * short.
  */
 #ifndef MESHSIM_LAYER_PARTITION_H
 #define MESHSIM_LAYER_PARTITION_H
@@ -14,11 +14,13 @@
 
 MS_BEGIN_DECLS
 
-/** Share the layers of a balanced partition out so that the estimated step is short, in partitions
- * with which the job fits in memory where one was found. A partition that is known already stays.
+/** Share the layers of a balanced partition among the stages so that the estimated step is short;
+ * if partitions were found with which the job fits in memory, one of these. A partition that is
+ * known already stays.
  *  spec: with a model.  laid_out: of ms_job_lay_out with this spec; layout.stage_layers is filled,
- * in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_INPUT (reported) where the model does not
- * go with the degrees.  O(1) estimates, as in ms_estimator_run, for each layer that moves. */
+ * in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_INPUT (reported) where the parallel
+ * degrees do not suit the model.  O(1) estimates, as in ms_estimator_run, for each layer that
+ * moves. */
 ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                      ms_job_layout *laid_out);
 

@@ -29,17 +29,17 @@ typedef struct ms_layer_times_input {
     ms_spec_host host;          /**< how ranks launch their operations */
 } ms_layer_times_input;
 
-/** Times of a microbatch in a step, forward and backward [s]. */
+/** Times of one microbatch in a step, forward and backward pass together [s]. */
 typedef struct ms_layer_times {
     const double *layer_s; /**< [layers] */
-    double first_s;        /**< what the first stage has besides: the embedding */
-    double last_s;         /**< what the last stage has besides: head and prediction modules */
+    double first_s;        /**< of the embedding, on the first stage */
+    double last_s;         /**< of head and prediction modules, on the last stage */
 } ms_layer_times;
 
-/** Time a microbatch through the model, its layers in equal numbers on the pipeline ranks, as most
- * microbatches of a step take it: without what runs on the step's first or last one alone.
- * Computation, or the host's launches where they take longer, and communication that passes wait
- * for, with nothing but its own kind on the links.  *times_out: in `arena`.  Returns MS_OK;
+/** Time a microbatch through the model, with equal numbers of layers on the pipeline ranks, but for
+ * operations that only the step's first or last microbatch has. Counted are computation, or the
+ * host's launches where they take longer, and communication that passes wait for, while only
+ * communication of the same kind uses the links.  *times_out: in `arena`.  Returns MS_OK;
  * MS_E_INPUT (reported) where degrees clash with the model; MS_E_NOMEM (reported).  O(layers +
  * ranks * links of a route), no engine. */
 ms_status ms_layer_times_find(const ms_layer_times_input *input, ms_arena *arena, ms_diag *diag,

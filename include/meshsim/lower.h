@@ -67,8 +67,8 @@ enum { MS_FOLD_SLOW_RANKS = 1024 };
 /** Which ranks stand for others. */
 typedef struct ms_lower_fold {
     bool is_exact; /**< simulating every rank gives the same figures, or every rank is simulated */
-    bool is_chaotic; /**< rounding errors of the folded run grow until they show: where that is
-                        exact all the same, every rank was simulated because of it */
+    bool is_chaotic; /**< rounding errors of the folded run grow until they change figures; with
+                        is_exact: every rank was simulated because of that */
     int classes;     /**< ranks that no figure tells apart, of all pipeline ranks; without folding,
                       * ranks
                       */

@@ -23,7 +23,7 @@ typedef struct ms_memory_option {
     ms_words sets;    /**< overrides "key.path=value" that make it, in the arena */
     const char *note; /**< what it costs, static text */
     double peak_B;    /**< highest peak of a pipeline rank with it */
-    double saved_B;   /**< less than today's peak, > 0 */
+    double saved_B;   /**< the job's present peak minus peak_B, > 0 */
     bool fits;        /**< whether the job then fits */
 } ms_memory_option;
 
@@ -39,17 +39,18 @@ ms_status ms_memory_options_find(const ms_job_spec *spec, ms_arena *arena, ms_di
 /** A change of the mesh, with the same number of ranks, of the sharding (data_parallel.zero and
  * reduce), of recomputation and of sequence parallelism. */
 typedef struct ms_fitting_change {
-    bool is_tried; /**< some change could be laid out; else the rest is unset */
+    bool is_tried; /**< at least one change could be laid out; else the rest is unset */
     bool fits;     /**< whether it fits; else no change fits, and this one has the smallest peak */
-    ms_words sets; /**< overrides "key.path=value" that make it, in the arena; count 0: the job as
-                      it is needs least */
+    ms_words sets; /**< overrides "key.path=value" that make it, in the arena; count 0: no change
+                      lowers the job's peak */
     double peak_B; /**< highest peak of a pipeline rank with it */
     double step_s; /**< its estimated step, as ms_estimator_run; 0 where it does not fit */
 } ms_fitting_change;
 
 /** Find the smallest change with which a job fits in memory: the fewest overrides first, among
- * these the shortest estimated step. Sequences per step stay as they are. tp, cp and ep are powers
- * of two or as they are, tp within the ranks that share the fast links, pp is any divisor.
+ * these the shortest estimated step. The number of sequences per step stays. tp, cp and ep are
+ * powers of two or keep their size, tp is at most the number of ranks that share the fast links, pp
+ * is any divisor of the ranks.
  *  spec: as ms_job_spec_read left it.  *change_out: its lists in `arena`; is_tried is false for a
  * job with given costs.  Returns MS_OK; MS_E_IO; MS_E_NOMEM (reported).  O(meshes * (stages +
  * passes)). */

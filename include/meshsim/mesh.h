@@ -109,15 +109,15 @@ typedef struct ms_axis_sizes {
     int tp, pp, cp, ep, dp;
 } ms_axis_sizes;
 
-/** Which meshes are walked over. */
+/** Which meshes ms_mesh_walk_all visits. */
 typedef struct ms_mesh_walk {
     int ranks;            /**< product of all sizes */
     ms_axis_sizes most;   /**< largest size of each axis; dp takes what the others leave */
-    ms_axis_sizes beside; /**< tp, cp, ep: a size that is visited although it is no power of two */
+    ms_axis_sizes beside; /**< tp, cp, ep: one more size to visit besides powers of two */
 } ms_mesh_walk;
 
-/** Visit every mesh of some ranks whose tp, cp and ep are powers of two and whose pp is any divisor
- * of what these leave: tp grows last, then pp, then cp, then ep.
+/** Visit every mesh of a number of ranks whose tp, cp and ep are powers of two and whose pp is any
+ * divisor of the ranks: tp is the outermost loop, then pp, cp and ep.
  *  visit: its status other than MS_OK ends the walk.  Returns the visitor's last status.  O(visits,
  * and the largest sizes). */
 ms_status ms_mesh_walk_all(const ms_mesh_walk *walk,

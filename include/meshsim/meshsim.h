@@ -7,7 +7,7 @@
  * | decls.h           | C linkage and visibility of all that follows                       |
  * | status.h          | status codes and the exit code of each                             |
  * | arena.h           | memory, one arena per lifetime                                     |
- * | text.h            | characters of UTF-8 texts, and which of them people see            |
+ * | text.h            | characters of UTF-8 texts, and which of them are visible           |
  * | buffer.h          | growing text and vectors                                           |
  * | diag.h            | diagnostics with place, source line and caret                      |
  * | units.h           | numbers with units                                                 |
@@ -18,7 +18,7 @@
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
  * | value.h           | result trees and JSON                                              |
  * | interrupt.h       | SIGINT and SIGTERM without leftovers                               |
- * | failure.h         | what the operating system has failed                               |
+ * | failure.h         | failures of the operating system                                   |
  * | target.h          | files that appear whole or not at all                              |
  * | progress.h        | how far a long run has come                                        |
  * | usage.h           | time and memory that the process has taken                         |

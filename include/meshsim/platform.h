@@ -225,8 +225,8 @@ typedef struct ms_tier {
     double efficiency;    /**< share of it that transfers achieve, 0..1 */
     double exchange_efficiency; /**< that all-to-alls achieve, where it is less; 0: as others */
     double latency_s;           /**< of one link crossing [s] */
-    bool is_paired;  /**< of the innermost: a node has a link between every two of its GPUs, not a
-                        switch, so what a GPU reaches grows with the group's members in its node */
+    bool is_paired;  /**< innermost tier: a node has a link between every two GPUs and no switch, so
+                        a GPU's bandwidth grows with its group's members in the node */
     bool is_in_bits; /**< the file counts its bandwidth in bits, and so is it shown */
     int first_link;  /**< links of the tier are first_link .. first_link + links - 1 */
     int links;
@@ -397,16 +397,16 @@ typedef struct ms_ring_orders {
 /** Rings through a group that lies along whole dimensions of a torus: every edge is one hop (equal
  * hops where members stand evenly apart), and no link is crossed twice by all rings together. One
  * dimension gives 2 rings, one each way; several give 2 or 4. A group inside one node that is wired
- * in pairs has 2 (members - 1), which cross each link between two members twice. Any other group
- * gives none.
+ * in pairs gives 2 (members - 1) rings, which together cross each link between two members twice.
+ * Any other group gives none.
  *  gpus: [members] of the group, in any order, no repeats.  *orders_out: in `arena`.  Returns
  * MS_OK; MS_E_NOMEM.  O(members log members). Source: the cycles are the Lee-distance Gray codes of
  * Bose, Broeg, Kwon, Ashir, IEEE Trans. Computers 44 (1995). */
 ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
                             ms_arena *arena, ms_ring_orders *orders_out);
 
-/** What a GPU reaches inside its node in a group with `members` there, >= 2: of a link, or of those
- * to each of the others [B/s]. */
+/** Bandwidth that a GPU reaches inside its node, in a group with `members` >= 2 there: of its link
+ * to the switch, or of its links to all other members where nodes are wired in pairs [B/s]. */
 static inline double ms_platform_node_Bps(const ms_platform *platform, int members) {
     const ms_tier *inside = &platform->tiers[0];
     return inside->bandwidth_Bps * inside->efficiency *

@@ -48,7 +48,7 @@ typedef struct ms_schedule_spec {
     ms_schedule_kind kind;
     int pipeline_ranks; /**< P >= 1 */
     int chunks;         /**< V >= 1, virtual stages per rank; 0: the kind's own (1, or 2 of a V),
-                             a fault of kinds that take any number */
+                             an error for kinds that take any number */
     int microbatches;   /**< M >= 1 */
     int group;          /**< N, microbatches per group of the interleaved table; 0: P */
     int slices;         /**< K, sequence slices of a microbatch (seq1f1b); 0: 1 */

@@ -75,12 +75,11 @@ typedef struct ms_paper_row {
     const char *name;
     const char *reason; /**< why it is left out; NULL: it is in the table */
     int64_t chunks;     /**< V */
-    /** As ms_schedule_evaluate gives them where each virtual stage takes what the study gives a
-     * P-th of the model, as a single schedule is evaluated. This holds for all times of the row but
-     * rank_makespan. */
+    /** As from ms_schedule_evaluate with the study's times as those of one virtual stage, which is
+     * how a single schedule is evaluated. All times of the row but rank_makespan have this unit. */
     double makespan, bubble_fraction, max_span, max_span_bubble;
-    double rank_makespan; /**< makespan where a rank's stages together take what the study gives a
-                             P-th of the model: rows of any V compare by it */
+    double rank_makespan; /**< makespan with the study's times as those of all stages of a rank
+                             together: rows of any V compare by it */
     double peak_inflight; /**< in units of a P-th of the model and one whole microbatch */
     int64_t parameter_replicas, messages;
     double formula_makespan;          /**< NAN: none is known */

@@ -50,10 +50,10 @@ typedef struct ms_shard_file {
 } ms_shard_file;
 
 /** Open a shard's store for writing, alone, and make the folder where there is none. A process that
- * works on the same shard, such as one whose manager believes it dead, is waited for. In a folder
- * that may only be read a complete shard is opened as ms_store_open does.
- *  is_fresh: as in ms_store_options.  wait_s: at most so long.  *file_out: in `arena`, given to
- * ms_shard_close, also after a failure.  Returns as ms_store_open; MS_E_IO (reported) also when
+ * works on the same shard, such as one whose manager believes it dead, is waited for. In a
+ * read-only folder a complete shard is opened for reading.
+ *  is_fresh: as in ms_store_options. wait_s: at most so long.  *file_out: in `arena`, given to
+ * ms_shard_close, also after a failure. Returns as ms_store_open; MS_E_IO (reported) also when
  * another process still works on it. */
 ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is_fresh,
                         double wait_s, ms_arena *arena, ms_diag *diag, ms_shard_file *file_out);

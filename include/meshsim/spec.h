@@ -59,7 +59,7 @@ enum { MS_BATCH_MAX = 100000000 };
 /** The software that runs the job: whose choices stand below the workload's own keys. */
 typedef struct ms_spec_framework {
     const char *name; /**< of its profile, as the user writes it; NULL: none */
-    bool is_none;     /**< the workload says `framework: none`: it leaves nothing to a profile */
+    bool is_none;     /**< the workload says `framework: none`: no profile fills its keys in */
     bool is_expanded; /**< its choices are among the spec's own values; always so after reading */
 } ms_spec_framework;
 
@@ -282,12 +282,12 @@ void ms_job_spec_fit_framework(ms_job_spec *spec);
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out);
 
-/** Read a workload once more with further overrides, as ms_job_spec_read does when they stand
- * behind those of its request. ms_job_spec_override takes the framework's choices as the spec's
- * own; here they are chosen anew, for the sizes that the overrides give. The file is not opened
- * again. spec: as ms_job_spec_read left it; its platform and its fidelity stay.  sets:
- * "key.path=value", applied in order.  *spec_out: comes from no file, in `arena`, and shares the
- * platform. Returns MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_IO; MS_E_NOMEM. */
+/** Read a workload once more with further overrides, as ms_job_spec_read would with these after
+ * those of its request. ms_job_spec_override keeps the framework's choices as they are in the spec;
+ * here they are made anew, for the sizes that the overrides give. The file is not opened again.
+ *  spec: as ms_job_spec_read left it; its platform and its fidelity stay.  sets: "key.path=value",
+ * applied in order.  *spec_out: comes from no file, in `arena`, and shares the platform. Returns
+ * MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                  ms_diag *diag, ms_job_spec *spec_out);
 

@@ -69,20 +69,20 @@ typedef struct ms_store_options {
 typedef struct ms_store ms_store;
 
 /** Open a store, and create it where there is none. Whether it can be written to is found out here:
- * one that the system lets only be read is opened, too, and whoever asks for a row that it lacks
- * gets MS_E_IO then.  A file from a stranger does no harm: its schema has to be what this version
- * writes, its pages have to be those of an undamaged database, and SQLite runs nothing of it.
+ * a read-only store is opened, too, and a search for a row that it lacks returns MS_E_IO. An
+ * untrusted file does no harm: its schema must be what this version writes, its pages must be those
+ * of an undamaged database, and SQLite runs no code in it.
  *  *store_out: in `arena`; given to ms_store_close.  Returns MS_OK; MS_E_INPUT when the file is no
- * store, is damaged, or was written by another format's version; MS_E_IO when the system refuses to
- * read or write it or another process holds it; MS_E_NOMEM (all reported), the file is as it was.
- *  O(size of the file). */
+ * store, is damaged, or has another format version; MS_E_IO when the system refuses to read or
+ * write it or another process holds it; MS_E_NOMEM (all reported), the file is as it was. O(size of
+ * the file). */
 ms_status ms_store_open(const char *path, const ms_store_options *options, ms_arena *arena,
                         ms_diag *diag, ms_store **store_out);
 
 /** Find a row by its key, and check each cell's type and range and the digest of all.
  *  row_out: its texts in `arena`; unchanged where there is none.  Returns MS_OK; MS_E_INPUT when
- * the row is damaged, with its number and column named; MS_E_IO when the file cannot be read, or
- * may only be read and has no such row; MS_E_NOMEM (all reported).  O(log rows). */
+ * the row is damaged, with its number and column named; MS_E_IO when the file cannot be read, or is
+ * read-only and has no such row; MS_E_NOMEM (all reported).  O(log rows). */
 ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_store_row *row_out,
                         bool *is_found_out);
 

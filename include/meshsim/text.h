@@ -1,6 +1,6 @@
 /**
  * @file
- * Characters of UTF-8 texts, and which of them people see.
+ * Characters of UTF-8 texts, and which of them are visible.
  */
 #ifndef MESHSIM_TEXT_H
 #define MESHSIM_TEXT_H
@@ -20,8 +20,8 @@ MS_BEGIN_DECLS
  *  surrogates and values above U+10FFFF included).  O(1).  Source: RFC 3629, section 4. */
 size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out);
 
-/** Whether a reader sees a character. False of characters that give a terminal orders, end a line,
- *  change the direction of the text around them, or are invisible: controls (U+0000 to U+001F,
+/** Whether a character is visible. False for characters that control a terminal, end a line,
+ *  change the direction of the text around them, or have no glyph: controls (U+0000 to U+001F,
  *  U+007F to U+009F), U+2028, U+2029, the bidirectional controls, the default ignorable code
  *  points, interlinear annotations, and the code points that are no characters. With them a name
  *  can look like another name, so every page and message shows something in their place.  O(1).

@@ -81,19 +81,19 @@ void ms_value_pack(const ms_value *object, ms_buffer *out);
  * object, or memory runs out.  O(length). */
 ms_value *ms_value_unpack(const char *bytes, size_t length, ms_arena *arena);
 
-/** Append `text` as a JSON string with its quotes: quotes, backslashes and characters that people
- * do not see (meshsim/text.h) are escaped; bytes that are not UTF-8 become U+FFFD.  Source: RFC
- * 8259, section 7. */
+/** Append `text` as a JSON string with its quotes: quotes, backslashes and invisible characters
+ * (meshsim/text.h) are escaped; bytes that are not UTF-8 become U+FFFD.  Source: RFC 8259,
+ * section 7. */
 void ms_json_write_string(ms_buffer *out, const char *text);
 
-/** Append `text` for XML 1.0, as element text or inside double quotes: reserved characters escaped;
- * characters that people do not see (meshsim/text.h), line feeds too, and bytes that are not UTF-8
+/** Append `text` for XML 1.0, as element text or inside double quotes: reserved characters are
+ * escaped; invisible characters (meshsim/text.h), line feeds too, and bytes that are not UTF-8
  * become '?'. */
 void ms_xml_write_text(ms_buffer *out, const char *text);
 
-/** Append a text for people to read: characters that they do not see (meshsim/text.h) but tab and
- * line feed, and bytes that are no UTF-8, become '?', so that no name from a file or a command line
- * gives a terminal orders or looks like another name.  O(length). */
+/** Append a text for people to read: invisible characters (meshsim/text.h) except tab and line
+ * feed, and bytes that are not UTF-8, become '?', so that no name from a file or a command line
+ * controls the terminal or looks like another name.  O(length). */
 void ms_terminal_write_text(ms_buffer *out, const char *text);
 
 MS_END_DECLS

@@ -1,4 +1,4 @@
-/* What the system has failed: the last failure and how many there were. */
+/* Failures of the operating system: the last one and how many there were. */
 #include "meshsim/failure.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ void ms_failure_note_memory(void) {
     snprintf(text, sizeof text, "out of memory");
 }
 
-/* Errors of the system itself; others, such as ENOENT or EACCES, say something of the file. */
+/* Errors of the system itself; others, such as ENOENT or EACCES, are about the file. */
 static bool is_of_system(int error) {
     return error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE;
 }

@@ -40,7 +40,7 @@ static int follow_links(const char *path, char place_out[MS_TARGET_PATH_MAX]) {
         const char *name = NULL;
         ssize_t length = readlink(place_out, link, sizeof link - 1);
         if (length < 0) {
-            /* no link; what else is wrong with it shows when the folder is looked at */
+            /* not a link; any other fault is found when its folder is checked */
             return errno == EIO ? EIO : 0;
         }
         link[length] = '\0';

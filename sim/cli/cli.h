@@ -35,8 +35,8 @@ typedef struct ms_option {
     const char *help;     /**< one line, lower case */
     const char *writes;   /**< endings of the file it names and writes, such as ".svg or .json"; "/"
                                for a folder; NULL: it writes none */
-    const char *no_stdout; /**< why what it names cannot be the standard output; NULL: '-' is that,
-                                or it names no output */
+    const char *no_stdout; /**< why its output cannot go to the standard output; NULL: '-' sends it
+                              there, or it names no output */
     const char *section;   /**< heading that --help prints above it; NULL: it goes on */
     unsigned modes;        /**< which of the command's modes take it, a bit each, the first mode the
                                 lowest one; 0: all */
@@ -61,11 +61,11 @@ typedef struct ms_invocation {
     ms_diag *diag;
     const char *const *words; /**< [word_count] as typed behind the program's name */
     size_t word_count;
-    ms_vector *results; /**< of ms_cli_result: what it writes, kept until it has ended; NULL: every
-                             result is written at once */
+    ms_vector *results; /**< of ms_cli_result: the command's results, kept until it has ended; NULL:
+                           each is written at once */
 } ms_invocation;
 
-/** A result that a command has made and that nobody has seen yet. */
+/** A result of a command that is not written yet. */
 typedef struct ms_cli_result {
     const char *path; /**< of its file; "-": the standard output; NULL: the standard error */
     ms_buffer text;
@@ -145,12 +145,12 @@ ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page);
 /** Print a result tree as one JSON object and a line feed on stdout. MS_E_IO if stdout cannot take
  * it. */
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);
-/** Write what a command has made, files first, and release it: where a file cannot be written
- * nothing is printed.  status: what the command ended with; of a failure of the system, or a bug,
- * nothing is written.  Returns `status`, or why something could not be written (reported). */
+/** Write and release a command's results, files first; if a file cannot be written, nothing is
+ * printed.  status: with which the command ended; results are written only after MS_OK, MS_E_NO and
+ * MS_E_INTERRUPTED.  Returns `status`, or the status of a write that failed (reported). */
 ms_status ms_cli_write_results(const ms_invocation *call, ms_status status);
-/** Say something on the standard error, behind the page that it belongs to where one is kept.
- * results: as in ms_invocation. */
+/** Write a message to the standard error, after the results that are kept so far.  results: as in
+ * ms_invocation. */
 void ms_cli_tell(ms_vector *results, const char *text);
 /** Flush stdout and check it. Every command ends with this; MS_E_IO (reported) if anything was
  * lost. */

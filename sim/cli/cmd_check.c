@@ -84,8 +84,8 @@ static void add_options(const findings *f, ms_value *root) {
     }
 }
 
-/* The smallest change that fits, null where none is needed or none was found; then what the least
- * peak of all that were tried is. */
+/* Add the smallest change that fits, null where none is needed or none was found. Where none was
+ * found, the smallest peak that was tried follows. */
 static void add_change(const findings *f, ms_value *root) {
     const ms_fitting_change *change = &f->change;
     ms_value *found = ms_value_add(root, "fitting_change",

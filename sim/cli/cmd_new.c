@@ -157,7 +157,8 @@ static ms_status find_base(draft *d, const char *name) {
     return ms_yaml_load(d->base, call->arena, call->diag, &d->root);
 }
 
-/* Whether a key of the base stays: its model and its software; of a config's workload nothing. */
+/* Whether a key of the base stays: its model, and its framework's keys if it names one. With a
+ * Hugging Face config none stays. */
 static bool is_kept(const draft *d, const char *key) {
     static const char *const KEPT[] = {"model", "framework", "tensor_parallel"};
     bool has_software = ms_node_get(d->root, "framework") != NULL;
@@ -169,7 +170,7 @@ static bool is_kept(const draft *d, const char *key) {
     return false;
 }
 
-/* The base's other keys go. */
+/* Remove the base's other keys. */
 static ms_status clear_base(draft *d) {
     ms_status status = MS_OK;
     for (const ms_node *key = d->root->first; key != NULL && status == MS_OK; key = key->next) {
@@ -180,8 +181,8 @@ static ms_status clear_base(draft *d) {
     return status;
 }
 
-/* Set the keys that stand beside a model: of scalars, in mappings or not.  path: of the mapping,
- * with its dot. */
+/* Set the scalar keys beside the model, also those in mappings.  path: of `mapping`, with a dot at
+ * its end; "" for the root. */
 static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
     ms_arena *arena = d->call->arena;
     ms_status status = MS_OK;
@@ -198,7 +199,7 @@ static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
     return status;
 }
 
-/* The model with the software that `import hf` gives it, too; a workload's own software stays. */
+/* Read the model. Without a framework of its own it gets the one that `import hf` assumes. */
 static ms_status read_config(draft *d, const char *name, ms_imported *out) {
     const ms_invocation *call = d->call;
     const ms_import_source source = {
@@ -216,7 +217,7 @@ static ms_status read_config(draft *d, const char *name, ms_imported *out) {
     if (status != MS_OK || (framework != NULL && !is_none)) {
         return status;
     }
-    if (is_none) { /* that job's file says all choices, of which the new job takes none */
+    if (is_none) { /* the base's choices are in its keys, which the new job does not take */
         ms_node_remove(d->root, framework);
     }
     status = ms_yaml_parse("{}", 2, name, call->arena, call->diag, &out->root);

@@ -35,7 +35,7 @@ static const ms_option OPTIONS[] = {
      .arguments = 1,
      .help = "write a trace of the operations to this HDF5 file",
      .writes = ".h5",
-     .no_stdout = "HDF5 needs a file, of which it reads and writes any place"},
+     .no_stdout = "HDF5 needs a file with random access"},
     {.name = "trace",
      .argument = "LEVEL",
      .arguments = 1,
@@ -185,7 +185,7 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
         ms_whatif_rank(result.metrics.step_time_s, whatif.rows, whatif.count);
         status = print_result(call, &result, &whatif);
     }
-    if (status == MS_OK) { /* all that needs memory has been made by now */
+    if (status == MS_OK) { /* by now everything that needs memory is done */
         status = write_trace(call, trace_path, &result, &whatif, &detail);
     }
     ms_cli_progress_stop(progress);

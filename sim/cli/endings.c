@@ -1,5 +1,5 @@
-/* Names of output files that end like another format than the one which would be written, or that
- * stand for the standard output where the output needs a file. */
+/* Refuses output files whose name ends like another format than the one that would be written, and
+ * '-' where the output needs a file. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

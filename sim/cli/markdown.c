@@ -267,7 +267,7 @@ static void write_list(const ms_markdown_table *table, const ms_value *tree, ms_
     }
 }
 
-/* A table of facts of which there are none is left out. */
+/* A table without facts is left out. */
 static void write_facts(const ms_markdown_table *table, const ms_value *tree, ms_buffer *out) {
     static const char *const HEADINGS[] = {"", ""};
     static const bool IS_NUMBER[] = {false, true};

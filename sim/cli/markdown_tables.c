@@ -108,7 +108,7 @@ static const ms_markdown_field CHANGE_FACTS[] = {
     TEXT("fitting_change/setting", "change"),
     BYTES("fitting_change/peak_B", "peak"),
     TIME("fitting_change/step_time_s", "estimated step"),
-    BYTES("smallest_peak_B", "nothing fits, the smallest peak"),
+    BYTES("smallest_peak_B", "smallest peak (no change fits)"),
     {0}};
 static const ms_markdown_field NOTE_FIELDS[] = {
     TEXT("key", "key"), TEXT("changes_nothing", "changes nothing, as"), {0}};

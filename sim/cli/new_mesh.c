@@ -106,13 +106,13 @@ static ms_status consider(mesh_choice *ch, const new_mesh *c) {
     return status == MS_E_NOMEM || status == MS_E_IO ? status : MS_OK;
 }
 
-/* A stage of the optimizer's sharding, on all meshes. */
+/* Context of a walk over all meshes with one ZeRO stage. */
 typedef struct mesh_visit {
     mesh_choice *choice;
     int zero;
 } mesh_visit;
 
-/* All recomputations of a mesh. Without experts the axis ep is refused. */
+/* Consider a mesh with and without recomputation. A model without experts takes no ep above 1. */
 static ms_status consider_mesh(void *context, const ms_axis_sizes *sizes) {
     const mesh_visit *visit = context;
     mesh_choice *ch = visit->choice;

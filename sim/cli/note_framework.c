@@ -8,8 +8,8 @@
 /* The framework that `import hf` and `new` assume, too. */
 static const char USUAL[] = "megatron-core";
 
-/* Whether a top-level key is the job's own: its sizes, and the model, whose family decides what
- * holds of a profile. */
+/* Whether a top-level key is the job's own: its sizes, and the model, whose family decides which
+ * choices of a profile hold. */
 static bool is_of_job(const char *key) {
     static const char *const OF_JOB[] = {"name", "description", "framework", "platform",
                                          "mesh", "batch",       "model"};
@@ -21,7 +21,7 @@ static bool is_of_job(const char *key) {
     return false;
 }
 
-/* Append a value as YAML flow text, and of a mapping the keys that the workload does not give.
+/* Append a value as YAML flow text; of a mapping only the keys that the workload does not give.
  *  given: the workload's value of the same key; NULL: it gives none. */
 static void add_value(const ms_node *node, const ms_node *given, ms_buffer *out) {
     static const char *const BRACKETS[] = {"{}", "[]"};

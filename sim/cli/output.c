@@ -17,7 +17,7 @@ ms_status ms_cli_finish_stdout(const ms_invocation *call) {
     return MS_OK;
 }
 
-/* No result is written once the system has failed a call: something may be missing in it. */
+/* No result is written after a failed system call, as something may be missing in it. */
 static ms_status check_failures(const ms_invocation *call) {
     ms_status status = ms_failure_since(0, MS_OK);
     if (status != MS_OK) {
@@ -53,7 +53,7 @@ static bool keep(ms_vector *results, const char *path, const char *text, size_t 
     return is_kept;
 }
 
-/* Keep a result until the command has ended: a later one may find no memory. */
+/* Keep a result until the command has ended, as memory may run out while a later one is made. */
 static ms_status write_result(const ms_invocation *call, const char *path, const char *text,
                               size_t length) {
     ms_status status = check_failures(call);
@@ -72,7 +72,7 @@ void ms_cli_tell(ms_vector *results, const char *text) {
     }
 }
 
-/* Write the results that go to files, or those that go to the standard streams. */
+/* Write the kept results that go to files, or those that go to the standard streams. */
 static ms_status write_kept(const ms_invocation *call, bool to_files) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < call->results->count && status == MS_OK; i++) {

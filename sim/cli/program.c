@@ -87,8 +87,8 @@ typedef struct talk {
     int errors_told;
 } talk;
 
-/* Once the system has failed a call, no other fault is told than that: whatever goes wrong then may
- * come of it. */
+/* After a failed system call only that failure is reported, as it may be the cause of any later
+ * error. */
 static void write_message(void *context, const char *text) {
     talk *t = context;
     bool has_failed = ms_failure_count() > 0;
@@ -105,7 +105,7 @@ static void write_message(void *context, const char *text) {
 
 static void finish_talk(const ms_invocation *call, ms_status status) {
     if (ms_failure_count() > 0 && call->diag->errors == 0) {
-        ms_diag_error(call->diag, "%s", ms_failure_text()); /* who found out had no words */
+        ms_diag_error(call->diag, "%s", ms_failure_text()); /* the failed call was not reported */
     }
     ms_diag_finish(call->diag);
     if (status == MS_E_USAGE) {

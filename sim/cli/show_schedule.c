@@ -143,7 +143,8 @@ static void add_search_summary(const ms_search_result *search, ms_buffer *out) {
     }
 }
 
-/* The makespan in the times of a rank's stages together, by which schedules of any V compare. */
+/* The makespan with T as the time of all stages of a rank together, by which schedules of any V
+ * compare. */
 static double rank_makespan(const ms_cli_shown *shown) {
     const ms_program *program = shown->program;
     return shown->result->makespan * program->spec.pipeline_ranks /

@@ -12,7 +12,7 @@
         .name = "store", .argument = "FILE.db", .arguments = 1,                                    \
         .help = "keep every result in this SQLite file as soon as it is there, and simulate none " \
                 "that it has already; with --shard or --plan a folder",                            \
-        .no_stdout = "SQLite needs a file, of which it reads and writes any place"                 \
+        .no_stdout = "SQLite needs a file with random access"                                      \
     }
 #define MS_OPTION_FRESH                                                                            \
     { .name = "fresh", .help = "simulate anew what the store has, too, and replace it" }

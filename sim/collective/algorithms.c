@@ -11,7 +11,7 @@ static const char NEEDS_NVLS[] =
     "one node whose NVLink switches reduce (platform keys library and nvls; an all-reduce among "
     "several also sharp) and as many GPUs on each node as the library's nvls_min_gpus";
 static const char NEEDS_NVLS_TREE[] =
-    "several nodes of equally many GPUs, as many as the library's nvls_min_gpus at least, whose "
+    "several nodes of equally many GPUs, at least as many as the library's nvls_min_gpus, whose "
     "NVLink switches reduce (platform keys library, nvls)";
 static const char NEEDS_COLLNET[] =
     "several nodes of equally many GPUs and switches between them that reduce (platform keys "

@@ -43,9 +43,9 @@ ms_status ms_crossings_remember(ms_crossings *crossings, size_t routes, ms_arena
 double ms_crossings_add(ms_crossings *crossings, int source, int destination);
 /* The same of a route that is crossed `weight` >= 1 times. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight);
-/* Make the routes added the one flow of a plan's one phase, whose messages have `crossing_B` for
- * each crossing [B], and after it a latency [s].  *plan: gets its tier and phases, in `arena`.
- * Returns MS_OK; MS_E_NOMEM. O(crossings log crossings). */
+/* Make a plan of one phase: one flow over the routes added, whose messages put `crossing_B` [B] on
+ * each crossing, and a latency [s] after it.  *plan: gets its tier and phases, in `arena`. Returns
+ * MS_OK; MS_E_NOMEM. O(crossings log crossings). */
 ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
                             ms_arena *arena, ms_coll_plan *plan);
 /* Sort links of a flow by number. */

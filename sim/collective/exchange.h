@@ -14,9 +14,9 @@ typedef struct ms_exchange {
     int members;
     int node_members; /* of the node with the most */
     bool is_by_node;  /* a copy crosses to a node once and is forwarded inside it */
-    double message_B[MS_FAMILY_COUNT]; /* the mean of all members */
-    double slowness; /* as in ms_flow: all-to-alls reach less of the links, or the busiest member's
-                        messages are larger */
+    double message_B[MS_FAMILY_COUNT]; /* of each message, mean of all members [B] */
+    double slowness; /* as in ms_flow: all-to-alls reach less of the bandwidth, and the busiest
+                        member sends more */
     double sent_B;   /* by each member, the mean */
 } ms_exchange;
 

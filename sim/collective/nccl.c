@@ -189,21 +189,22 @@ static double reach_2_7_Bps(const nccl_way *w, double bus_Bps) {
     return w->protocol == MS_LIBRARY_LL ? ll_share(w) * bus_Bps : bus_Bps;
 }
 
-/* Whether a tree has half the bandwidth that its search found: versions before 2.19 copy the
- * channels of a graph, each of which then has half the speed, where they have 25 GB/s after the
- * speed was raised; of a tree's channels as many are left as the ring has. Later versions copy
- * before that. Source: NVIDIA/nccl, src/graph/search.cc and src/init.cc. */
+/* Whether a tree has half the bandwidth that NCCL's search found. Versions before 2.19 raise the
+ * speed of a graph's channels first. Channels that then have 25 GB/s are duplicated, each with half
+ * the speed, but a tree keeps only as many channels as the ring has. Later versions duplicate
+ * channels before they raise the speed. Source: NVIDIA/nccl, src/graph/search.cc and src/init.cc.
+ */
 static bool is_halved(const nccl_way *w, double ring_Bps, double raised_Bps) {
     double least_Bps = 25e9 * w->comm->nics;
     return is_old(w) && w->algorithm == MS_LIBRARY_TREE && ring_Bps < least_Bps &&
            raised_Bps >= least_Bps;
 }
 
-/* What all channels of a graph carry together, as NCCL's search finds it [B/s]. A ring has one
+/* Bandwidth of all channels of a graph together, as NCCL's search finds it [B/s]. A ring has one
  * speed inside nodes and between them, that of the slower links. All other graphs begin with that
- * speed, too; then the search raises the speed inside nodes, up to twice that between them. The
- * model takes the speed inside nodes for one node, two nodes and CollNet, and the speed between
- * nodes for more. Source: NVIDIA/nccl, src/graph/search.cc (ncclTopoCompute). */
+ * speed, too; then the search raises the speed inside nodes, up to twice that between nodes. NCCL's
+ * cost model takes the speed inside nodes for one node, two nodes and CollNet, and else the speed
+ * between nodes. Source: NVIDIA/nccl, src/graph/search.cc (ncclTopoCompute). */
 static double graph_Bps(const nccl_way *w) {
     const ms_nccl_comm *comm = w->comm;
     if (comm->nodes == 1) {

@@ -20,8 +20,8 @@ typedef struct ms_node_order {
     int *gpus;         /* [members] node after node, in group order inside each */
     ms_node_run *runs; /* [count] members of each node */
     int count;         /* nodes */
-    int channels;      /* 1 on a single node with a switch; where nodes are wired in pairs, twice as
-                          many as else, and on a single one twice as many as members */
+    int channels;      /* 1 on a single node with a switch; on a single one wired in pairs twice its
+                          members; between nodes wired in pairs twice as many as between others */
     bool is_paired;    /* nodes are wired in pairs */
 } ms_node_order;
 
@@ -30,18 +30,17 @@ typedef struct ms_node_order {
 ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int members,
                              ms_arena *arena, ms_node_order *order_out);
 
-/* The channels that a collective of size_B bytes uses at most: a channel carries whole units of 16
- * bytes, so that few bytes do not take them all.  Source: NVIDIA/nccl, src/enqueue.cc, whose cells
- * are multiples of 16 bytes. */
+/* Maximum number of channels for a collective of size_B bytes: each channel carries whole units of
+ * 16 bytes.  Source: NVIDIA/nccl, src/enqueue.cc, whose cells are multiples of 16 bytes. */
 static inline int ms_channels_at_most(double size_B) {
     return (int)fmin(INT_MAX, fmax(1.0, ceil(size_B / 16.0)));
 }
 
 /* The `place`-th member of a node in a channel, which enters the node at the member of its own
  * number. Where nodes are wired in pairs a channel goes through the node in a zigzag, 0, 1, -1, 2,
- * -2, ..., and the second half of the channels in its mirror image, so that as many channels as
- * twice the members cross each link between two of them equally often.  Source: as of
- * ms_switches_rings. */
+ * -2, ..., and the second half of the channels in its mirror image, so that with twice as many
+ * channels as members each link between two members is crossed equally often.  Source: as for
+ * ms_switches_rings (platform/switches/pairs.c). */
 static inline int ms_node_order_gpu(const ms_node_order *order, int node, int channel, int place) {
     const ms_node_run *run = &order->runs[node];
     if (order->is_paired) {

@@ -123,7 +123,8 @@ ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *reque
     }
     if (status == MS_OK) {
         int channels_max = ms_channels_at_most(request->size_B);
-        bool is_limited = !order.is_paired && channels_max < order.channels; /* pairs go in twos */
+        /* where nodes are wired in pairs, channels come as mirror images, so all of them stay */
+        bool is_limited = !order.is_paired && channels_max < order.channels;
         order.channels = is_limited ? channels_max : order.channels;
         status = ms_tree_add(&order, true, &crossings, arena, &links_s);
     }

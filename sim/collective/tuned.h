@@ -9,9 +9,9 @@ typedef struct ms_tuned {
     double steps_s;    /* of all steps, as the library has them */
 } ms_tuned;
 
-/* Find it, and start crossings whose latencies are those beyond the library's steps, and whose
- * slowness is that of the protocol, which reaches a share of the links' bandwidth.
- * request: as a row's `plan` gets it.  Returns MS_OK; MS_E_NOMEM, crossings are released all the
+/* Find it, and initialise `crossings`: their latencies are those beyond the library's steps, their
+ * slowness is that of the protocol, which reaches only a share of the links' bandwidth.
+ *  request: as a row's `plan` gets it.  Returns MS_OK; MS_E_NOMEM, crossings are released all the
  * same. */
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out);

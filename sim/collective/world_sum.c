@@ -1,7 +1,7 @@
 /* The sum of one number of each rank, such as the norm of the gradient: an all-reduce of 4 bytes.
  *
- * Callers take its time and leave its flows out of the links: 4 bytes take none of their bandwidth,
- * but a flow on every link of the cluster would make every other flow count as contended. */
+ * Callers use its time and simulate no flows for it: 4 bytes need hardly any bandwidth, but a flow
+ * on every link of the cluster would make every other flow count as contended. */
 #include "meshsim/coll_class.h"
 
 static const double NUMBER_B = 4.0; /* fp32 */
@@ -29,7 +29,7 @@ ms_status ms_coll_world_sum(const ms_platform *platform, const ms_mesh *mesh,
                                .size_B = NUMBER_B};
     ms_status status =
         request.gpus == NULL ? MS_E_NOMEM : ms_coll_plan_build(platform, &request, &scratch, &plan);
-    if (status == MS_E_RANGE) { /* what the job asks for does not fit all ranks at once */
+    if (status == MS_E_RANGE) { /* the job's choice does not work for a group of all ranks */
         request.algorithm = MS_ALGORITHM_AUTO;
         request.protocol = MS_PROTOCOL_AUTO;
         status = ms_coll_plan_build(platform, &request, &scratch, &plan);

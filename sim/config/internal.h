@@ -66,8 +66,8 @@ bool ms_node_is_null(const ms_node *node);
 /* Whether a text stands for itself without quotes as a value of a block mapping or sequence. */
 bool ms_text_is_plain(const char *text);
 
-/* `text` fit for a message: characters that people do not see become '?', what is longer than
- * MS_SHOWN_MAX ends in "...". out: [MS_SHOWN_MAX + 4]. Returns out. */
+/* `text` fit for a message: invisible characters become '?', a text longer than MS_SHOWN_MAX is cut
+ * and ends in "...". out: [MS_SHOWN_MAX + 4]. Returns out. */
 const char *ms_shown(const char *text, char *out);
 
 /* What came, for messages: "'text'", "nothing", "a list", "a mapping". out: [MS_SHOWN_MAX + 8]. */

@@ -170,7 +170,7 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
     return MS_E_INPUT;
 }
 
-/* Memory for jansson, which does not tell of every failed allocation. */
+/* malloc for jansson, which does not report every failed allocation. */
 static void *take_memory(size_t size) {
     void *memory = (malloc)(size);
     if (memory == NULL) {
@@ -191,7 +191,7 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
     json_set_alloc_funcs(take_memory, (free));
     json_t *tree = json_loadb(source->text, source->length_B,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (ms_failure_count() != failures) { /* it drops a letter for which there was no memory */
+    if (ms_failure_count() != failures) { /* jansson drops a character when memory runs out */
         json_decref(tree);
         return MS_E_NOMEM;
     }

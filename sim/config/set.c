@@ -180,7 +180,7 @@ static ms_status enter(const assignment *a, ms_node *node, const step *s) {
 }
 
 /* A value of null stays in the tree: the key may stand in a file that is read later (a platform's),
- * and ms_config_take_out removes it from there. */
+ * and ms_config_take_out removes the key after that. */
 static ms_status apply(assignment *a, ms_node *root) {
     ms_node *value = NULL;
     ms_status status = parse_value(a, a->step_count, &value);

@@ -1,8 +1,8 @@
-/* Keys whose value is null leave their mapping.
+/* Removes keys whose value is null from their mapping.
  *
- * An override or a file that lies over another one takes a key out by giving it the value null. The
- * null is kept while files are laid over each other, as the key may come from a file below. Once
- * they all are, this walk removes the null keys, and every reader sees the key as one that is not
+ * An override, or a file that is laid over another one, removes a key by giving it the value null.
+ * The null is kept while files are laid over each other, as the key may come from a file below.
+ * Once all files are laid, this walk removes the null keys, and every reader takes them as not
  * given. Keys that no table knows stay, so that a typing error is still reported as an unknown key.
  */
 #include <string.h>

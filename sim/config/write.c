@@ -30,7 +30,7 @@ static void add_escaped(ms_buffer *out, uint32_t code) {
 void ms_yaml_write_quoted(const char *text, ms_buffer *out) {
     ms_buffer_puts(out, "\"");
     while (*text != '\0') {
-        uint32_t code = 0xFFFD; /* of a byte that is no UTF-8, which no reader of YAML takes */
+        uint32_t code = 0xFFFD; /* for a byte that is not UTF-8, which YAML readers refuse */
         size_t length = ms_text_decode(text, SIZE_MAX, &code);
         if (length == 0 || code == '"' || code == '\\' || !ms_text_is_seen(code)) {
             add_escaped(out, code);
@@ -46,7 +46,7 @@ static bool is_blank_or_end(char c) {
     return c == ' ' || c == '\t' || c == '\0';
 }
 
-/* Whether all of a text is UTF-8 that a reader sees, tabs included. */
+/* Whether a text is UTF-8 and has only visible characters and tabs. */
 static bool is_seen(const char *text) {
     size_t length = 1;
     for (; *text != '\0' && length > 0; text += length) {

@@ -382,7 +382,7 @@ static const char *find_bad_link(const ms_dag *dag) {
             return "a flow with a number of bytes that is negative or not finite";
         }
         if (!(dag->network.flows[i].slowness >= 1.0)) {
-            return "a flow that is faster than its bytes";
+            return "a flow whose slowness is below 1";
         }
     }
     for (int32_t i = 0; i < dag->network.crossing_count; i++) {

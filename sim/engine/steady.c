@@ -12,11 +12,11 @@ enum { PERIODS = 3, ANCHORS_MAX = 3 };
 #define SAME_SHARE  1e-12
 #define CLOCK_SHARE 1e-10
 
-/* Looks at an operation that cost what simulating one costs at least: a look takes some 6 ns, an
- * operation in closed form 120 ns. */
+/* Looks at an operation that together cost at most as much as simulating one (measured: 6 ns for a
+ * look, 120 ns for an operation in closed form). */
 enum { LOOKS_PER_OPERATION = 16 };
 
-/* Looks at each operation that one candidate for a period may take. */
+/* Maximum number of looks at each operation to test one candidate for a period. */
 enum { LOOKS_OF_CANDIDATE = 2 };
 
 /* The search for a period may cost this share of the simulation before it. The periods of 277
@@ -51,7 +51,7 @@ typedef struct steady {
     double period_s;
     int32_t mbs;   /* by which `mb` grows in a period */
     double same_s; /* dates no farther apart are the same */
-    int64_t looks; /* operations that were looked at so far, all candidates together */
+    int64_t looks; /* at operations so far, for all candidates together */
     int64_t looks_max;
 } steady;
 
@@ -194,8 +194,8 @@ static bool cut_stream(const steady *s, int32_t stream, int32_t begins_out[PERIO
     return is_clear;
 }
 
-/* Set the number of operations that start in a period on each stream.  Returns whether it is the
- * same in all periods, and not 0 on all streams. */
+/* Count the operations that start in a period on each stream. Returns whether the count is the same
+ * in all periods, and above 0 on some stream. */
 static bool count_lengths(steady *s) {
     bool is_same = true, has_any = false;
     for (int32_t stream = 0; stream < s->dag->stream_count && is_same; stream++) {
@@ -211,7 +211,8 @@ static bool count_lengths(steady *s) {
     return is_same && has_any;
 }
 
-/* Whether each operation of a stream that starts in a period but the last comes again. */
+/* Whether each operation of a stream that starts in a period, except the last one, comes again a
+ * period later. */
 static bool is_stream_steady(steady *s, int32_t stream) {
     int32_t begin = first_from(s, stream, s->from_s);
     int32_t end = begin + (PERIODS - 1) * s->lengths[stream];
@@ -223,7 +224,7 @@ static bool is_stream_steady(steady *s, int32_t stream) {
     return is_same;
 }
 
-/* Whether an operation that is under way in the periods takes longer than one of them. */
+/* Whether any operation that runs during the periods takes longer than one period. */
 static bool has_long_operation(steady *s) {
     const ms_timeline *t = s->timeline;
     double to_s = s->from_s + PERIODS * s->period_s;

@@ -37,7 +37,7 @@ typedef struct known_order {
     unsigned passes; /* 1 << ms_pass of all that are in it */
 } known_order;
 
-/* What a balanced partition follows from besides, as the step does that it is made for. */
+/* What a balanced partition also depends on, since the step that it shortens does. */
 typedef struct share_key {
     int place;
     ms_spec_host host;
@@ -107,7 +107,7 @@ typedef struct estimating {
     known_order *order;
     known_costs *costs;
     int place_number, order_number;
-    bool is_single; /* not one of many, of which those that fit in memory count */
+    bool is_single; /* the only job; else one of many, of which those that fit in memory count */
 } estimating;
 
 ms_estimator *ms_estimator_new(ms_arena *arena) {
@@ -204,9 +204,9 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Time of the norm's exchange, which follows from the GPUs of the ranks and the algorithm asked
- * for, not from the axes: the time of another place with the same ones in order; < 0: none has it.
- */
+/* Time of the norm's all-reduce, which depends on the GPUs of the ranks and the algorithm asked
+ * for, not on the axes: that of another place with the same GPUs in the same order; < 0: none has
+ * it. */
 static double known_norm_s(const estimating *it) {
     const ms_vector *places = &it->e->known_places;
     double norm_s = -1.0;
@@ -317,7 +317,7 @@ static ms_status make_layers(estimating *it, void **times_out) {
                          : ms_partition_times(it->spec, &it->job, it->e->arena, it->diag, times);
 }
 
-/* A step of the spec; its costs are not set. */
+/* The input for a step of the spec, without its costs. */
 static ms_step_input step_of(const estimating *it) {
     const ms_job_spec *spec = it->spec;
     return (ms_step_input){.program = &it->order->order.program,
@@ -534,7 +534,7 @@ ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, m
     return status;
 }
 
-/* What an order and a place say of a balanced partition. */
+/* Find the spec's balanced partition, for its order of passes and its place. */
 static ms_status partition(estimating *it) {
     ms_status status = look_over(it);
     status = status == MS_OK ? find_order(it) : status;

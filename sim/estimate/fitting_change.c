@@ -1,12 +1,12 @@
-/* The smallest change of mesh, sharding and recomputation that fits in memory. Every mesh of the
- * job's ranks has a list of overrides that make it; sharding and recomputation add theirs. All
- * changes of one override are tried, then all of two, and so on, until some fit. */
+/* The smallest change of mesh, sharding and recomputation that fits in memory. For every mesh of
+ * the job's ranks there is a list of overrides that make it; sharding and recomputation add theirs.
+ * All changes of one override are tried, then all of two, and so on, until some fit. */
 #include "estimate/trial.h"
 #include "meshsim/memory_options.h"
 
-/* Passes of all pipeline ranks at most, unless the job has more already. The estimator keeps the
- * order of each mesh: a job of 4,096 sequences on 1,024 GPUs took 0.8 GB and half as long again
- * without this limit. Meshes beyond it have next to no replicas and a long pipeline. */
+/* Maximum number of passes of all pipeline ranks, unless the job has more already. The estimator
+ * keeps the order of passes of each mesh: without this limit a job of 4,096 sequences on 1,024 GPUs
+ * took 0.8 GB and 1.5 times as long. Meshes beyond it have few replicas and a long pipeline. */
 enum { PASSES_MAX = 1 << 16 };
 
 /* A mesh of the job's ranks. */
@@ -14,7 +14,7 @@ typedef struct trial_mesh {
     ms_axis_sizes sizes;
     ms_trial_sets sets;
     bool is_balanced;            /* layers are shared among stages by their times */
-    bool is_judged, is_hopeless; /* hopeless: also with all that saves memory it does not fit */
+    bool is_judged, is_hopeless; /* hopeless: it fits with no choice */
 } trial_mesh;
 
 /* What is chosen beside the mesh. */
@@ -37,7 +37,7 @@ typedef struct fit_search {
 
 /* ---- meshes ---- */
 
-/* Ranks that each take other sequences. */
+/* Number of groups of ranks that process different sequences. */
 static long replicas_of(const ms_job_spec *spec, const ms_axis_sizes *sizes) {
     const ms_axis_sizes now = ms_trial_axes(spec);
     const long ep_now = spec->experts.ep > 0 ? 1 : now.ep;
@@ -50,7 +50,7 @@ static double passes_of(const fit_search *search, const ms_axis_sizes *sizes) {
     return 2.0 * sizes->pp * (double)(search->sequences / unit);
 }
 
-/* Layers of stages as they were given are those of the stages there were. */
+/* A given list of layers for each stage is removed if the number of stages changes. */
 static void add_partition(fit_search *search, int pp, bool is_balanced, ms_trial_sets *sets) {
     const ms_spec_partition *partition = &search->trials.spec->schedule.partition;
     if (pp != search->now.pp && partition->stage_layers.count > 0) {
@@ -79,8 +79,7 @@ static ms_status add_mesh(fit_search *search, const ms_axis_sizes *sizes, bool i
     return ms_vector_add(&search->meshes, &mesh, 1) == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* A mesh whose stages need not divide the layers is tried with layers shared by their times, too.
- */
+/* A mesh whose stages may not divide the layers is tried with a balanced partition, too. */
 static ms_status visit(void *context, const ms_axis_sizes *sizes) {
     fit_search *search = context;
     const ms_job_spec *spec = search->trials.spec;
@@ -99,7 +98,7 @@ static ms_status visit(void *context, const ms_axis_sizes *sizes) {
     return status;
 }
 
-/* Experts with a mesh of their own are spread over ranks that the other axes share out. */
+/* Where experts have a mesh of their own, their ep is varied apart from the other axes. */
 static ms_status visit_with_expert_mesh(void *context, const ms_axis_sizes *sizes) {
     fit_search *search = context;
     const ms_job_spec *spec = search->trials.spec;
@@ -174,16 +173,16 @@ static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_
     }
 }
 
-/* Whether a choice can have gradients reduced every microbatch that are not so already: without
- * pipeline ranks ZeRO 2 and 3 do so unless they are told otherwise. */
+/* Whether reducing gradients every microbatch is possible and a change: without pipeline ranks ZeRO
+ * 2 and 3 do so by default. */
 static bool may_reduce_every(const fit_search *search, const trial_mesh *mesh, int zero) {
     const int reduce = search->trials.spec->data.reduce;
     return zero >= 2 && reduce != MS_REDUCE_EVERY &&
            (mesh->sizes.pp > 1 || reduce != MS_SPEC_USUAL);
 }
 
-/* Take a trial over where it is better: one that fits and is faster, or where none fits so far the
- * one that needs least. */
+/* Keep a trial that is better than the best so far: one that fits and is faster or, where none fits
+ * so far, one with a smaller peak. */
 static ms_status take_better(fit_search *search, const ms_trial_sets *sets,
                              const ms_fitting_change *found) {
     ms_fitting_change *best = &search->best;
@@ -214,7 +213,7 @@ static ms_status try_choice(fit_search *search, const trial_mesh *mesh, const tr
     return ms_trial_is_refused(status) ? MS_OK : status;
 }
 
-/* Try a choice that has as many overrides as are looked at now. */
+/* Try a choice and estimate its step, if it and the mesh make `overrides` overrides. */
 static ms_status time_choice(fit_search *search, const trial_mesh *mesh, const trial_choice *choice,
                              size_t overrides) {
     ms_trials *trials = &search->trials;
@@ -242,8 +241,8 @@ static ms_status time_choice(fit_search *search, const trial_mesh *mesh, const t
     return ms_trial_is_refused(status) ? MS_OK : status;
 }
 
-/* Whether a mesh fits with the strongest choices of a stage of ZeRO, or the strongest of them that
- * are not refused. */
+/* Whether a mesh fits with a ZeRO stage and the choices that save most memory, or with the next
+ * weaker ones where these are refused. */
 static ms_status judge_zero(fit_search *search, const trial_mesh *mesh, int zero,
                             bool *was_laid_out_out, bool *fits_out) {
     const trial_choice now = choice_now(search->trials.spec);
@@ -266,12 +265,12 @@ static ms_status judge(fit_search *search, trial_mesh *mesh) {
     bool was_laid_out = false, fits = false, is_enough = false;
     ms_status status = MS_OK;
     const int now = search->trials.spec->data.zero;
-    /* what stage 3 gathers may take more than it saves; stage 2 lies between the others */
+    /* what ZeRO 3 gathers may take more memory than it saves; ZeRO 2 lies between the others */
     const int zeros[] = {3, at_least(now, 1), now};
     for (int i = 0; i < 3 && !fits && !is_enough && status == MS_OK; i++) {
         if (i == 0 || zeros[i] != zeros[i - 1]) {
             status = judge_zero(search, mesh, zeros[i], &was_laid_out, &fits);
-            /* to share layers by their times takes ten times as long as all else */
+            /* finding a balanced partition takes ten times as long as all else */
             is_enough = mesh->is_balanced && was_laid_out;
         }
     }
@@ -299,7 +298,7 @@ static ms_status try_recomputations(fit_search *search, const trial_mesh *mesh, 
     return status;
 }
 
-/* All choices on a mesh that make a number of overrides together with it. */
+/* Try all choices that make `overrides` overrides together with the mesh. */
 static ms_status try_mesh(fit_search *search, trial_mesh *mesh, size_t overrides) {
     const trial_choice now = choice_now(search->trials.spec);
     trial_choice choice;

@@ -148,7 +148,7 @@ static ms_status add_passes(ahead *a) {
     return status;
 }
 
-/* The norm of the gradient, which is latency alone, where all ranks learn it. */
+/* Add the all-reduce of the gradient norm, which is all latency, if the step has one. */
 static ms_status add_norm(ahead *a) {
     const ms_estimate_input *in = a->in;
     const ms_step_ending end = {.program = in->program,

@@ -33,8 +33,8 @@ static ms_status find_costs(const ms_layer_times_input *in, ms_arena *arena, ms_
                           costs_out);
 }
 
-/* Microbatches that run one behind the other: by the last one, the host and the communicators are
- * as far ahead of the rank, or behind it, as they stay. */
+/* Microbatches that run one behind the other. With the last one the host and the communicators are
+ * as far ahead of the rank, or behind it, as they remain for the rest of the step. */
 enum { MICROBATCHES = 3, PASSES = 2 * MICROBATCHES };
 
 /* Where all stages are timed. */
@@ -50,9 +50,9 @@ typedef struct stage_timing {
     ms_layer_times *times;
 } stage_timing;
 
-/* Add up by how much the last microbatch's operations move it on: a collective beside its passes
- * only by what is waited for. On a single stage the ends stand before and behind the layers, and
- * the other way round on the way back. */
+/* Add up by how much each operation of the last microbatch delays its end; a collective that
+ * overlaps with the passes counts only as far as they wait for it. On a single stage the embedding
+ * comes before the layers and the head after them, in the backward pass the other way round. */
 static void add_ops(stage_timing *t, int stage, const ms_pass_op *ops, int count, double until_s) {
     bool is_last = stage > 0, has_layer = false;
     for (int i = 0; i < count; i++) {
@@ -80,8 +80,8 @@ static ms_status allocate(stage_timing *t, ms_arena *arena) {
     return t->time_s == NULL || t->end_s == NULL || t->ops == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Forward and backward passes of microbatches between the step's first and last one: what runs once
- * in a step belongs to no microbatch. */
+/* Time a stage's passes of microbatches between the step's first and last one, as operations that
+ * run once in a step belong to no microbatch. */
 static ms_status time_stage(stage_timing *t, int stage) {
     const ms_stage_cost *cost = &t->costs->stage[stage];
     ms_timing timing = {.comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};

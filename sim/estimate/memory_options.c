@@ -1,5 +1,5 @@
-/* Each option is a trial: the job with one change, read and laid out again. What does not save
- * memory is left out, which covers what the job has already. */
+/* Each option is a trial: the job with one change, read and laid out again. A change that saves no
+ * memory is left out, also one that the job has already. */
 #include "meshsim/memory_options.h"
 
 #include <stdlib.h>

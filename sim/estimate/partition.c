@@ -11,26 +11,26 @@
 /* Moves that are estimated before the best of them is made: enough for all moves among 4 stages. */
 enum { MOVES_MAX = 12 };
 
-/* Share of a step by which a move has to shorten it. Gains below what estimates err by
- * (estimate.md) are not worth loads that are less even. */
+/* Minimum gain of a move [share of the step]. Smaller gains are within the error of estimates
+ * (estimate.md) and only make loads less even. */
 static const double LEAST_GAIN = 1e-3;
 
-/* How busy pipeline ranks are. */
+/* How evenly pipeline ranks are loaded by one microbatch. */
 typedef struct load {
     double most_s;   /* of the busiest one */
     double square_s; /* sum of the squares of all ranks' and all stages' times */
 } load;
 
-/* A layer that goes from one stage to another one, and the loads with which it leaves them. */
+/* A move of one layer to another stage, and the loads after it. */
 typedef struct layer_move {
     int from, to;
     load load;
 } layer_move;
 
-/* What a job takes with a partition. */
+/* Time and memory of a job with a partition. */
 typedef struct outcome {
     double step_s;
-    double peak_B, least_peak_B; /* of memory, on the rank with most and on that with least */
+    double peak_B, least_peak_B; /* of the rank with the highest and of that with the lowest peak */
     bool is_legal;               /* the model can be laid out so */
 } outcome;
 
@@ -40,8 +40,8 @@ typedef struct sharing {
     const ms_program *program;
     ms_open_stages open;
     int *shares;     /* [S] */
-    double *load_s;  /* [P] room for what a microbatch takes on a pipeline rank */
-    double *until_s; /* [layers + 1] what the layers before one take */
+    double *load_s;  /* [P] scratch: time of a microbatch on each pipeline rank */
+    double *until_s; /* [layers + 1] sum of the times of all layers before one */
     layer_move moves[MOVES_MAX];
     int move_count;
     ms_arena room; /* of one estimate */
@@ -49,13 +49,13 @@ typedef struct sharing {
 
 /* ---- moves ---- */
 
-/* Layers that a stage has at least: one, but for the model's ends. */
+/* Minimum number of layers of a stage: 0 for the first and the last stage, else 1. */
 static int least_of(const sharing *d, int stage) {
     return stage > 0 && stage < d->program->model_stages - 1 ? 1 : 0;
 }
 
-/* Equal shares beside those that the spec gives the ends; where layers do not divide, the ends have
- * one less. */
+/* Give all stages equal shares, except a first or last stage whose layers the spec gives; where
+ * layers do not divide evenly, the first and last stage have one less. */
 static void share_evenly(sharing *d) {
     const ms_spec_partition *given = &d->in->spec->schedule.partition;
     int last = d->program->model_stages - 1, count = d->open.count, layers = d->open.layers;
@@ -71,7 +71,7 @@ static void share_evenly(sharing *d) {
 
 /* ---- loads ---- */
 
-/* What a microbatch takes with the shares, both directions. */
+/* Find the loads with the shares, for forward and backward pass of a microbatch. */
 static load weigh(const sharing *d) {
     const ms_program *program = d->program;
     int stages = program->model_stages, ranks = program->spec.pipeline_ranks;
@@ -93,7 +93,7 @@ static load weigh(const sharing *d) {
     return found;
 }
 
-/* Whether loads are more even; what differs by rounding alone is not. */
+/* Whether loads `a` are more even than `b`, by more than rounding. */
 static bool is_more_even(const load *a, const load *b) {
     double tie_s = 1e-9 * b->most_s;
     return fabs(a->most_s - b->most_s) > tie_s ? a->most_s < b->most_s
@@ -107,7 +107,7 @@ static void make_move(sharing *d, int from, int to) {
     d->shares[to]++;
 }
 
-/* Keep a move among the most even ones, in order. */
+/* Insert a move into the list of the MOVES_MAX most even ones, most even first. */
 static void keep_move(sharing *d, const layer_move *found) {
     int at = d->move_count < MOVES_MAX ? d->move_count++ : MOVES_MAX;
     for (; at > 0 && is_more_even(&found->load, &d->moves[at - 1].load); at--) {
@@ -152,7 +152,7 @@ static bool fits(const sharing *d, double peak_B) {
     return peak_B <= gpu->hbm_B - gpu->reserve_B;
 }
 
-/* Memory with the shares, and the step if it is wanted. */
+/* Estimate memory with the shares, and the step if has_step. */
 static ms_status estimate(sharing *d, bool has_step, outcome *out) {
     const ms_partition_input *in = d->in;
     ms_model_layout layout = in->job->layout;
@@ -184,11 +184,11 @@ static ms_status estimate(sharing *d, bool has_step, outcome *out) {
     return status == MS_E_NOMEM ? status : MS_OK;
 }
 
-/* What moves are made for. */
+/* What moves have to improve. */
 typedef enum partition_goal {
     GOAL_STEP,         /* a shorter step */
     GOAL_MEMORY,       /* a lower peak of memory, until the job fits */
-    GOAL_FITTING_STEP, /* a shorter step of a job that goes on to fit */
+    GOAL_FITTING_STEP, /* a shorter step, with which the job still fits */
 } partition_goal;
 
 static bool is_better(const sharing *d, partition_goal goal, const outcome *a, const outcome *b) {
@@ -201,7 +201,7 @@ static bool is_better(const sharing *d, partition_goal goal, const outcome *a, c
     return a->step_s < b->step_s * (1.0 - LEAST_GAIN) && (goal == GOAL_STEP || fits(d, a->peak_B));
 }
 
-/* Make the best of the listed moves, as long as there is a better one than to stay. */
+/* Make the best of the listed moves, until none improves the goal. */
 static ms_status climb(sharing *d, partition_goal goal, outcome *now) {
     for (int made = 0; made >= 0;) {
         list_moves(d);
@@ -241,7 +241,7 @@ ms_status ms_partition_times(const ms_job_spec *spec, const ms_job_layout *job, 
     return ms_layer_times_find(&input, arena, &placed.diag, times_out);
 }
 
-/* Let a job fit in memory whose shortest step does not, and make the step short again. */
+/* Move layers until the job fits in memory, then shorten its step while it fits. */
 static ms_status find_fitting(sharing *d, outcome *now) {
     ms_status status = climb(d, GOAL_MEMORY, now);
     if (status == MS_OK && fits(d, now->peak_B)) {
@@ -252,8 +252,8 @@ static ms_status find_fitting(sharing *d, outcome *now) {
 }
 
 /* Move layers so that the step gets shorter, from even loads or from equal shares.
- *  result: [S] the shortest step with which the job fits in memory; where none was found, the
- * shortest. */
+ *  result: [S] the partition with the shortest step among those found that fit in memory; if none
+ * fits, among all. */
 static ms_status find(sharing *d, int *result) {
     outcome equal, now;
     size_t size = (size_t)d->program->model_stages * sizeof *result;

@@ -16,19 +16,19 @@ typedef struct ms_partition_input {
     ms_step_place place;              /* its scratch and its bound are not used */
     const ms_memory_moments *moments; /* of the step's program */
     unsigned passes;                  /* 1 << ms_pass of all passes in the program */
-    bool has_to_fit; /* keep even loads where they leave no pipeline rank room in memory, as a job
-                        that fits with no partition is of no use to a search */
+    bool has_to_fit; /* for a search, to which only jobs that fit are of use: keep even loads where
+                        no pipeline rank fits in memory with them, as then no partition fits */
 } ms_partition_input;
 
-/* Find what a job's layers and ends take.
+/* Find the times of a job's layers, embedding and head.
  *  *times_out: in `arena`.  job: of the spec, which has a model; only its degrees and sizes are
  * used.  Returns as ms_layer_times_find. */
 ms_status ms_partition_times(const ms_job_spec *spec, const ms_job_layout *job, ms_arena *arena,
                              ms_diag *diag, ms_layer_times *times_out);
 
 /* Share the layers: see estimate.md.
- *  *stage_layers_out: [model stages] layers of each virtual stage, in `arena`; a partition that the
- * model refuses where no other one was found.  Returns MS_OK; MS_E_NOMEM (not reported).
+ *  *stage_layers_out: [model stages] layers of each virtual stage, in `arena`; if the model refuses
+ * all partitions that were tried, one of these.  Returns MS_OK; MS_E_NOMEM (not reported).
  *  O(32 * stages) estimates at most for each move that shortens the step. */
 ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
                             const int **stage_layers_out);

@@ -52,8 +52,8 @@ typedef struct ms_pass_view {
 
 /* An operation of a pass. */
 typedef struct ms_pass_op {
-    double end_s; /* the pass has come so far: its own end, or, of a collective beside the pass, the
-                     end of what stands before it */
+    double end_s; /* time up to which the pass has run: the operation's end or, for a collective
+                     that overlaps with the pass, the end of the operation before it */
     int layer;
 } ms_pass_op;
 
@@ -75,8 +75,8 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
 void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
                      double *end_s, double *stretched_s_out);
 
-/* Operations of passes that run one behind the other on a rank, whose clocks all start at 0 and
- * whose inputs are there; those that do not run are left out.
+/* List the operations of passes that run one behind the other on a rank, in order, from time 0 with
+ * all inputs there; operations that do not run are left out.
  *  passes: [count], none with repeating segments.  end_s: [segments of the longest].  ops_out:
  * [segments of all].  Returns how many. */
 int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op *ops_out);

@@ -32,8 +32,8 @@ typedef struct ms_step_place {
 /* Time of a step, and a bound below any simulation of it: the same with every group alone on the
  * links. Where no communication takes less than 1 - e of its time then, the step takes no less than
  * 1 - e of its own: its times only add up, and the latest counts.
- *  *step_s_out, *bound_s_out: [s]; bound_s_out: NULL: it is not found.  Returns MS_OK; MS_E_NOMEM
- * (not reported); MS_E_INPUT (reported). */
+ *  *step_s_out, *bound_s_out: [s]; bound_s_out may be NULL, then no bound is computed.  Returns
+ * MS_OK; MS_E_NOMEM (not reported); MS_E_INPUT (reported). */
 ms_status ms_step_estimate(const ms_step_input *in, const ms_step_place *place, double *step_s_out,
                            double *bound_s_out);
 

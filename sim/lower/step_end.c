@@ -50,8 +50,8 @@ static ms_status lower_group(void *context, int p, const ms_segment *segment) {
     return ms_group_lower(l, p, &c);
 }
 
-/* The work of the norm: its time is a latency, as its 4 bytes leave the links to others. Without
- * parameters there is no norm, and the ranks just wait for each other. */
+/* Find or add the norm's work. Its time is a latency without flows, as 4 bytes need hardly any
+ * bandwidth. Without parameters there is no norm, and the ranks just wait for each other. */
 static ms_status norm_work(ms_lowering *l, int32_t *work_out) {
     ms_work_key key = {.domain = MS_DOMAIN_NORM};
     *work_out = ms_works_find(&l->works, &key);

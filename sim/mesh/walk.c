@@ -1,8 +1,9 @@
-/* All meshes of a number of ranks, for who looks for one: `new` for a job without a mesh, `check`
- * for one that fits in memory. */
+/* All meshes of a number of ranks, for commands that choose one: `new` for a job without a mesh,
+ * `check` for a job that does not fit in memory. */
 #include "meshsim/mesh.h"
 
-/* Whether an axis takes a size: powers of two, as nodes and groups have, and one more. */
+/* Whether a size of an axis is visited: powers of two, as sizes of nodes mostly are, and `beside`.
+ */
 static bool is_visited(int size, int beside) {
     return (size & (size - 1)) == 0 || size == beside;
 }

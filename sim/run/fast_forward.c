@@ -8,7 +8,7 @@ enum { PERIODS = 8, LONG_PERIODS = 4 };
  * and as a share of the job (one in so many). */
 enum { MANY_PERIODS = 48, JOB_SHARE = 8, ATTEMPTS = 3 };
 
-/* A part as long as this share of the job is not worth an attempt. */
+/* A part longer than this share of the job is not worth an attempt. */
 #define PART_SHARE 0.4
 
 /* All attempts together may cost this share of the whole simulation, so that a job whose attempts

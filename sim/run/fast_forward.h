@@ -25,8 +25,8 @@ typedef struct ms_part {
  * O(actions). */
 ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part);
 
-/* What an attempt may cost, so that it costs with those before it at most half of the simulation of
- * the whole job, counted as ms_timeline.ops_run.
+/* Maximum cost of the next attempt, so that all attempts together cost at most half of simulating
+ * the whole job, in the unit of ms_timeline.ops_run.
  *  dag: of the part.  Returns less than 0 where nothing is left.  O(operations). */
 int64_t ms_part_ops_max(const ms_part *part, const ms_job *job, const ms_dag *dag);
 

@@ -159,7 +159,7 @@ static ms_status simulate_parts(ms_job *job, ms_arena *arena, ms_diag *diag, ms_
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* Find the bounds of a job's step, which hold whichever way its dates are rounded. */
+/* Find bounds of a job's step that hold however its dates are rounded. */
 static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_out[2]) {
     ms_lower_input input = lower_input(job);
     input.is_bounded = input.has_bounds = true;
@@ -178,13 +178,13 @@ static ms_status simulate_whole(ms_job *job, ms_arena *arena, ms_diag *diag, ms_
     return status == MS_OK ? run_graph(job, arena, diag, result) : status;
 }
 
-/* Whether a run of every rank of a folded job is so small that SimGrid does not take long. */
+/* Whether a folded job is small enough to simulate every rank of it. */
 static bool can_unfold(const ms_job *job, const ms_dag *folded) {
     return (double)folded->op_count * job->mesh.ranks / folded->rank_count < MS_FOLD_SLOW_OPS;
 }
 
-/* Settle what a folded run says where its rounding errors grow until they show, as ranks that are
- * alike may then drift apart: by a run of every rank, or with bounds where that costs too much. */
+/* Replace a folded run whose rounding errors grow, as ranks that are alike may then drift apart: by
+ * a run of every rank or, where that costs too much, by bounds of the step. */
 static ms_status settle_chaos(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_status status = MS_OK;
     if (can_unfold(job, &result->dag)) {
@@ -200,7 +200,7 @@ static ms_status settle_chaos(ms_job *job, ms_arena *arena, ms_diag *diag, ms_re
     return status;
 }
 
-/* Test whether a run in which ranks stand for others says what these would do, too. */
+/* Test whether a run in which ranks stand for others is stable, and replace it if it is not. */
 static ms_status test_folding(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     bool has_folded = job->fold.is_exact && result->dag.rank_count < job->mesh.ranks;
     if (job->run.trusts_folding || !has_folded || !result->timeline.has_shared) {

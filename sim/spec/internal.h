@@ -16,7 +16,7 @@ ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, 
  * MS_E_NOMEM. */
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena);
 
-/* The word for no framework, by which a workload says that its keys are all there is to say. */
+/* In place of a framework's name: the workload takes no choices from a profile. */
 #define MS_FRAMEWORK_NONE "none"
 
 /* Lay the choices of the framework that a workload's tree names below its keys.  folder: of the
@@ -67,9 +67,9 @@ ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *mesh
  * MS_E_NOMEM. */
 ms_status ms_spec_count_node_ranks(const ms_job_spec *spec, ms_arena *arena, ms_job_layout *out);
 
-/* A kind that takes any number of virtual stages has to be told how many: with one of them it is
- * another kind, and a step of it would be taken for the one that was asked for.  ranks: of the
- * pipeline.  Returns MS_OK; MS_E_INPUT (reported). */
+/* Check that `schedule.v` is given for a kind that takes any number of virtual stages: with one it
+ * would be another kind, and its step would be mistaken for that of the kind asked for.  ranks: of
+ * the pipeline.  Returns MS_OK; MS_E_INPUT (reported). */
 ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag);
 
 /* Check that the model's layers can be shared among the stages of out->program, and set
@@ -82,8 +82,9 @@ ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_
  * axis of the mesh and not of the experts alone. */
 int ms_layout_replicas(const ms_model_layout *layout);
 
-/* Refuse what the spec's framework refuses to run, a fault for each reason (refusals.c).  layout:
- * of the spec, without its stages.  Returns MS_OK; MS_E_INPUT (reported).  O(1). */
+/* Refuse a job that the spec's framework refuses to run, with an error for each reason
+ * (refusals.c).  layout: of the spec, without its stages.  Returns MS_OK; MS_E_INPUT (reported).
+ * O(1). */
 ms_status ms_spec_check_refusals(const ms_job_spec *spec, const ms_model_layout *layout,
                                  ms_diag *diag);
 

@@ -8,7 +8,7 @@
  */
 enum { PASSES_MAX = 10000000 };
 
-/* Numbers of virtual stages that a message proposes at most. */
+/* How many values of schedule.v a message proposes at most. */
 enum { CHUNKS_LISTED = 8 };
 
 /* Refuse, before memory is asked for it, what is too large to be simulated. */
@@ -39,7 +39,7 @@ static void find_order(const ms_job_spec *spec, const ms_job_layout *out, ms_sch
     order->is_reordered = spec->schedule.is_reordered;
 }
 
-/* Append the numbers of virtual stages per rank among which the layers divide. */
+/* Append the numbers of virtual stages per rank that divide the layers evenly. */
 static void list_even_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
     int count = 0;
     for (int chunks = 2; chunks <= spec->model.layers && count < CHUNKS_LISTED; chunks++) {

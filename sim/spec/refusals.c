@@ -1,9 +1,9 @@
 /* Jobs that a framework refuses to run.
  *
  * A profile holds what a framework chooses. What it refuses stands here, a row for each assertion
- * of its code, so that a time is never predicted for a run that would end before its first step.
- * Rows hold for the profiles of the framework's name, whether their choices were read or stand in
- * the file. */
+ * of its code, so that no time is predicted for a run that would end before its first step. A row
+ * holds for the profile names that it lists, whether the profile's choices were read from it or
+ * stand in the workload's file. */
 #include <string.h>
 
 #include "spec/internal.h"
@@ -21,8 +21,8 @@ static bool has_experts_without_sequence(const ms_job_spec *spec, const ms_model
     return spec->model.moe.experts > 0 && layout->tp > 1 && !layout->has_sequence_parallel;
 }
 
-/* Megatron's interleaved schedules, with more than one virtual stage per rank: with one it turns
- * them off. */
+/* Megatron's interleaved schedules, with more than one virtual stage per rank: with one Megatron
+ * does not interleave. */
 static bool is_interleaved(const ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
     return schedule->chunks > 1 && (schedule->kind == MS_SCHEDULE_INTERLEAVED ||
@@ -50,7 +50,7 @@ static bool shards_gradients_of_stages(const ms_job_spec *spec, const ms_model_l
     return layout->pp > 1 && layout->zero >= 2;
 }
 
-/* A schedule of several stages per rank with one of them. */
+/* A kind for several virtual stages per rank, with one virtual stage per rank. */
 static bool loops_one_stage(const ms_job_spec *spec, const ms_model_layout *layout) {
     const ms_spec_schedule *schedule = &spec->schedule;
     return layout->pp > 1 && schedule->kind != MS_SCHEDULE_CUSTOM && schedule->chunks == 1 &&
@@ -75,15 +75,18 @@ static const refusal REFUSALS[] = {
      * interleaved schedule is used, pipeline-model-parallel size should be greater than 1". */
     {MEGATRON_CORE, interleaves_one_rank, "schedule.v",
      "an interleaved schedule with 'mesh.pp' of 1; expected more pipeline ranks, or 1f1b"},
-    /* Source: the same: "greater than 2" where communication between stages is not overlapped. */
+    /* Source: validate_args, as above: "greater than 2" where communication between stages is not
+     * overlapped. */
     {MEGATRON_CORE, interleaves_two_blocking, "schedule.sends",
      "an interleaved schedule of two pipeline ranks with blocking sends; expected 'schedule.sends: "
      "async', or 'mesh.pp' above 2"},
-    /* Source: the same: "Must use --overlap-param-gather with --overlap-grad-reduce". */
+    /* Source: validate_args, as above: "Must use --overlap-param-gather with
+     * --overlap-grad-reduce". */
     {MEGATRON_CORE, gathers_without_reducing, "data_parallel.overlap_gather",
      "an overlapped gathering of parameters without 'data_parallel.overlap_reduce'; expected both, "
      "or 'data_parallel.overlap_gather: false'"},
-    /* Source: the same: "seq-length should be a multiple of 2 * context-parallel-size". */
+    /* Source: validate_args, as above: "seq-length should be a multiple of 2 *
+     * context-parallel-size". */
     {MEGATRON_CORE, has_odd_context, "model.sequence",
      "a sequence that is no multiple of twice 'mesh.cp'"},
     /* Source: Megatron-LM 3.0, megatron/arguments.py (validate_args): "pipeline-model-parallel size

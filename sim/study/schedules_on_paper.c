@@ -141,8 +141,9 @@ static double peak_of(const ms_program *program, const ms_schedule_result *resul
     return peak * share_of(program);
 }
 
-/* The schedule was evaluated with the times of a rank's share of the model, so that rows compare.
- * The row holds its times in those of one virtual stage, in which a single schedule is shown. */
+/* The schedule was evaluated with T as the time of all stages of a rank together, so that rows
+ * compare. The row holds times with T as that of one virtual stage, as a single schedule is shown.
+ */
 static void fill(const ms_program *program, const ms_schedule_result *result, ms_paper_row *row) {
     bool has_form = row->gap.has_closed_form;
     row->chunks = program->spec.chunks;

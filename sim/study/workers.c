@@ -151,7 +151,7 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
         status = send_finding(p, ticket, pipe, &result, &arena);
     }
     ms_status failed = ms_failure_since(failures, status);
-    if (failed != status) { /* it has made a fault of the job of it, or a result */
+    if (failed != status) { /* the failure was taken for a fault of the job, or overlooked */
         status = failed;
         t.reason.length = 0;
         t.is_reason_sent = false;
@@ -242,10 +242,11 @@ static ms_status explain_end(int state, heard *h) {
         tell_end(h, "the simulation was interrupted");
         return MS_E_INTERRUPTED;
     }
-    /* Libraries end a process that gets no memory: the loader with 127, Fortran's with 1. */
+    /* Some libraries end a process that gets no memory: the dynamic loader with exit code 127,
+     * Fortran's library with 1. */
     bool is_own = code == 0 || code == ms_status_exit_code(MS_E_BUG);
     if (number == 0 && !is_own) {
-        tell_end(h, "the simulation ended without an answer, code %d, as when memory runs out",
+        tell_end(h, "the simulation ended without a result, exit code %d, as when memory runs out",
                  code);
         return MS_E_NOMEM;
     }
@@ -358,7 +359,7 @@ static ms_status listen_to(pool *p, size_t at) {
         return MS_OK;
     }
     if (got < 0) {
-        ms_diag_error(p->diag, "cannot hear from a simulation: %s", strerror(errno));
+        ms_diag_error(p->diag, "cannot read the result of a simulation: %s", strerror(errno));
         return MS_E_IO;
     }
     ms_worker_outcome outcome;

@@ -1,5 +1,5 @@
-/* Files of strangers are looked over before HDF5 reads them: what HDF5 can do at a file's word is
- * far more than a trace needs. */
+/* Checks an untrusted file before HDF5 reads its data: a file can make HDF5 do far more than a
+ * trace needs. */
 #include "trace/h5_check.h"
 
 #include <stdio.h>
@@ -9,11 +9,11 @@
 
 enum {
     PATH_B = 160,         /* of an object's name in a message */
-    DEPTH_MAX = 18,       /* of groups: two above those of the summary (summary_read.c) */
-    OBJECTS_MAX = 100000, /* a summary has a group per stage, what-if and kernel: some thousands */
+    DEPTH_MAX = 18,       /* of nested groups: two more than in the summary (summary_read.c) */
+    OBJECTS_MAX = 100000, /* a summary has a group per stage, what-if and kernel: a few thousand */
     DEFLATE_MOST = 1032,  /* bytes that deflate packs into one. Source: zlib.net, "Maximum
                              Compression Factor" */
-    CHUNK_MOST_B = 16 << 20 /* HDF5 holds a whole chunk in memory; ours have 508 KiB (h5.h) */
+    CHUNK_MOST_B = 16 << 20 /* HDF5 holds a whole chunk in memory; meshsim's have 508 KiB (h5.h) */
 };
 
 typedef struct file_walk {
@@ -32,7 +32,7 @@ static herr_t refuse(file_walk *walk, const char *what) {
     return -1;
 }
 
-/* HDF5 has failed; to be called before its next call, which forgets why. */
+/* Report a failure of HDF5. To be called before the next call of HDF5, which clears the reason. */
 static herr_t fail(file_walk *walk) {
     if (walk->status == MS_OK) {
         walk->status = ms_h5_failure(walk->fault, 256);
@@ -46,7 +46,7 @@ static herr_t fail(file_walk *walk) {
 
 /* ---- datasets ---- */
 
-/* What of a way of storing a dataset no trace has; NULL: nothing. */
+/* What is wrong with a dataset's filters; NULL: nothing. */
 static const char *fault_of_filters(hid_t storage) {
     for (int i = 0; i < H5Pget_nfilters(storage); i++) {
         unsigned flags = 0, config = 0;
@@ -100,7 +100,7 @@ bool ms_h5_has_cells(hid_t data, int64_t rows, int64_t *stored_B_out) {
     hid_t type = H5Dget_type(data);
     double cells_B = (double)rows * (double)(type < 0 ? 0 : H5Tget_size(type));
     (void)H5Tclose(type);
-    *stored_B_out = (int64_t)H5Dget_storage_size(data); /* last: 0 may be a failure */
+    *stored_B_out = (int64_t)H5Dget_storage_size(data); /* the last call: 0 may be a failure */
     return cells_B <= DEFLATE_MOST * (double)*stored_B_out;
 }
 

@@ -1,4 +1,4 @@
-/* What HDF5 may be asked to read in a file from a stranger. */
+/* What HDF5 may be asked to read in an untrusted file. */
 #ifndef MS_TRACE_H5_CHECK_H
 #define MS_TRACE_H5_CHECK_H
 
@@ -8,16 +8,16 @@
 
 #include "meshsim/status.h"
 
-/* Look at every link and dataset of a file, and read no data. A trace holds all of its data itself,
- * under one name each; HDF5 would follow a file's word into other files of the reader (external
- * links, external storage, virtual datasets), into code (filters that are plugins), and round in
- * circles (links to groups above). Such a file is refused.
- *  fault_out: [256] the first such object and what it is, if there is one.
- *  Returns MS_OK; MS_E_INPUT with a fault; MS_E_NOMEM or MS_E_IO with the system's words.
- *  O(objects), of which there are at most some 100,000. */
+/* Check every link and dataset of a file, and read no data. A trace holds all of its data itself,
+ * under one name each. But a file could lead HDF5 to other files of the reader (external links,
+ * external storage, virtual datasets), to code (filters that are plugins), and into circles (links
+ * to groups above). Such a file is refused.
+ *  fault_out: [256] the first such object and what it is, if there is one. Returns MS_OK;
+ * MS_E_INPUT with a fault; MS_E_NOMEM or MS_E_IO with the system's words. O(objects), of which
+ * there are at most some 100,000. */
 ms_status ms_h5_check_file(hid_t file, char fault_out[256]);
 
-/* Whether so many rows of a dataset can be in the file, by the bytes that are stored of it.
+/* Whether the stored bytes of a dataset can hold `rows` rows.
  *  *stored_B_out: these bytes.  O(chunks). */
 bool ms_h5_has_cells(hid_t data, int64_t rows, int64_t *stored_B_out);
 

@@ -22,8 +22,8 @@ hid_t ms_h5_memory_type(ms_h5_cell cell) {
 }
 
 /* In a file a cell of variable length is its length in four bytes, the least significant first, and
- * where its contents are. HDF5 hands these bytes to a conversion, and this one keeps the length.
- * Source: HDF5 File Format Specification, version 3.0, section VIII.B. */
+ * the address of its contents. HDF5 passes these bytes to a conversion function; this one keeps
+ * only the length. Source: HDF5 File Format Specification, version 3.0, section VIII.B. */
 static herr_t keep_lengths(hid_t from, hid_t to, H5T_cdata_t *data, size_t count, size_t stride,
                            size_t other_stride, void *cells, void *others, hid_t list) {
     size_t step = stride > 0 ? stride : H5Tget_size(from);

@@ -10,8 +10,9 @@
 /* Memory type of a column's cell. */
 hid_t ms_h5_memory_type(ms_h5_cell cell);
 
-/* Lengths of cells of variable length, before HDF5 reads them: a text of 200 MB takes it 900 MB.
- *  from: an attribute or a dataset whose cells are of variable length.  count: of its cells.
+/* Sum of the lengths of cells of variable length, before HDF5 reads them: it needs 900 MB of memory
+ * for a text of 200 MB.
+ *  from: an attribute or a dataset of such cells.  count: of its cells.
  *  Returns the sum [characters of texts, else cells]; -1 if it cannot be read.  O(count). */
 int64_t ms_h5_lengths(hid_t from, hssize_t count, ms_arena *scratch);
 

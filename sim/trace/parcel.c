@@ -93,7 +93,7 @@ static char *read_limited(const text_place *place, hid_t type, ms_child_verdict 
 static const char *read_one_text(const text_place *place, ms_arena *arena,
                                  ms_child_verdict *verdict) {
     if (place->from < 0) {
-        fail_reading(verdict, place->name); /* at once: HDF5 forgets why */
+        fail_reading(verdict, place->name); /* at once: HDF5's next call clears the reason */
         return NULL;
     }
     bool is_attribute = H5Iget_type(place->from) == H5I_ATTR;

@@ -34,17 +34,17 @@ typedef struct ms_parcel {
     int column_count;
     bool wants_tables; /* after the summary the tables, packed */
     int64_t plain_B;   /* of all columns so far */
-    int64_t stored_B;  /* that they have in the file */
+    int64_t stored_B;  /* of these columns in the file */
     char program_version[MS_PARCEL_TEXT_B];
     char level[MS_PARCEL_TEXT_B];        /* of its events; "": it does not say */
     char repeat[MS_TRACE_REPEAT_TEXT_B]; /* what of them happened more often (repeat.h); "": nothing
                                           */
 } ms_parcel;
 
-/* Most bytes that the columns of a file of `size_B` may hold, so that a file of some megabytes
- * cannot make us ask for gigabytes. Start, end and cause of an operation hardly pack: the columns
- * of the workloads here, at every level, have up to 5.4 bytes for each of their file's, and those
- * of 65,536 equal microbatches 6.6 (measured); a file may have ten times that. */
+/* Maximum size of the unpacked columns of a file of `size_B` bytes, so that a file of a few
+ * megabytes cannot make meshsim allocate gigabytes. Start, end and cause of an operation hardly
+ * compress: columns unpack to up to 5.4 times the file for the workloads here, at every level, and
+ * to 6.6 times with 65,536 equal microbatches (measured); ten times that is accepted. */
 int64_t ms_parcel_plain_max_B(int64_t size_B);
 
 /* Read what the parcel asks for; `context` is the parcel. To be run in a child. */

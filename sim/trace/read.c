@@ -330,7 +330,7 @@ static int32_t rank_index(trace_reader *read, const rank_place *places, column a
     return -1;
 }
 
-/* A mesh has as many ranks as those of /ranks stand for. */
+/* Check that a mesh has as many ranks as the rows of /ranks stand for. */
 static void check_mesh(trace_reader *read, const char *place, double mesh_ranks) {
     if (goes_on(read) && mesh_ranks != read->rank_count) {
         fail(read, MS_E_INPUT,
@@ -442,9 +442,9 @@ static void read_level(trace_reader *read, ms_trace *trace) {
     trace->level = (ms_trace_level)level;
 }
 
-/* Causes lead back to an operation that nothing released. */
+/* Check that the chain of causes of each operation ends at one without a cause. */
 static void check_causes(trace_reader *read, const int32_t *cause, int32_t rows) {
-    int32_t *seen_from = allocate(read, (size_t)rows, sizeof *seen_from); /* 1 + row; 0: not yet */
+    int32_t *seen_from = allocate(read, (size_t)rows, sizeof *seen_from); /* 1 + row; 0: none */
     for (int32_t i = 0; seen_from != NULL && goes_on(read) && i < rows; i++) {
         int32_t at = i;
         while (at >= 0 && seen_from[at] == 0) {
@@ -517,7 +517,7 @@ static const ms_value *take_tree(trace_reader *read) {
     return tree;
 }
 
-/* Sizes of a mesh in the summary; fine if there is none. */
+/* Check the sizes of a mesh in the summary; a mesh without axes has one rank. */
 static void check_sizes(trace_reader *read, const char *place, const ms_value *sizes) {
     double mesh_ranks = 1;
     for (const ms_value *size = sizes->first; size != NULL && goes_on(read); size = size->next) {

@@ -110,7 +110,7 @@ static herr_t add_array(tree_reader *read, const char *key, H5T_class_t sort, co
     return result;
 }
 
-/* Count what cells of variable length will take, before they are read. */
+/* Add up the size of cells of variable length before they are read. */
 static herr_t count_bytes(tree_reader *read, hid_t attribute, hssize_t count) {
     ms_arena scratch;
     ms_arena_init(&scratch);

@@ -45,7 +45,7 @@ def options_of(options: Mapping[str, Any]) -> List[str]:
 
 
 def path_of(path: Union[str, "os.PathLike[str]"]) -> str:
-    """A path as a word of a command line, which is no option whatever it begins with."""
+    """A path as a word of a command line that is never taken for an option, even if it begins with '-'."""
     word = os.fspath(path)
     return os.path.join(".", word) if word.startswith("-") else word
 

@@ -33,7 +33,7 @@ def _perform(words: List[str], trace: Optional[TraceFile] = None) -> Result:
     try:
         result = json.loads(printed)
     except ValueError:  # a help text, say
-        raise UsageError(f"meshsim: error: no result: 'meshsim {' '.join(words)}' prints a text") from None
+        raise UsageError(f"meshsim: error: 'meshsim {' '.join(words)}' prints a text in place of a result") from None
     return Result(result, status, said, trace)
 
 

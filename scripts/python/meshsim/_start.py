@@ -1,7 +1,7 @@
 """Where a worker process begins: `python -I .../meshsim/_start.py VERSION`.
 
-In isolated mode (-I) neither the current folder nor PYTHONPATH is searched for modules, so that no stranger's file there runs. This package may stand where
-Python does not look then, or where it looks only after another meshsim. So it is loaded by its own path.
+In isolated mode (-I) neither the current folder nor PYTHONPATH is searched for modules, so that no untrusted file there runs. Python then may not find this
+package, or may find another meshsim first. So the package is loaded by its own path.
 """
 
 import importlib.util

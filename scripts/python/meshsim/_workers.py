@@ -26,7 +26,7 @@ Outcome = TypeVar("Outcome")
 
 
 def _variables() -> Dict[str, str]:
-    """Those of a worker, which starts in another folder than its caller: a library that is named by a relative path stays the same."""
+    """Environment variables of a worker. It starts in another folder than its caller, so a relative MESHSIM_LIBRARY is made absolute."""
     named = os.environ.get("MESHSIM_LIBRARY")
     return dict(os.environ, MESHSIM_LIBRARY=os.path.abspath(named)) if named else dict(os.environ)
 
@@ -35,7 +35,7 @@ class Worker:
     """A process that runs command lines one after the other."""
 
     def __init__(self, version: str):
-        # in "/", where no stranger's files are: Python, the loader's LD_LIBRARY_PATH and the PATH may name the current folder
+        # in "/", where only root writes: Python, LD_LIBRARY_PATH and PATH may search the current folder
         start = Path(__file__).resolve().parent / "_start.py"
         self.process = subprocess.Popen([sys.executable, "-I", str(start), version], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env=_variables(), cwd="/", start_new_session=True)

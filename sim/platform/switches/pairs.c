@@ -1,14 +1,14 @@
 /* Nodes without a switch: a link between every two of their GPUs, and rings that use all of them.
  *
  * The links of a node are numbered by the distance of their ends and then by the lower end, so that
- * the same group some places further on uses links of numbers that are as much higher. */
+ * a group that is shifted by k GPUs uses links whose numbers are higher by k. */
 #include "platform/switches/switches.h"
 
 int ms_switches_node_pairs(const ms_platform *platform) {
     return platform->gpus_per_node * (platform->gpus_per_node - 1) / 2;
 }
 
-/* Links of a node whose ends are nearer to each other than `distance`. */
+/* Number of links of a node whose ends are nearer to each other than `distance`. */
 static int nearer_pairs(const ms_platform *platform, int distance) {
     return (distance - 1) * platform->gpus_per_node - distance * (distance - 1) / 2;
 }

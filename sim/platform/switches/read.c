@@ -47,7 +47,8 @@ static void check_flat(ms_fabric_file *file, const ms_platform *platform) {
     if (platform->nics_per_node != 0) {
         ms_fabric_refuse_key(file, "node.nics", "a flat fabric joins GPUs, leave nics out");
     }
-    ms_fabric_refuse_key(file, "node.wiring", "a flat fabric joins GPUs, also those of a node");
+    ms_fabric_refuse_key(file, "node.wiring",
+                         "a flat fabric also joins the GPUs of a node, leave wiring out");
 }
 
 /* Levels above the leaf: each needs its tier, and the other way round. */
@@ -113,7 +114,7 @@ static void check_ecmp(ms_fabric_file *file, const switch_keys *keys, double lea
     }
 }
 
-/* Few enough links inside nodes to number. */
+/* Check that the links inside nodes are few enough to be numbered. */
 static void check_pairs(ms_fabric_file *file, const ms_platform *platform) {
     double links = 2.0 * platform->nodes * ms_switches_node_pairs(platform);
     if (platform->tiers[0].is_paired && links > MS_LINKS_MAX) {

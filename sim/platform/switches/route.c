@@ -150,7 +150,7 @@ int ms_switches_rails(const ms_platform *platform) {
     if (switches->links_per_leaf > 1 || switches->links_per_pod > 1) {
         return 0;
     }
-    if (platform->tiers[0].is_paired) { /* inside a node the first half leads to the destination */
+    if (platform->tiers[0].is_paired) { /* a first half is the link to a GPU of the node */
         return platform->gpus_per_node;
     }
     return platform->has_pxn ? switches->ports_per_node : switches->leaves_per_unit;

@@ -37,8 +37,8 @@ static inline const ms_switches *ms_switches_of(const ms_platform *platform) {
 int ms_switches_port(const ms_platform *platform, int gpu);
 int ms_switches_leaf(const ms_platform *platform, int gpu);
 
-/* Where nodes are wired in pairs: links of a node, and the link pair of two GPUs of one node, of
- * which MS_LINK_UP leads to the GPU of the higher number. */
+/* Where nodes are wired in pairs: number of link pairs of a node, and the link pair between two
+ * GPUs of one node, of which MS_LINK_UP leads to the GPU of the higher number. */
 int ms_switches_node_pairs(const ms_platform *platform);
 ms_link_place ms_switches_pair(const ms_platform *platform, int from, int to);
 /* The GPUs that such a link leads from and to. */

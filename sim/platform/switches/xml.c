@@ -32,7 +32,7 @@ static void write_vertices(const char *kind, int count, ms_buffer *out) {
     }
 }
 
-/* From a GPU to `to`, which `other` of its node stands for, over the link between the two. */
+/* Write an edge from a GPU to e->to, over the GPU's link to `other`, a GPU of its node. */
 static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *e,
                             ms_buffer *out) {
     ms_link_place place = ms_switches_pair(platform, gpu, other);
@@ -42,7 +42,7 @@ static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_
     ms_xml_write_edge(platform, e, out);
 }
 
-/* From a GPU to every other one of its node, where nodes are wired in pairs. */
+/* Write edges from a GPU to every other one of its node, where nodes are wired in pairs. */
 static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     int first = ms_platform_node(platform, gpu) * platform->gpus_per_node;
     for (int other = first; other < first + platform->gpus_per_node; other++) {
@@ -54,7 +54,7 @@ static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *ou
     }
 }
 
-/* Ways into the NIC of a proxy: from the node's PXN router, or over the proxy's own links. */
+/* Write the edges into a proxy's NIC: from the node's PXN router, or over the proxy's own links. */
 static void write_proxy_edges(const ms_platform *platform, int proxy, const char *nic,
                               ms_buffer *out) {
     int node = ms_platform_node(platform, proxy);

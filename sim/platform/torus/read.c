@@ -91,7 +91,8 @@ static void check_shape(ms_fabric_file *file, const ms_ints *shape) {
 
 static void check_tiers(ms_fabric_file *file, const ms_platform *platform) {
     int tiers = platform->tier_count;
-    ms_fabric_refuse_key(file, "node.wiring", "a torus joins chips, also those of a node");
+    ms_fabric_refuse_key(file, "node.wiring",
+                         "a torus also joins the chips of a node, leave wiring out");
     if (tiers < 1 || tiers > 2) {
         ms_fabric_fault(file, "tiers",
                         "a torus has 1 or 2 tiers (between chips, and from a node to the network "

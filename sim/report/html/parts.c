@@ -69,8 +69,8 @@ static bool is_shown(const char *escape) {
 }
 
 /* A script of JSON ends at the first "</script": no '<' of its texts stands in the page as such.
- * An escape of a character that people do not see is escaped once more, so that the page shows the
- * escape (\u202e) and never the character. */
+ * The escape of an invisible character is escaped once more, so that the page shows the escape
+ * (\u202e) and never the character. */
 static void put_json(const ms_buffer *json, ms_buffer *out) {
     const char *from = ms_buffer_text(json);
     while (*from != '\0') {

@@ -63,7 +63,7 @@ ms_status ms_import_assume_software(const ms_import_source *source, ms_arena *ar
     return status;
 }
 
-/* What the file's head tells of the config. */
+/* Set the remark at the head of the file: what of the config is not simulated. */
 static ms_status remark(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_imported *out) {
     const char *left_out = ms_hf_left_out(config);
     if (left_out == NULL) {

@@ -136,9 +136,9 @@ ms_setter *ms_space_setter(const char *key);
 /* Whether some axis sets a key, alone or with others.  axes: of space_axis. */
 bool ms_space_is_varied(const ms_vector *axes, const char *key);
 
-/* Values that name a schedule without its virtual stages are tried with the usual numbers of them,
- * unless another axis says the numbers.  axes: of space_axis, as the user gives them.  Returns
- * MS_OK; MS_E_NOMEM (reported). */
+/* Try values that set schedule.kind without schedule.v with the usual numbers of virtual stages,
+ * unless schedule.v is an axis.  axes: of space_axis, as the user gives them.  Returns MS_OK;
+ * MS_E_NOMEM (reported). */
 ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag *diag);
 
 /* What is usual: axes of the mesh, orders, and keys, for all that the user has not said.

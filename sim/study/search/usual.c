@@ -241,8 +241,7 @@ static size_t find_setting(const space_value *value, const char *key) {
     return at;
 }
 
-/* The kind that a value names without saying its virtual stages; MS_SCHEDULE_CUSTOM: none, or a
- * file. */
+/* The kind that a value sets without schedule.v; MS_SCHEDULE_CUSTOM: none, or a file. */
 static ms_schedule_kind kind_of(const space_value *value) {
     size_t at = find_setting(value, "schedule.kind");
     ms_schedule_kind kind = MS_SCHEDULE_CUSTOM;
@@ -252,7 +251,7 @@ static ms_schedule_kind kind_of(const space_value *value) {
                : MS_SCHEDULE_CUSTOM;
 }
 
-/* A value with a number of virtual stages beside what it says. */
+/* Add a value that also sets schedule.v. */
 static void add_with_chunks(usual_axis *u, const space_value *value, int chunks, space_need need) {
     space_setting *settings = MS_NEW(u->space->arena, space_setting, value->count + 1);
     if (settings == NULL) {
@@ -267,14 +266,14 @@ static void add_with_chunks(usual_axis *u, const space_value *value, int chunks,
         (space_value){.settings = settings, .count = value->count + 1, .need = need};
 }
 
-/* Whether a value names a kind that takes any number of virtual stages, and says none. */
+/* Whether a value sets a kind that takes any number of virtual stages, without schedule.v. */
 static bool is_open(const space_value *value) {
     ms_schedule_kind kind = kind_of(value);
     return kind != MS_SCHEDULE_CUSTOM && ms_schedule_kind_traits(kind).chunks == 0;
 }
 
-/* A value of the user's, as often as its kind has usual numbers of virtual stages. A kind with a
- * number of its own takes back the number that the workload or another value says. */
+/* Add a value of the user once for each usual number of virtual stages of its kind. A kind with a
+ * fixed number sets schedule.v back to 0, as the workload may set another number. */
 static void add_completed(usual_axis *u, const space_value *value) {
     int own = u->space->base.schedule.chunks;
     bool is_free = is_open(value);
@@ -291,7 +290,7 @@ static void add_completed(usual_axis *u, const space_value *value) {
     }
 }
 
-/* Whether an axis alone says the virtual stages of all candidates. */
+/* Whether schedule.v is an axis. */
 static bool has_chunk_axis(const ms_vector *axes) {
     bool has_any = false;
     for (size_t i = 0; i < axes->count; i++) {

@@ -264,7 +264,7 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     if (is_failed && r->counts->failure == MS_OK) {
         r->counts->failure = outcome->status;
         if (outcome->status == MS_E_NOMEM || outcome->status == MS_E_IO) {
-            /* no result is written then, so that no table tells it */
+            /* no result is written then, so no table shows the reason */
             ms_diag_error(r->diag, "%s", outcome->reason);
         }
     }

@@ -105,13 +105,13 @@ static bool name_files(const char *folder, const ms_study_shard *shard, ms_arena
     return file->folder != NULL && file->part != NULL && file->whole != NULL && file->lock != NULL;
 }
 
-/* A complete one is worked on again, as the study may have more points than it had: mostly it has
- * none that are new, and gets its name back at once. */
+/* Name a complete shard as one in work, as the study may have new points: mostly it has none, and
+ * the shard gets its name back at once. */
 static ms_status name_part(const ms_shard_file *file, ms_diag *diag) {
     if (access(file->part, F_OK) == 0) {
         return MS_OK;
     }
-    if (errno != ENOENT) { /* it may be there, and would be lost */
+    if (errno != ENOENT) { /* the file may exist, and a rename would overwrite it */
         return fail(diag, "open", file->part);
     }
     bool is_named = rename(file->whole, file->part) == 0 || errno == ENOENT;
@@ -128,7 +128,7 @@ ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is
     }
     const ms_store_options options = {.is_fresh = is_fresh};
     if (access(folder, W_OK) != 0 && (errno == EROFS || errno == EACCES)) {
-        /* a complete one can be read; nobody changes it, so that it needs no lock */
+        /* a complete shard can be read; nobody can change it, so it needs no lock */
         return ms_store_open(file_out->whole, &options, arena, diag, &file_out->store);
     }
     ms_status status = lock(file_out, wait_s, diag);

@@ -17,9 +17,10 @@
 enum { APPLICATION_ID = 0x6d657368 };
 /* How long a process waits for others that write, which takes each of them some milliseconds. */
 enum { BUSY_MS = 60000 };
-/* The largest cell that is read: the limit of an input file. */
+/* Maximum size of a cell that is read: that of an input file. */
 enum { CELL_MAX_B = 16 * 1024 * 1024 };
-/* Steps of SQLite's machine that a statement may take while a file is not known to be a store. */
+/* Maximum steps of SQLite's virtual machine for a statement before the file is known to be a store.
+ */
 enum { SCHEMA_STEPS_MAX = 100 * 1000 };
 /* How long rows that are held wait for others at most. */
 static const double PAUSE_MAX_S = 1.0;
@@ -29,7 +30,7 @@ struct ms_store {
     sqlite3_stmt *put;
     const char *path;
     ms_store_options options;
-    bool is_frozen; /* it was to be written, and the system only lets it be read */
+    bool is_frozen; /* it was opened for writing but is read-only */
     ms_diag *diag;
     ms_arena texts; /* of the rows that are held */
     ms_vector held; /* of ms_store_row */
@@ -38,8 +39,8 @@ struct ms_store {
 
 /* ---- faults ---- */
 
-/* The system's error behind SQLite's; 0: none. Of a failed read SQLite itself says that the file is
- * damaged, and only the file that the read was of knows better. */
+/* The errno behind SQLite's error; 0: none. After a failed read SQLite may report a damaged file,
+ * and only its file object has the errno. */
 static int system_error(const ms_store *store) {
     int error = store->base == NULL ? 0 : sqlite3_system_errno(store->base);
     if (store->base != NULL && error == 0) {
@@ -64,7 +65,7 @@ static ms_status fail(const ms_store *store, int code, const char *doing) {
         ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path, strerror(error));
         return MS_E_IO;
     }
-    /* statements are meshsim's own, so that an error in one comes from what the file says */
+    /* statements are meshsim's own, so an error in one comes from the contents of the file */
     if (primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_TOOBIG ||
         primary == SQLITE_INTERRUPT) {
         ms_diag_error(store->diag, "the store '%s' is damaged", path);
@@ -187,7 +188,7 @@ static int create_table(const ms_store *store) {
     return code;
 }
 
-/* Make the table where there is none; and find out by writing whether one can. */
+/* Create the table in a new file, and find out by writing whether the file can be written. */
 static int prepare_table(const ms_store *store, bool is_new) {
     char version[64];
     int code = is_new ? create_table(store) : SQLITE_OK;
@@ -208,8 +209,9 @@ static bool is_own_object(sqlite3_stmt *object, const char *table_sql) {
     return is_table || is_index;
 }
 
-/* The file's schema is the text that this version writes, word by word. A table of that text has no
- * view's, trigger's, generated column's or index's expression, which a stranger could let run. */
+/* Check that the file's schema is word for word what this version writes. Such a schema has no
+ * view, trigger, generated column or index expression, in which an untrusted file could run code.
+ */
 static ms_status check_schema(const ms_store *store) {
     ms_buffer sql;
     sqlite3_stmt *objects = NULL;
@@ -245,15 +247,15 @@ static ms_status check_schema(const ms_store *store) {
     return code == SQLITE_DONE || status != MS_OK ? status : fail(store, code, "read");
 }
 
-/* The pages of the file are what a database has: each once, no row lost from the table or its
- * index.  O(size of the file). */
+/* Check the pages of the file: each is used once, and no row is missing in the table or its index.
+ * O(size of the file). */
 static ms_status check_pages(const ms_store *store) {
     sqlite3_stmt *check = NULL;
     ms_status status = MS_OK;
     int code = sqlite3_prepare_v2(store->base, "PRAGMA integrity_check(1)", -1, &check, NULL);
     code = code == SQLITE_OK ? sqlite3_step(check) : code;
     if (code == SQLITE_ROW && system_error(store) != 0) {
-        code = SQLITE_CORRUPT; /* it has counted a page that it could not read as a fault */
+        code = SQLITE_CORRUPT; /* SQLite reports a page that it could not read as a damaged one */
     } else if (code == SQLITE_ROW && !ms_sqlite_is_text(check, 0, "ok")) {
         const unsigned char *fault = sqlite3_column_text(check, 0);
         ms_diag_error(store->diag, "the store '%s' is damaged: %.200s", store->path,
@@ -308,7 +310,7 @@ static ms_status identify(const ms_store *store, bool *is_new_out) {
 
 /* ---- opening ---- */
 
-/* Whether a folder takes no journal, because nobody may write there. */
+/* Whether SQLite could not write the file or its journal because they are read-only. */
 static bool is_forbidden(const ms_store *store, int code) {
     int error = system_error(store);
     return (code & 0xff) == SQLITE_READONLY ||
@@ -317,7 +319,7 @@ static bool is_forbidden(const ms_store *store, int code) {
 }
 
 /* Take the lock, look at what is there, and make it a store. All or nothing: a process that is
- * killed in between leaves the file as it was. *is_frozen_out: it may only be read. */
+ * killed in between leaves the file as it was. *is_frozen_out: the file is read-only. */
 static ms_status begin(ms_store *store, bool *is_frozen_out) {
     bool is_new = false;
     *is_frozen_out = sqlite3_db_readonly(store->base, "main") == 1;
@@ -351,7 +353,7 @@ static ms_status look(ms_store *store) {
     return status;
 }
 
-/* SQLite treats the file as a stranger's.  Source: sqlite.org/security.html, "Untrusted SQLite
+/* Make SQLite treat the file as untrusted. Source: sqlite.org/security.html, "Untrusted SQLite
  * Database Files". */
 static int distrust(sqlite3 *base) {
     static const struct {
@@ -377,7 +379,8 @@ static int stop(void *unused) {
 static ms_status set_up(ms_store *store) {
     sqlite3_extended_result_codes(store->base, 1);
     sqlite3_busy_timeout(store->base, BUSY_MS);
-    /* until the schema is known to be ours, which takes some hundred steps of SQLite's machine */
+    /* until the schema is known to be meshsim's, which takes a few hundred steps of SQLite's
+     * virtual machine */
     sqlite3_progress_handler(store->base, SCHEMA_STEPS_MAX, stop, NULL);
     int code = distrust(store->base);
     code = code == SQLITE_OK ? run(store, "PRAGMA synchronous = FULL") : code;
@@ -466,7 +469,7 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
     return status;
 }
 
-/* A store that may only be read has the row already, or cannot get it. */
+/* A read-only store must have the row already. */
 static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
     int code = find_row(store, row->key);
     sqlite3_reset(store->find);

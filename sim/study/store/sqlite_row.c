@@ -9,7 +9,7 @@
 
 /* The columns before those of MS_STORE_COLUMNS, in the order of MS_STORE_OWN_COLUMNS. */
 enum { KEY_PLACE, PROGRAM_PLACE, SETTINGS_PLACE, DIGEST_PLACE, FIRST_PLACE };
-/* How far below 0 a figure may be that sums of rounded times make. */
+/* How far below 0 a figure may be, as sums of rounded times are. */
 static const double ROUNDING = 1e-9;
 
 bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted) {
@@ -20,7 +20,7 @@ bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted) {
 
 static void add_cell(ms_buffer *cells, const char *name, const char *text) {
     if (text != NULL) {
-        ms_buffer_printf(cells, "%s %zu\n", name, strlen(text)); /* its length ends a text */
+        ms_buffer_printf(cells, "%s %zu\n", name, strlen(text)); /* the length tells its end */
         ms_buffer_puts(cells, text);
         ms_buffer_puts(cells, "\n");
     }
@@ -78,7 +78,8 @@ static int place_of(size_t offset) {
     return place;
 }
 
-/* What a column's cell has to be; NULL: it is.  has_figures: the row is of a simulated job. */
+/* What a column's cell should be; NULL if it is that.  has_figures: the row is of a simulated job.
+ */
 static const char *cell_fault(sqlite3_stmt *from, int place, const ms_table_column *column,
                               bool has_figures) {
     int type = sqlite3_column_type(from, place);
@@ -102,7 +103,7 @@ static const char *cell_fault(sqlite3_stmt *from, int place, const ms_table_colu
     return is_right ? NULL : is_bool ? "0 or 1" : "a whole number of at least 0";
 }
 
-/* Name a cell that is not what it has to be. */
+/* Report a cell that is not what it should be. */
 static ms_status refuse_cell(const ms_sqlite_row *r, int place, const char *expected) {
     const unsigned char *text = sqlite3_column_text(r->from, place);
     ms_diag_error(r->diag,

@@ -20,7 +20,7 @@ typedef struct ms_sqlite_row {
 /** Whether a cell is this text.  wanted: NULL for SQL's NULL. */
 bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted);
 
-/** Read a row, every cell of the type and range of its column, all as its digest says.
+/** Read a row, and check the type and range of each cell and the digest of all.
  *  Returns MS_OK; MS_E_INPUT with the row and the column named; MS_E_NOMEM (both reported), nothing
  * written.  O(bytes of the row). */
 ms_status ms_sqlite_take_row(const ms_sqlite_row *reader, ms_store_row *row_out);
