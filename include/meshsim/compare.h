@@ -79,7 +79,11 @@ typedef struct ms_compared_trace {
     ms_compare_side side;
     double step_time_s[2];      /**< of a and b; NAN where there is none */
     const ms_value *summary[2]; /**< of a and b; NULL where there is none */
-    ms_differences inputs;      /**< of the workload and its platform, by key; none is guarded */
+    const char *versions[2];    /**< of the program that wrote a and b */
+    bool lacks_defaults[2];     /**< a, b: written by a version that did not keep resolved inputs */
+    ms_differences defaults;    /**< that changed, by key; none is guarded */
+    ms_differences inputs;      /**< that the user gave and that differ, of the workload and its
+                                   platform, by key; none is guarded */
     ms_differences differences; /**< of the results: step time first, then by size */
     bool has_failed;            /**< a difference has, or it is missing where it is guarded */
 } ms_compared_trace;
@@ -119,6 +123,17 @@ ms_status ms_compare_check_keys(const ms_compare_rules *rules, const ms_vector *
  * (reported) when an input is no YAML; MS_E_NOMEM. */
 ms_status ms_compare_inputs(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,
                             ms_differences *differences_out);
+
+/** Tell defaults that changed from inputs that differ: keys whose value in use differs though
+ * neither side typed it. Where what was typed differs, too, those whose values may follow from it
+ * are left out: derived ones, and those that the sides took from different places or that one of
+ * them lacks. a, b: as ms_trace_read left them; a trace without resolved inputs has no defaults to
+ * tell. inputs: of ms_compare_inputs; what is a changed default is taken out, what an option gave
+ * (--platform, --fidelity) is added.  *defaults_out: by key, in
+ * `arena`, `a` or `b` NULL where the key is not given.  Returns MS_OK; MS_E_INPUT (reported with
+ * the line) when resolved inputs are damaged; MS_E_NOMEM.  O(keys * log keys). */
+ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,
+                              ms_differences *inputs, ms_differences *defaults_out);
 
 /** Compare two traces, or the traces (*.h5) of two folders by their names.  A trace that is missing
  * in b fails; one that is new in b differs, and fails where no guard was named.

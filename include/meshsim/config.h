@@ -300,6 +300,21 @@ void ms_field_range(const ms_field *field, char *out, size_t size);
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
 
+/** Append the same lines with origins that name no place: "mesh.tp = 8  # typed" for what stands in
+ * `user_file` or came by --set, "...  # h100-sxm5-80gb.yaml" for another file, by its name without
+ * folder, "...  # default", "...  # ORIGIN", "key =  # not given", "key =  # typed" for null.  The
+ * key of a line ends at its first " =", the origin begins behind its last "  # ".  user_file: as
+ * the marks of the nodes name it; NULL: none. */
+void ms_config_write_resolved(const ms_node *mapping, const ms_field *fields, const char *user_file,
+                              ms_buffer *out);
+
+/** Add the keys of a table that a mapping lacks and that have a default, with it, in mappings below
+ * as well: those that a row's table, each named entry's, or that of its kind describes. Their
+ * origin is "default". Mappings that have required keys are not made. mapping: nodes are added to
+ * it, in `arena`.  Returns MS_OK; MS_E_INPUT (reported) if a default is no YAML; MS_E_NOMEM. O(rows
+ * * keys). */
+ms_status ms_config_fill(ms_node *mapping, const ms_field *fields, ms_arena *arena, ms_diag *diag);
+
 /** Append for every key below a mapping the comment that stands behind it in its file, one key per
  * line: "platform.gpu.peak: dense tensor peak. Source: data sheet". Lines below that hold nothing
  * but a comment, not at their beginning, go on with it. A value that no file gives has its origin

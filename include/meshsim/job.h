@@ -169,6 +169,12 @@ typedef struct ms_run_figures {
 /** Figures of a finished run; bytes between the fields are 0.  O(1). */
 void ms_result_figures(const ms_result *result, ms_run_figures *figures_out);
 
+/** Append the resolved inputs of a job: what ms_job_spec_write_resolved does, with the values that
+ * were found when the job was laid out (batch, overlap of context parallelism, when gradients are
+ * reduced). The same job gives the same bytes, wherever its files lie.  Returns MS_OK; MS_E_NOMEM,
+ * and out->failed. */
+ms_status ms_job_write_resolved(const ms_job *job, ms_buffer *out);
+
 /** Free what a result holds outside its arena. */
 void ms_result_release(ms_result *result);
 

@@ -9,6 +9,7 @@
 #define MESHSIM_LIBRARY_H
 
 #include "meshsim/arena.h"
+#include "meshsim/config.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/status.h"
@@ -95,6 +96,7 @@ typedef struct ms_library {
     double net_overhead_s[2]; /**< of posting to the network, with Intel's and with AMD's CPUs */
     double tree_correction[MS_LIBRARY_PROTOCOLS][MS_LIBRARY_SIZES]; /**< on a tree's bandwidth */
     ms_library_generation generations[MS_GENERATIONS]; /**< that of MS_GENERATION_NONE is empty */
+    const ms_node *keys; /**< what its file says, with the platform's changes; NULL: made by hand */
 } ms_library;
 
 /** What a ramp adds to a collective of `size_B` [s]. */

@@ -334,6 +334,14 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
 ms_status ms_platform_read(ms_node *root, const char *const *folders, ms_arena *arena,
                            ms_diag *diag, ms_platform *platform_out);
 
+/** All keys of a platform with the values in use: those of its document, the defaults of the tables
+ * for what it leaves out (origin "default"), and of its library the constants that its GPUs'
+ * generation is timed by.
+ *  document: of ms_platform_load.  *keys_out: a copy in `arena`.  Returns MS_OK; MS_E_NOMEM.
+ * O(keys * rows). */
+ms_status ms_platform_list(const ms_platform *platform, const ms_node *document, ms_arena *arena,
+                           ms_diag *diag, ms_node **keys_out);
+
 /** Number of GPUs, nodes * gpus_per_node. */
 int ms_platform_gpus(const ms_platform *platform);
 

@@ -69,7 +69,8 @@ typedef struct ms_spec_platform {
                          is a path */
     const ms_node *changes;     /**< mapping laid over the file; NULL: none */
     const ms_platform *cluster; /**< what they make; shared by the specs derived from one */
-    const char *text;           /**< the effective platform as YAML */
+    const ms_node *document;    /**< the effective platform as a tree */
+    const char *text;           /**< the same as YAML */
     const char *effective_text; /**< its given keys with value and origin */
     const char *sources_text;   /**< the comments behind them in its files */
 } ms_spec_platform;
@@ -208,7 +209,8 @@ typedef struct ms_spec_simulation {
     ms_granularity granularity;
 } ms_spec_simulation;
 
-/** Where a spec was read from: for messages alone, nothing else may look into it. */
+/** Where a spec was read from: for messages and listings of its keys alone, nothing else may look
+ * into it. */
 typedef struct ms_spec_source {
     const char *path;    /**< the workload file; NULL: the spec comes from no file */
     const ms_node *root; /**< its tree with the overrides; NULL: faults name keys without a place */
@@ -301,6 +303,16 @@ void ms_job_spec_write_keys(ms_buffer *out);
  * default are left out; sizes of the model that follow from others stand there as if given.  Paths
  * in it start at the spec's folder.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
+
+/** Append every key of a workload and of its platform with the value in use and where it came from,
+ * as ms_config_write_resolved does: what the user typed, what a framework, a GPU type, a library or
+ * the platform's file says, defaults, and what follows from other keys (origin "derived"). Where a
+ * key's default is a rule and the spec leaves it open (MS_SPEC_USUAL), it is "not given".
+ * `platform.file` is a name without folders.
+ *  spec: of ms_job_spec_read, or a copy of such a one with more fields set; of a spec from no file
+ * all that is no default counts as typed.  Returns MS_OK; MS_E_NOMEM, and out->failed.  O(keys *
+ * rows). */
+ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out);
 
 /** Keys that a workload needs, at most. */
 enum { MS_MISSING_MAX = 4 };

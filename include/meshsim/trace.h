@@ -149,11 +149,13 @@ typedef struct ms_trace_events {
 typedef struct ms_trace {
     const char *path;
     const char *program_version;
-    const char *workload_text; /**< what was simulated, as YAML; these five NULL: not in the file */
-    const char *platform_text; /**< its platform, as YAML */
-    const char *schedule_text; /**< its order, as CSV, where a file gave it */
+    const char *workload_text;  /**< what was simulated, as YAML; these six NULL: not in the file */
+    const char *platform_text;  /**< its platform, as YAML */
+    const char *schedule_text;  /**< its order, as CSV, where a file gave it */
     const char *placement_text; /**< the GPU of each rank, as CSV, where a file gave it */
     const char *sources_text;   /**< where the platform's numbers come from (config.h) */
+    const char *resolved_text;  /**< every key with the value that the run used, as lines
+                                   "KEY = VALUE  # ORIGIN" (config.h) */
     const ms_value *summary;    /**< the tree of `run --json`, without wall time and memory use */
     const ms_value *tables;     /**< MS_TRACE_TABLES: an object of /ranks, /axes, /tiers, /links and
                                    /steps, each     an object of its columns as lists, and of the list

@@ -198,8 +198,11 @@ const ms_command ms_cmd_compare = {
     .options = OPTIONS,
     .description =
         "A and B are traces, or folders in which traces (*.h5) of the same names are compared. "
-        "Prints the inputs that differ, then every quantity that differs by more than the "
-        "tolerance: the step time first, then numbers, largest first, what is on one side only, "
+        "Prints the defaults that changed (keys that nobody typed and whose value differs, as a "
+        "version of meshsim, a framework's profile or the file of a GPU type has another one), the "
+        "inputs that differ, the versions where figures differ, then every quantity that differs "
+        "by more than the tolerance: the step time first, then numbers, largest first, what is on "
+        "one side only, "
         "and texts. '!' marks what breaks the guard.\n\n"
         "Exits with 1 when something that is guarded differs by more than is let pass, else with "
         "0. Guarded is what --only and --max-increase name; everything but texts where neither "

@@ -97,6 +97,27 @@ static size_t failures_of(const ms_compared_trace *trace, const ms_compare_rules
     return count;
 }
 
+static void add_list(const char *title, const ms_differences *differences, ms_arena *arena,
+                     ms_buffer *out) {
+    for (size_t i = 0; i < differences->count; i++) {
+        ms_buffer_printf(out, "%s%s", i == 0 ? title : "", i == 0 ? "\n" : "");
+        add_line(&differences->items[i], arena, out);
+        ms_buffer_puts(out, "\n");
+    }
+}
+
+/* A line; nothing where there is nothing to say. */
+static void add_note(const ms_compared_trace *trace,
+                     void (*say)(const ms_compared_trace *trace, ms_buffer *out), ms_buffer *out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    say(trace, &text);
+    add_text(ms_buffer_text(&text), out);
+    ms_buffer_puts(out, text.length > 0 ? "\n" : "");
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
 static void add_suite(const ms_compared_trace *trace, const ms_shown_comparison *shown,
                       ms_buffer *out) {
     ms_buffer_puts(out, "  <testsuite name=\"");
@@ -107,11 +128,10 @@ static void add_suite(const ms_compared_trace *trace, const ms_shown_comparison 
         add_case(trace, guard, shown, out);
     }
     ms_buffer_puts(out, "    <system-out>");
-    for (size_t i = 0; i < trace->inputs.count; i++) {
-        ms_buffer_puts(out, i == 0 ? "inputs that differ\n" : "");
-        add_line(&trace->inputs.items[i], shown->arena, out);
-        ms_buffer_puts(out, "\n");
-    }
+    add_list("defaults that changed", &trace->defaults, shown->arena, out);
+    add_note(trace, ms_show_unknown_defaults, out);
+    add_list("inputs that differ", &trace->inputs, shown->arena, out);
+    add_note(trace, ms_show_versions, out);
     ms_show_verdict(trace, out);
     ms_buffer_puts(out, "</system-out>\n  </testsuite>\n");
 }

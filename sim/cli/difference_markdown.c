@@ -51,6 +51,21 @@ static void add_rules(const ms_compare_rules *rules, ms_buffer *out) {
     ms_buffer_release(&passes);
 }
 
+/* A paragraph; nothing where there is nothing to say. */
+static void add_note(const ms_compared_trace *trace,
+                     void (*say)(const ms_compared_trace *trace, ms_buffer *out), ms_buffer *out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    say(trace, &text);
+    if (text.length > 0) {
+        ms_buffer_puts(out, "\n");
+        ms_markdown_write_text(ms_buffer_text(&text), out);
+        ms_buffer_puts(out, "\n");
+    }
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
 static void add_trace(const ms_compared_trace *trace, const ms_shown_comparison *shown,
                       ms_buffer *out) {
     ms_buffer_puts(out, "\n### ");
@@ -59,7 +74,10 @@ static void add_trace(const ms_compared_trace *trace, const ms_shown_comparison 
     ms_buffer_puts(out, trace->has_failed ? "**" : "");
     ms_show_verdict(trace, out);
     ms_buffer_puts(out, trace->has_failed ? "**\n" : "\n");
+    add_table("default that changed", &trace->defaults, shown, out);
+    add_note(trace, ms_show_unknown_defaults, out);
     add_table("input that differs", &trace->inputs, shown, out);
+    add_note(trace, ms_show_versions, out);
     add_table("quantity", &trace->differences, shown, out);
 }
 
@@ -83,7 +101,8 @@ void ms_show_differences_markdown(const ms_shown_comparison *shown, ms_buffer *o
     for (size_t i = 0; i < comparison->count; i++) {
         const ms_compared_trace *trace = &comparison->traces[i];
         bool is_worth_it =
-            trace->side != MS_COMPARE_BOTH || trace->inputs.count + trace->differences.count > 0;
+            trace->side != MS_COMPARE_BOTH ||
+            trace->defaults.count + trace->inputs.count + trace->differences.count > 0;
         if (is_worth_it || !comparison->are_folders) {
             add_trace(trace, shown, out);
         }

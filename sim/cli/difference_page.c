@@ -100,11 +100,32 @@ static void add_differences(const char *title, const ms_differences *differences
 
 /* ---- traces ---- */
 
+/* A paragraph; nothing where there is nothing to say. */
+static void add_note(const ms_compared_trace *trace,
+                     void (*say)(const ms_compared_trace *trace, ms_buffer *out), ms_buffer *out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    say(trace, &text);
+    if (text.length > 0) {
+        ms_buffer_puts(out, "\n");
+        ms_show_wrapped("", ms_buffer_text(&text), out);
+    }
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
+static bool has_rows(const ms_compared_trace *trace) {
+    return trace->defaults.count + trace->inputs.count + trace->differences.count > 0;
+}
+
 static void add_trace(const ms_compared_trace *trace, const ms_shown_comparison *shown,
                       ms_buffer *out) {
+    add_differences("defaults that changed", &trace->defaults, shown, out);
+    add_note(trace, ms_show_unknown_defaults, out);
     add_differences("inputs that differ", &trace->inputs, shown, out);
+    add_note(trace, ms_show_versions, out);
     add_differences("quantity", &trace->differences, shown, out);
-    ms_buffer_puts(out, trace->inputs.count + trace->differences.count > 0 ? "\n" : "");
+    ms_buffer_puts(out, has_rows(trace) ? "\n" : "");
     ms_show_verdict(trace, out);
     ms_buffer_puts(out, "\n");
 }
@@ -146,7 +167,7 @@ static void add_overview(const ms_shown_comparison *shown, ms_buffer *out) {
     }
     for (size_t i = 0; i < comparison->count; i++) {
         const ms_compared_trace *trace = &comparison->traces[i];
-        if (trace->side == MS_COMPARE_BOTH && trace->inputs.count + trace->differences.count > 0) {
+        if (trace->side == MS_COMPARE_BOTH && has_rows(trace)) {
             ms_buffer_printf(out, "\n--- %s\n", trace->name);
             add_trace(trace, shown, out);
         }

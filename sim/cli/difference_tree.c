@@ -64,10 +64,31 @@ static void add_trace(ms_value *traces, const ms_compared_trace *trace) {
     ms_value_add_bool(row, "equal",
                       trace->side == MS_COMPARE_BOTH && trace->differences.count == 0);
     ms_value_add_bool(row, "guarded_ok", !trace->has_failed);
+    ms_value_add_bool(row, "defaults_known",
+                      !trace->lacks_defaults[0] && !trace->lacks_defaults[1]);
     ms_value_add_double(row, "step_time_a_s", trace->step_time_s[0]);
     ms_value_add_double(row, "step_time_b_s", trace->step_time_s[1]);
     add_side("a", trace->summary[0], row);
     add_side("b", trace->summary[1], row);
+}
+
+/* Both versions of traces whose figures differ, where they are not the same. */
+static void add_versions(ms_value *rows, const char *name, const ms_compared_trace *trace) {
+    if (!ms_show_has_versions(trace)) {
+        return;
+    }
+    ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+    if (name != NULL) {
+        ms_value_add_string(row, "trace", name);
+    }
+    ms_value_add_string(row, "a", trace->versions[0]);
+    ms_value_add_string(row, "b", trace->versions[1]);
+}
+
+static void add_rows(ms_value *rows, const char *name, const ms_differences *differences) {
+    for (size_t i = 0; i < differences->count; i++) {
+        add_row(rows, name, &differences->items[i]);
+    }
 }
 
 const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown) {
@@ -82,15 +103,17 @@ const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown) {
     ms_value_add_int(root, "compared", compared);
     ms_value_add_bool(root, "are_folders", comparison->are_folders);
     ms_value *traces = ms_value_add(root, "traces", MS_VALUE_ARRAY);
+    ms_value *defaults = ms_value_add(root, "defaults", MS_VALUE_ARRAY);
     ms_value *inputs = ms_value_add(root, "inputs", MS_VALUE_ARRAY);
+    ms_value *versions = ms_value_add(root, "versions", MS_VALUE_ARRAY);
     ms_value *differences = ms_value_add(root, "differences", MS_VALUE_ARRAY);
     for (size_t i = 0; i < comparison->count; i++) {
         const ms_compared_trace *trace = &comparison->traces[i];
         const char *name = comparison->are_folders ? trace->name : NULL;
         add_trace(traces, trace);
-        for (size_t j = 0; j < trace->inputs.count; j++) {
-            add_row(inputs, name, &trace->inputs.items[j]);
-        }
+        add_rows(defaults, name, &trace->defaults);
+        add_rows(inputs, name, &trace->inputs);
+        add_versions(versions, name, trace);
         for (size_t j = 0; j < trace->differences.count; j++) {
             const ms_difference *difference = &trace->differences.items[j];
             ms_value *row = add_row(differences, name, difference);

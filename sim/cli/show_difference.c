@@ -78,6 +78,27 @@ void ms_show_guards(const ms_compare_rules *rules, ms_buffer *guards_out, ms_buf
     }
 }
 
+bool ms_show_has_versions(const ms_compared_trace *trace) {
+    return trace->differences.count > 0 && strcmp(trace->versions[0], trace->versions[1]) != 0;
+}
+
+void ms_show_versions(const ms_compared_trace *trace, ms_buffer *out) {
+    if (ms_show_has_versions(trace)) {
+        ms_buffer_printf(out, "a by meshsim %s, b by meshsim %s", trace->versions[0],
+                         trace->versions[1]);
+    }
+}
+
+void ms_show_unknown_defaults(const ms_compared_trace *trace, ms_buffer *out) {
+    const bool *lacks = trace->lacks_defaults;
+    if (lacks[0] || lacks[1]) {
+        ms_buffer_printf(out, "changed defaults are unknown: %s holds no resolved inputs",
+                         !lacks[1]   ? "a"
+                         : !lacks[0] ? "b"
+                                     : "neither trace");
+    }
+}
+
 static void add_broken(size_t count, ms_buffer *out) {
     if (count == 0) {
         ms_buffer_puts(out, "none breaks the guard");

@@ -44,6 +44,17 @@ void ms_show_guard(const ms_compare_rules *rules, size_t guard, ms_buffer *out);
 /** Append all of them, and what is let pass. */
 void ms_show_guards(const ms_compare_rules *rules, ms_buffer *guards_out, ms_buffer *passes_out);
 
+/** Append by which versions two traces were written whose figures differ: "a by meshsim 0.1.0, b by
+ * meshsim 0.2.0"; nothing where the versions or the figures are the same. */
+void ms_show_versions(const ms_compared_trace *trace, ms_buffer *out);
+
+/** Append that a trace holds no resolved inputs, so that changed defaults are unknown; nothing
+ * where both do. */
+void ms_show_unknown_defaults(const ms_compared_trace *trace, ms_buffer *out);
+
+/** Whether the versions are worth telling. */
+bool ms_show_has_versions(const ms_compared_trace *trace);
+
 /** Append what came of one trace: "equal", "2 of 520 quantities differ, 1 breaks the guard", ... */
 void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out);
 

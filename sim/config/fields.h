@@ -35,6 +35,13 @@ void ms_reading_fault(ms_reading *reading, const ms_mark *mark, const ms_path *p
 /* The row of a key; NULL: the table has none. */
 const ms_field *ms_field_find(const ms_field *fields, const char *key);
 
+/* The table that a row's mapping follows, of several the one that its key `kind` names; NULL: any
+ * key may stand there. */
+const ms_field *ms_field_table_of(const ms_field *row, const ms_node *mapping);
+
+/* Whether a table has keys that must be given. */
+bool ms_field_has_required(const ms_field *fields);
+
 /* Whether a member says something: what is left out has no text, no entries, or a number below its
  * range. */
 bool ms_field_is_given(const ms_field *field, const void *member);

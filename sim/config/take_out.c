@@ -9,8 +9,7 @@
 
 #include "config/fields.h"
 
-/* The table that a row's mapping follows; NULL: any key may stand there. */
-static const ms_field *table_of(const ms_field *row, const ms_node *mapping) {
+const ms_field *ms_field_table_of(const ms_field *row, const ms_node *mapping) {
     const ms_node *kind = ms_node_get(mapping, "kind");
     ms_field_variant variant;
     if (row->fields != NULL || row->shape == NULL || row->shape->variant == NULL || kind == NULL ||
@@ -38,7 +37,7 @@ static void take_out(ms_node *mapping, const ms_field *fields, const ms_field *e
         if (ms_node_takes_out(child) && is_known) {
             ms_node_remove(mapping, child);
         } else if (child->type == MS_NODE_MAPPING && is_known && !is_of_file) {
-            take_out(child, row == NULL ? NULL : table_of(row, child),
+            take_out(child, row == NULL ? NULL : ms_field_table_of(row, child),
                      shape == NULL ? NULL : shape->each);
         }
     }

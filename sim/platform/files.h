@@ -19,4 +19,10 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_aren
 ms_status ms_library_read(const ms_node *node, const char *const *places, ms_arena *arena,
                           ms_diag *diag, const ms_library **library_out);
 
+/* The keys of a library that a platform's GPUs are timed by: without those of other generations,
+ * and without the name of its file.  library: with `keys`.  *keys_out: a copy in `arena`.  Returns
+ * MS_OK; MS_E_NOMEM. */
+ms_status ms_library_list(const ms_library *library, ms_gpu_generation used, ms_arena *arena,
+                          ms_node **keys_out);
+
 #endif

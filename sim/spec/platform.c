@@ -130,6 +130,7 @@ ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *ma
         return status;
     }
     spec->platform.cluster = cluster;
+    spec->platform.document = document;
     return write_texts(&ld, document);
 }
 

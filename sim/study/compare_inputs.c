@@ -5,6 +5,7 @@
 #include "meshsim/compare.h"
 #include "meshsim/config.h"
 #include "meshsim/units.h"
+#include "study/compare_inputs.h"
 
 /* A tree with one text per key.  Adders of trees keep the first lack of memory as NULL. */
 typedef struct inputs {
@@ -137,8 +138,7 @@ static void put_file(const char *key, const char *text_a, const char *text_b, in
 
 /* ---- both sides ---- */
 
-/* The same quantity in other words, such as "400 Gbit/s" and "50GB/s". */
-static bool says_the_same(const char *a, const char *b) {
+bool ms_compare_says_the_same(const char *a, const char *b) {
     for (int dimension = 0; dimension < MS_DIM_COUNT; dimension++) {
         const char *reason = NULL;
         double x = 0.0;
@@ -154,7 +154,7 @@ static bool says_the_same(const char *a, const char *b) {
 static void note(ms_differences *differences, const char *key, const ms_value *a,
                  const ms_value *b) {
     differences->compared++;
-    if (a == NULL || b == NULL || !says_the_same(a->as.string, b->as.string)) {
+    if (a == NULL || b == NULL || !ms_compare_says_the_same(a->as.string, b->as.string)) {
         differences->items[differences->count++] =
             (ms_difference){.key = key, .a = a, .b = b, .relative = INFINITY, .guard = -1};
     }

@@ -42,6 +42,21 @@ static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_comp
     return MS_OK;
 }
 
+/* What went in, and the versions. */
+static ms_status compare_given(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
+    ms_status status = ms_compare_inputs(&traces[0], &traces[1], p->arena, p->diag, &out->inputs);
+    if (status == MS_OK) {
+        status = ms_compare_defaults(&traces[0], &traces[1], p->arena, p->diag, &out->inputs,
+                                     &out->defaults);
+    }
+    for (int i = 0; i < 2 && status == MS_OK; i++) {
+        out->lacks_defaults[i] = traces[i].resolved_text == NULL;
+        out->versions[i] = ms_arena_strdup(p->arena, traces[i].program_version);
+        status = out->versions[i] == NULL ? MS_E_NOMEM : MS_OK;
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
+}
+
 /* The traces themselves, whose tables may be large, are given up again. */
 static ms_status compare_pair(pairing *p, const char *const paths[2], ms_compared_trace *out) {
     ms_arena scratch;
@@ -55,10 +70,7 @@ static ms_status compare_pair(pairing *p, const char *const paths[2], ms_compare
         status = compare_summaries(p, traces, out);
     }
     if (status == MS_OK) {
-        status = ms_compare_inputs(&traces[0], &traces[1], p->arena, p->diag, &out->inputs);
-        if (status == MS_E_NOMEM) {
-            ms_diag_no_memory(p->diag);
-        }
+        status = compare_given(p, traces, out);
     }
     out->has_failed = out->differences.failed > 0;
     ms_arena_release(&scratch);

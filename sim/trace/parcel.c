@@ -21,11 +21,10 @@ enum { ROWS_MAX = 1 << 28, PLAIN_SHARE = 64, PLAIN_LEAST_B = 64 << 20, MIB = 1 <
 static const struct {
     const char *name;
     ms_file_type type;
-} DOCUMENTS[MS_PARCEL_DOCUMENTS] = {{"/input/workload", MS_FILE_YAML},
-                                    {"/input/platform", MS_FILE_YAML},
-                                    {"/input/schedule", MS_FILE_CSV},
-                                    {"/input/placement", MS_FILE_CSV},
-                                    {"/input/sources", MS_FILE_YAML}};
+} DOCUMENTS[MS_PARCEL_DOCUMENTS] = {
+    {"/input/workload", MS_FILE_YAML}, {"/input/platform", MS_FILE_YAML},
+    {"/input/schedule", MS_FILE_CSV},  {"/input/placement", MS_FILE_CSV},
+    {"/input/sources", MS_FILE_YAML},  {"/input/resolved", MS_FILE_YAML}};
 
 int64_t ms_parcel_plain_max_B(int64_t size_B) {
     return PLAIN_LEAST_B + PLAIN_SHARE * size_B;

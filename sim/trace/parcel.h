@@ -15,7 +15,7 @@
 #include "trace/h5.h"
 #include "trace/repeat.h"
 
-enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 5 };
+enum { MS_PARCEL_COLUMNS_MAX = 32, MS_PARCEL_TEXT_B = 128, MS_PARCEL_DOCUMENTS = 6 };
 
 typedef struct ms_parcel_column {
     const char *name; /* "/events/mb" */

@@ -384,6 +384,18 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
 
 /* ---- / and /input ---- */
 
+/* Every key with the value that the run used, so that a later version whose defaults are others
+ * shows what it changed. */
+static void write_resolved(ms_h5 *h5, ms_h5_object *input, const ms_job *job) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    if (ms_job_write_resolved(job, &text) != MS_OK) {
+        ms_h5_fail(h5, "out of memory");
+    }
+    ms_h5_document(h5, input, "resolved", ms_buffer_text(&text));
+    ms_buffer_release(&text);
+}
+
 static void write_head(ms_h5 *h5, const ms_result *result, const char *program_version) {
     const ms_job *job = result->job;
     ms_h5_object *root = &h5->root, input;
@@ -411,6 +423,7 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
     if (job->placement.text != NULL) {
         ms_h5_document(h5, &input, "placement", job->placement.text);
     }
+    write_resolved(h5, &input, job);
     ms_h5_link(h5, root, "input", ms_h5_end(h5, &input));
 }
 

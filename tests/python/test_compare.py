@@ -16,7 +16,7 @@ import h5py
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
-KEYS = {"equal", "guarded_ok", "compared", "are_folders", "traces", "inputs", "differences"}
+KEYS = {"equal", "guarded_ok", "compared", "are_folders", "traces", "defaults", "inputs", "versions", "differences"}
 ROW = {"key", "a", "b"}
 NASTY = '"<&>\' ]]> \u00e9 \U0001f600'  # what XML, Markdown and JSON each want escaped
 

@@ -260,6 +260,7 @@ class Damaged(unittest.TestCase):
                  ("/whatif: it is an external link", put("whatif", h5py.ExternalLink(str(secret), "/group"))),
                  ("/somewhere: it is an external link", put("somewhere", h5py.ExternalLink("nowhere.h5", "/"))),
                  ("/input/workload: it is a soft link", put("input/workload", h5py.SoftLink("/input/platform"))),
+                 ("/input/resolved: it is an external link", put("input/resolved", h5py.ExternalLink(str(secret), "/text"))),
                  ("/events/mb: it is a soft link", put("events/mb", h5py.SoftLink("/events/stream"))),
                  ("/events/mb: its data are in another file", put_external_storage("events/mb")),
                  ("/links/bytes: its data are in another file", put_external_storage("links/bytes")),
@@ -336,7 +337,7 @@ class Damaged(unittest.TestCase):
 
     def test_texts_have_the_limit_of_inputs(self):
         """A workload of 16 MiB is the most that a file may have; one byte more is refused, and 200 MB are before they are read."""
-        for name, size in (("workload", 2**24 + 1), ("workload", 200 * 10**6), ("platform", 2**24 + 1), ("sources", 2**24 + 1), ("schedule", 2**28 + 1)):
+        for name, size in (("workload", 2**24 + 1), ("workload", 200 * 10**6), ("platform", 2**24 + 1), ("sources", 2**24 + 1), ("resolved", 2**24 + 1), ("schedule", 2**28 + 1)):
             path = self.rewrite(lambda trace, name=name, size=size: trace.__setitem__(f"input/{name}", "#" * size))
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             for command in ("report", "compare"):

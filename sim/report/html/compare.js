@@ -33,6 +33,17 @@ function showInputs(result) {
     : new Grid("inputs", differenceColumns(Boolean(result.are_folders), "inputs"), rows, { caption: "keys of workload and platform that differ, and so the likely causes", example: "mesh   platform.tiers" }).node);
 }
 
+function showDefaults(result) {
+  const rows = result.defaults.map((row, i) => ({ ...row, at: i }));
+  const unknown = result.traces.filter((trace) => !trace.defaults_known).length;
+  if (rows.length > 0) {
+    put("inputs", new Grid("defaults", differenceColumns(Boolean(result.are_folders), "defaults"), rows, { caption: "defaults that changed: keys that nobody typed and whose value differs", example: "platform.library   model" }).node);
+  }
+  put("inputs", ...(unknown > 0 ? [el("p", { className: "soft" }, "Changed defaults are unknown where a trace holds no resolved inputs.")] : []));
+  const versions = [...new Set(result.versions.map((row) => `a by meshsim ${row.a}, b by meshsim ${row.b}`))];
+  put("inputs", ...versions.map((text) => el("p", {}, `Figures differ, and so do the versions: ${text}.`)));
+}
+
 function showSides(trace, i) {
   const sides = ["a", "b"].filter((side) => trace[side] && isNumber(trace[side].step_time_s));
   const of = (side, key) => `/result/traces/${i}/${side}/${key}`;
@@ -85,7 +96,10 @@ function showCompare() {
   const { result } = DATA;
   addSections([["inputs", "What differs first: the inputs"], ["time", "Where the time goes"], ["differences", "What differs in the results"], ["again", "Make it again"]]);
   section("head", () => showCompareHead(result));
-  section("inputs", () => showInputs(result));
+  section("inputs", () => {
+    showDefaults(result);
+    showInputs(result);
+  });
   section("time", () => showTraces(result));
   section("differences", () => showDifferences(result));
 }

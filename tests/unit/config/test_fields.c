@@ -412,6 +412,94 @@ Test(effective, keys_that_are_read_further) {
     sink_release(&s);
 }
 
+/* Origins without places: what the user's file or --set says is typed, any other file has its name.
+ */
+Test(resolved, every_key_with_its_origin_in_words) {
+    sink s;
+    sink_init(&s);
+    ms_node *root = NULL;
+    cr_assert_eq(sink_parse(&s,
+                            "gpus_per_node: 8\nname: 'a: b'\npxn: false\n"
+                            "schedule: gpipe\nlink: {bandwidth: 1 GB/s}\n",
+                            &root),
+                 MS_OK);
+    cr_assert_eq(ms_node_set(root, "link.width=16", &s.arena, &s.diag), MS_OK);
+    ms_node_get(root, "name")->mark.file = "some/where/other.yaml";
+    ms_node_get(root, "pxn")->origin = "framework ../own/profile";
+    ms_node_get(root, "schedule")->origin = "derived";
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_config_write_resolved(root, EVERY_FIELDS, "w.yaml", &text);
+    static const char *const LINES[] = {
+        "gpus_per_node = 8  # typed\nefficiency = 50 %  # default\n",
+        "\npxn = false  # framework profile\nname = \"a: b\"  # other.yaml\n",
+        "\nschedule = gpipe  # derived\n",
+        "\nlink.bandwidth = 1 GB/s  # typed\nlink.latency = 2 us  # default\nlink.width = 16  # "
+        "typed\n",
+        "\nweights =  # not given\n",
+    };
+    for (size_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {
+        cr_assert_not_null(strstr(ms_buffer_text(&text), LINES[i]), "%s in\n%s", LINES[i],
+                           ms_buffer_text(&text));
+    }
+    ms_buffer_release(&text);
+    sink_release(&s);
+}
+
+/* ---- defaults as keys ---- */
+
+static bool small_variant(int index, ms_field_variant *variant_out) {
+    static const ms_field FIELDS[] = {{.key = "size", .type = MS_FIELD_INT, .fallback = "3"}, {0}};
+    *variant_out = (ms_field_variant){"small", FIELDS};
+    return index == 0;
+}
+
+Test(fill, defaults_become_keys_in_every_kind_of_mapping) {
+    static const ms_field INNER[] = {{.key = "depth", .type = MS_FIELD_INT, .fallback = "2"},
+                                     {.key = "open", .type = MS_FIELD_INT},
+                                     {0}};
+    static const ms_field EACH_ROW = {.key = "each", .type = MS_FIELD_MAP, .fields = INNER};
+    static const ms_field_shape EACH = {.each = &EACH_ROW};
+    static const ms_field_shape VARIANTS = {.variant = small_variant};
+    static const ms_field FIELDS[] = {
+        {.key = "given", .type = MS_FIELD_INT, .fallback = "1"},
+        {.key = "list", .type = MS_FIELD_INTS, .fallback = "[1, 2]"},
+        {.key = "made", .type = MS_FIELD_MAP, .fields = INNER},
+        {.key = "link", .type = MS_FIELD_MAP, .fields = EVERY_LINK_FIELDS}, /* has a required key */
+        {.key = "below", .type = MS_FIELD_NODE, .fields = INNER},
+        {.key = "named", .type = MS_FIELD_NODE, .shape = &EACH},
+        {.key = "kinds", .type = MS_FIELD_NODE, .shape = &VARIANTS},
+        {0}};
+    sink s;
+    sink_init(&s);
+    ms_node *root = NULL;
+    cr_assert_eq(
+        sink_parse(&s,
+                   "given: 7\nbelow: {open: 4}\nnamed: {a: {depth: 9}, b: {open: 1}, c: 5}\n"
+                   "kinds: {kind: small}\n",
+                   &root),
+        MS_OK);
+    cr_assert_eq(ms_config_fill(root, FIELDS, &s.arena, &s.diag), MS_OK);
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_config_write_resolved(root, FIELDS, "w.yaml", &text);
+    cr_assert_str_eq(ms_buffer_text(&text), "given = 7  # typed\n"
+                                            "list = [1, 2]  # default\n"
+                                            "made.depth = 2  # default\n"
+                                            "made.open =  # not given\n"
+                                            "link =  # not given\n"
+                                            "below.depth = 2  # default\n"
+                                            "below.open = 4  # typed\n"
+                                            "named.a.depth = 9  # typed\n"
+                                            "named.b.open = 1  # typed\n"
+                                            "named.b.depth = 2  # default\n"
+                                            "named.c = 5  # typed\n"
+                                            "kinds.kind = small  # typed\n"
+                                            "kinds.size = 3  # default\n");
+    ms_buffer_release(&text);
+    sink_release(&s);
+}
+
 Test(keys, every_key_with_default_kind_and_meaning) {
     static const char *const LINES[] = {
         "w.gpus_per_node =  # required, count, 1 to 65536: GPUs in one node [count]\n",

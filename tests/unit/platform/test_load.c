@@ -226,6 +226,60 @@ Test(platform_load, effective_document_round_trips) {
     fixture_release(&again);
 }
 
+/* ---- all keys ---- */
+
+static const char *text_at(const ms_node *root, const char *key) {
+    bool is_found = false;
+    const ms_node *node = ms_node_at(root, key, &is_found);
+    return is_found && node->type == MS_NODE_SCALAR ? node->text : "(none)";
+}
+
+/* Defaults of every table, and of the library what its file says, with the platform's changes, of
+ * the generation of the GPUs alone. */
+Test(platform_list, has_defaults_and_the_constants_of_the_library) {
+    static const char *const EXPECTED[][2] = {
+        {"name", "dgx-h100"},
+        {"pue", "1"},
+        {"node.wiring", "switch"},
+        {"gpu.sustained_clock", "1"},
+        {"gpu.compute_slowdown.p2p", "1"},
+        {"tiers.nvlink.latency", "1.7 us"},
+        {"tiers.slow.efficiency", "1"},
+        {"fabric.core_oversubscription", "1"},
+        {"library.name", "nccl-2"},
+        {"library.file", "(none)"},
+        {"library.net_channels", "5"},
+        {"library.formulas", "v2.28"},
+        {"library.generations.hopper.channels", "16"},
+        {"library.generations.ampere.channels", "(none)"},
+    };
+    platform_fixture fixture;
+    ms_node *listed = NULL;
+    const ms_platform *platform =
+        fixture_platform(&fixture, "dgx-h100",
+                         "{library: {net_channels: 5}, nodes: 64, fabric: {units_per_pod: 1}, "
+                         "tiers: {slow: {bandwidth: 1 GB/s}}}");
+    cr_assert_eq(
+        ms_platform_list(platform, fixture.document, &fixture.arena, &fixture.diag, &listed),
+        MS_OK);
+    for (size_t i = 0; i < sizeof EXPECTED / sizeof EXPECTED[0]; i++) {
+        cr_assert_str_eq(text_at(listed, EXPECTED[i][0]), EXPECTED[i][1], "%s", EXPECTED[i][0]);
+    }
+    cr_assert_str_eq(text_at(fixture.document, "pue"), "(none)"); /* the document is as it was */
+    fixture_release(&fixture);
+}
+
+Test(platform_list, a_platform_without_a_library_has_none) {
+    platform_fixture fixture;
+    ms_node *listed = NULL;
+    const ms_platform *platform = fixture_platform(&fixture, "flat", NULL);
+    cr_assert_eq(
+        ms_platform_list(platform, fixture.document, &fixture.arena, &fixture.diag, &listed),
+        MS_OK);
+    cr_assert_null(ms_node_get(listed, "library"));
+    fixture_release(&fixture);
+}
+
 typedef struct bad_case {
     const char *platform, *overrides;
     const char *words; /* must stand in the message */

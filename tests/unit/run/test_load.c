@@ -449,3 +449,34 @@ Test(job_load, schedules_know_their_own_v) {
         job_fixture_release(&f);
     }
 }
+
+/* ---- resolved inputs ---- */
+
+Test(job_load, resolved_inputs_hold_what_was_decided) {
+    static const char *const LINES[] = {
+        "\nmesh.tp = 2  # typed\n",
+        "\nmesh.cp = 1  # default\n",
+        "\nmodel.kv_heads = 16  # derived\n",
+        "\nmodel.norm = layer  # derived\n",
+        "\nmodel.mla =  # not given\n",
+        "\nbatch.microbatches = 8  # derived\n",
+        "\ndata_parallel.reduce = last  # derived\n",
+        "\ncontext_parallel.overlap = false  # derived\n",
+        "\nplatform.file = dgx-a100  # typed\n",
+        "\nplatform.nodes = 1  # typed\n",
+        "\nplatform.gpu.hbm = 80 GiB  # a100-sxm4-80gb.yaml\n",
+        "\nplatform.library.generations.ampere.ring_turn = 0.45  # nccl-2.yaml\n",
+        "\nfidelity = flow  # default\n",
+    };
+    job_fixture f;
+    ms_buffer text;
+    ms_buffer_init(&text);
+    cr_assert_eq(load_edited(&f, NULL, "# nothing\n"), MS_OK, "%s", ms_buffer_text(&f.messages));
+    cr_assert_eq(ms_job_write_resolved(&f.job, &text), MS_OK);
+    for (size_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {
+        cr_assert_not_null(strstr(ms_buffer_text(&text), LINES[i]), "%s in\n%s", LINES[i],
+                           ms_buffer_text(&text));
+    }
+    ms_buffer_release(&text);
+    job_fixture_release(&f);
+}

@@ -69,6 +69,22 @@ Test(trace_write, tables_beside_the_events_come_back) {
     trace_fixture_release(&f);
 }
 
+Test(trace_write, resolved_inputs_come_back) {
+    trace_fixture f;
+    ms_trace trace;
+    ms_buffer text;
+    ms_buffer_init(&text);
+    trace_fixture_write(&f, TRACE_SMALL);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_OK);
+    cr_assert_eq(ms_job_write_resolved(&f.job, &text), MS_OK);
+    cr_assert_str_eq(trace.resolved_text, ms_buffer_text(&text));
+    cr_assert_not_null(strstr(trace.resolved_text, "\ncosts.forward = 1 ms  # typed\n"));
+    cr_assert_not_null(strstr(trace.resolved_text, "\nfidelity = analytic  # typed\n"));
+    cr_assert_not_null(strstr(trace.resolved_text, "\nplatform.file = flat.yaml  # typed\n"));
+    ms_buffer_release(&text);
+    trace_fixture_release(&f);
+}
+
 Test(trace_write, the_same_run_gives_the_same_bytes) {
     trace_fixture first;
     trace_fixture second;
