@@ -110,7 +110,8 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
 }
 
 /* To the GPU that stands on a rail, from the node's PXN router or over the GPU's own links, and out
- * through its NIC. Two routes: SimGrid would turn round the links inside one. */
+ * through its NIC. Two routes, one each way: SimGrid reverses the order of links in a route that it
+ * uses in both directions. */
 static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     for (int rail = 0; rail < switches->ports_per_node; rail++) {
