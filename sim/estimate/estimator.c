@@ -44,6 +44,7 @@ typedef struct share_key {
     ms_sends sends;
     ms_step_end step_end;
     int steps;
+    ms_partition_use use;
 } share_key;
 
 /* What the costs of all stages follow from. */
@@ -107,7 +108,7 @@ typedef struct estimating {
     known_order *order;
     known_costs *costs;
     int place_number, order_number;
-    bool is_single; /* the only job; else one of many, of which those that fit in memory count */
+    ms_partition_use use; /* of a balanced partition */
 } estimating;
 
 ms_estimator *ms_estimator_new(ms_arena *arena) {
@@ -368,7 +369,7 @@ static ms_status balance_layers(estimating *it) {
                                       .place = place_of(it),
                                       .moments = &it->order->moments,
                                       .passes = it->order->passes,
-                                      .has_to_fit = !it->is_single};
+                                      .use = it->use};
     return ms_partition_find(&input, it->e->arena, &it->job.layout.stage_layers);
 }
 
@@ -426,6 +427,7 @@ static ms_status find_costs(estimating *it) {
         key.shared.sends = spec->schedule.sends;
         key.shared.step_end = spec->schedule.step_end;
         key.shared.steps = spec->simulation.steps;
+        key.shared.use = it->use;
     }
     ms_status status =
         find_known(it, &it->e->costs, &it->e->known_costs, &key, make_costs, &number, &costs);
@@ -491,7 +493,7 @@ static ms_status run(estimating *it, ms_spec_estimate *estimate) {
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            ms_spec_estimate *estimate_out) {
     ms_spec_estimate estimate = {0};
-    estimating it = {.e = estimator, .spec = spec, .diag = diag};
+    estimating it = {.e = estimator, .spec = spec, .diag = diag, .use = MS_PARTITION_OF_CANDIDATE};
     ms_status status = run(&it, &estimate);
     ms_arena_clear(&estimator->scratch);
     if (status == MS_E_NOMEM) {
@@ -504,7 +506,7 @@ ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_
 
 ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            double *peak_B_out, bool *fits_out) {
-    estimating it = {.e = estimator, .spec = spec, .diag = diag};
+    estimating it = {.e = estimator, .spec = spec, .diag = diag, .use = MS_PARTITION_TO_FIT};
     ms_status status = look_over(&it);
     status = status == MS_OK ? lay_out(&it) : status;
     ms_arena_clear(&estimator->scratch);
@@ -549,7 +551,8 @@ ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, m
     }
     ms_arena own;
     ms_arena_init(&own);
-    estimating it = {.e = ms_estimator_new(&own), .spec = spec, .diag = diag, .is_single = true};
+    estimating it = {
+        .e = ms_estimator_new(&own), .spec = spec, .diag = diag, .use = MS_PARTITION_OF_JOB};
     int stages = laid_out->program.model_stages;
     int *layers = MS_NEW(arena, int, stages);
     ms_status status = it.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&it);

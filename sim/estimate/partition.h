@@ -7,6 +7,14 @@
 #include "meshsim/rank_memory.h"
 #include "meshsim/spec.h"
 
+/* What a partition is for. */
+typedef enum ms_partition_use {
+    MS_PARTITION_OF_JOB, /* the only job: a short step, also where it does not fit in memory */
+    MS_PARTITION_OF_CANDIDATE, /* one of many, of which those that fit count: a short step; even
+                                  loads where no pipeline rank fits, as then no partition does */
+    MS_PARTITION_TO_FIT,       /* whether it fits is all that is asked */
+} ms_partition_use;
+
 /* A job whose layers are to be shared among its stages. All borrowed. */
 typedef struct ms_partition_input {
     const ms_job_spec *spec;
@@ -16,8 +24,7 @@ typedef struct ms_partition_input {
     ms_step_place place;              /* its scratch and its bound are not used */
     const ms_memory_moments *moments; /* of the step's program */
     unsigned passes;                  /* 1 << ms_pass of all passes in the program */
-    bool has_to_fit; /* for a search, to which only jobs that fit are of use: keep even loads where
-                        no pipeline rank fits in memory with them, as then no partition fits */
+    ms_partition_use use;
 } ms_partition_input;
 
 /* Find the times of a job's layers, embedding and head.
@@ -29,7 +36,7 @@ ms_status ms_partition_times(const ms_job_spec *spec, const ms_job_layout *job, 
 /* Share the layers: see estimate.md.
  *  *stage_layers_out: [model stages] layers of each virtual stage, in `arena`; if the model refuses
  * all partitions that were tried, one of these.  Returns MS_OK; MS_E_NOMEM (not reported).
- *  O(32 * stages) estimates at most for each move that shortens the step. */
+ *  A few estimates for each move that shortens the step, and O(stages^3) sums. */
 ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
                             const int **stage_layers_out);
 
