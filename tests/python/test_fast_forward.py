@@ -3,7 +3,7 @@
 
 usage: test_fast_forward.py MESHSIM [unittest arguments]      MS_SEED replays a run, MS_RUNS says how many jobs
 """
-# ctest: 2 parts
+# ctest: 4 parts
 
 import os
 import random
@@ -160,21 +160,30 @@ class FastForward(unittest.TestCase):
         self.assertLessEqual(found.cost, COST_MAX)
         self.assertEqual(found.differences, {})
 
-    def test_random_costs(self):
-        """Of 300 jobs, half of a kind whose attempts mostly succeed and half of a kind whose attempts often fail."""
+    def check_costs(self, make, name, count):
+        """The cost of attempts in so many legal jobs."""
         cost = {}
-        for make in (lone_case, long_case):
-            number, legal = 0, 0
-            while legal < 150:
-                words = make(f"cost {SEED}", number)
-                number += 1
-                found = compare(PROGRAM, words)
-                if found is not None:
-                    legal += 1
-                    cost[" ".join(words)] = found.cost
+        number = 0
+        while len(cost) < count:
+            words = make(f"cost {name} {SEED}", number)
+            number += 1
+            found = compare(PROGRAM, words)
+            if found is not None:
+                cost[" ".join([str(number), *words])] = found.cost
         worst = max(cost, key=cost.get)
         self.assertLessEqual(cost[worst], COST_MAX, f"MS_SEED={SEED} {worst}")
         self.assertGreater(max(cost.values()), 1.0, "no attempt failed")
+
+    # 300 jobs, half of a kind whose attempts mostly succeed and half of a kind whose attempts often fail
+
+    def test_costs_of_lone_jobs(self):
+        self.check_costs(lone_case, "lone", 150)
+
+    def test_costs_of_long_jobs(self):
+        self.check_costs(long_case, "long", 75)
+
+    def test_costs_of_more_long_jobs(self):
+        self.check_costs(long_case, "more", 75)
 
     def check_random(self, make, runs):
         legal = claimed = number = 0
