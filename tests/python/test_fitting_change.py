@@ -125,7 +125,7 @@ class FittingChange(unittest.TestCase):
         self.assertNotIn("* fits", page)
         self.assertGreater(tree["smallest_peak_B"], 2.6e12 * 16 / 8)
         self.assertLess(tree["smallest_peak_B"], min(option["peak_B"] for option in tree["memory_options"]) * (1 + 1e-9))
-        self.assertIn("nothing fits", self.check(workload, "--markdown", code=1).stdout)
+        self.assertIn("no change fits", self.check(workload, "--markdown", code=1).stdout)
 
     def test_a_job_that_fits_needs_no_change(self):
         tree = json.loads(self.check(ROOT / "workloads/tiny.yaml", "--json", code=0).stdout)

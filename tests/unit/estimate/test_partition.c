@@ -37,9 +37,10 @@ Test(layer_partition, balanced_shares) {
         const char *sets[4];
         int first, inner, before_last, last; /* layers of stages 0, 1, S - 2 and S - 1 */
     } SHARES[] = {
-        /* Llama 3 as published, section 3.3.2 */
+        /* Llama 3 as published, section 3.3.2; with 80 GiB the second stage would not fit */
         {"llama3-405b-8k",
-         {"schedule.kind=1f1b", "schedule.v=1", "data_parallel.reduce=last"},
+         {"schedule.kind=1f1b", "schedule.v=1", "data_parallel.reduce=last",
+          "platform.gpu.hbm=96 GiB"},
          7,
          8,
          8,
@@ -56,10 +57,11 @@ Test(layer_partition, balanced_shares) {
         {"tiny", {"schedule.kind=1f1b"}, 5, 3, 5, 3}, /* its head takes what two layers do */
     };
     for (size_t i = 0; i < sizeof SHARES / sizeof SHARES[0]; i++) {
-        const char *sets[5] = {"schedule.stage_layers=[]", "schedule.partition=balanced",
-                               SHARES[i].sets[0], SHARES[i].sets[1], SHARES[i].sets[2]};
+        const char *sets[6] = {"schedule.stage_layers=[]", "schedule.partition=balanced",
+                               SHARES[i].sets[0],          SHARES[i].sets[1],
+                               SHARES[i].sets[2],          SHARES[i].sets[3]};
         size_t count = 2;
-        while (count < 5 && sets[count] != NULL) {
+        while (count < 6 && sets[count] != NULL) {
             count++;
         }
         spec_fixture f;
