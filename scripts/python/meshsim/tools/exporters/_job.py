@@ -231,7 +231,7 @@ def ask(call: Call, *words: str, name: str = "", alias: str = "") -> Tuple[Any, 
     """The JSON that the program prints, and what it said beside that. What it refuses is told and ends this call.
     name: of a file in its messages, which call it alias."""
     done = subprocess.run([str(call.program), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="surrogateescape", check=False)
-    said = done.stderr.replace(name, alias) if name else done.stderr
+    said = re.sub(r"^meshsim: try 'meshsim .*\n", "", done.stderr.replace(name, alias) if name else done.stderr, flags=re.MULTILINE)
     if done.returncode not in (OK, NO):
         sys.stderr.write(said)
         raise Fault(done.returncode if done.returncode > 0 else 128 - done.returncode)
@@ -291,11 +291,11 @@ def _place_of_costs(call: Call, path: str) -> Optional[Place]:
     try:
         with open(path, encoding="utf-8") as file:
             source = file.read()
-        pairs = yaml.compose(source, yaml.SafeLoader).value
-        mark = next(value.start_mark for key, value in pairs if key.value == "costs")
+        key, value = next(pair for pair in yaml.compose(source, yaml.SafeLoader).value if pair[0].value == "costs")
     except (OSError, ValueError, yaml.YAMLError, AttributeError, StopIteration):
         return None  # a name of a workload that comes with the program
-    return Place(path, mark.line + 1, mark.column + 1, 1, source.splitlines()[mark.line])
+    mark, width = (value.start_mark, 1) if value.flow_style else (key.start_mark, len("costs"))
+    return Place(path, mark.line + 1, mark.column + 1, width, source.splitlines()[mark.line])
 
 
 # ---- what other software makes of a file ----
