@@ -83,7 +83,7 @@ class OneForm(unittest.TestCase):
 class Differences(unittest.TestCase):
     @staticmethod
     def job(work):
-        return _job.Job(work.tree, work.defaults, Call(Path("meshsim"), "export"), "w.yaml", "w", 1000, 8, 8, 1, [0], [8])
+        return _job.Job(work.tree, work.defaults, Call(Path("meshsim"), "export"), _job.Source("w.yaml"), "w", 1000, 8, 8, 1, [0], [8])
 
     def compare(self, mine, theirs):
         rows = _compare.compare(self.job(settled(**mine)), settled(**theirs), {"host.launch": "of a key", "model": "of a mapping", "": "of others"})

@@ -116,4 +116,4 @@ def comments(unsaid: List[Unsaid], software: str) -> str:
 
 def name_of(job: Job) -> str:
     """The workload's path and name, as a comment."""
-    return f"# {inline(job.path)}: {inline(job.name)}\n"
+    return f"# {inline(job.source.path)}: {inline(job.name)}\n"

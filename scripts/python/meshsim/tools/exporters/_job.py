@@ -6,18 +6,21 @@ A workload is a tree of dictionaries, lists and texts, each text as the program 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
 
-from meshsim.tools._call import INPUT, NO, OK, Call, Fault, Place, need
+from meshsim.tools._call import INPUT, NO, OK, Call, Fault, Place, need, read_text
 
 Tree = Dict[str, Any]
 
 NONE = "none"
 """what stands for the value of a key that has none, and no default"""
+PIPE = "/dev/stdin"
 EXPERT_ORDER = ["pp", "dp", "ep", "tp"]
 VOCABULARY_MULTIPLE = 128
 """a vocabulary is padded to a multiple of this times tp"""
@@ -76,13 +79,27 @@ class Workload:
         return not is_dense and (layer - first) % every == every - 1
 
 
+@dataclass(frozen=True)
+class Source:
+    """The file of a workload, which is read several times."""
+
+    path: str
+    text: Optional[str] = None
+    """of a pipe, which can be read once"""
+
+    def ask(self, call: Call, *words: str) -> Tuple[Any, str]:
+        """Ask for the effective workload, see `ask`."""
+        path = self.path if self.text is None else PIPE
+        return ask(call, "check", path, "--effective", "--json", *[f"--platform={value}" for value in call.values("platform")], *words,
+                   name=path, alias=self.path, text=self.text)
+
+
 @dataclass
 class Job(Workload):
     """A workload in the one form that `settle` makes, with what laying it out found."""
 
     call: Call
-    path: str
-    """of its file"""
+    source: Source
     name: str
     vocab: int
     """of the model, before it is padded"""
@@ -227,10 +244,11 @@ def _settle_choices(work: Workload) -> None:
 
 # ---- what the program says ----
 
-def ask(call: Call, *words: str, name: str = "", alias: str = "") -> Tuple[Any, str]:
+def ask(call: Call, *words: str, name: str = "", alias: str = "", text: Optional[str] = None) -> Tuple[Any, str]:
     """The JSON that the program prints, and what it said beside that. What it refuses is told and ends this call.
-    name: of a file in its messages, which call it alias."""
-    done = subprocess.run([str(call.program), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="surrogateescape", check=False)
+    name: of a file in its messages, which call it alias.  text: its standard input."""
+    done = subprocess.run([str(call.program), *words], input=text or "", capture_output=True, text=True, encoding="utf-8", errors="surrogateescape",
+                          check=False)
     said = re.sub(r"^meshsim: try 'meshsim .*\n", "", done.stderr.replace(name, alias) if name else done.stderr, flags=re.MULTILINE)
     if done.returncode not in (OK, NO):
         sys.stderr.write(said)
@@ -252,10 +270,6 @@ def _read_defaults(call: Call) -> Dict[str, str]:
     return defaults
 
 
-def _options(call: Call) -> List[str]:
-    return [f"--platform={value}" for value in call.values("platform")]
-
-
 def _layers_of(work: Workload, stages: int) -> List[int]:
     layers = [int(item) for item in work.words("schedule.stage_layers")]
     return layers if len(layers) == stages else [0] * stages
@@ -264,38 +278,38 @@ def _layers_of(work: Workload, stages: int) -> List[int]:
 def read_job(call: Call, path: str, software: str) -> Job:
     """The job of a workload file and the call's options.  software: that could train its model.
     Ends the call where the program refuses it, or where it has given costs and no model."""
-    answer, said = ask(call, "check", path, "--effective", "--json", *_options(call), *[f"--set={value}" for value in call.values("set")])
+    is_pipe = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    source = Source(path, read_text(call, path) if is_pipe else None)
+    answer, said = source.ask(call, *[f"--set={value}" for value in call.values("set")])
     sys.stderr.write(said)
     if "laid_out" not in answer:
         raise Fault(INPUT)
     work = Workload(load_tree(call, answer["laid_out"]), _read_defaults(call))
     if "model" not in work.tree:
-        _refuse_costs(call, path, software)
+        call.refuse(f"costs: given times have no model that {software} could train", _place_of_costs(call, source))
     layout = answer["layout"]
-    job = Job(work.tree, work.defaults, call, path, layout["name"], work.count("model.vocab"), layout["gpus"], layout["node_gpus"], layout["num_microbatches"],
-              layout["stage_pp_ranks"], _layers_of(work, len(layout["stage_pp_ranks"])))
+    name = layout["name"] if source.text is None or "name" in work.tree else Path(path).stem
+    job = Job(work.tree, work.defaults, call, source, name, work.count("model.vocab"), layout["gpus"], layout["node_gpus"],
+              layout["num_microbatches"], layout["stage_pp_ranks"], _layers_of(work, len(layout["stage_pp_ranks"])))
     settle(job)
     return job
 
 
-def _refuse_costs(call: Call, path: str, software: str) -> NoReturn:
-    call.refuse(f"costs: given times have no model that {software} could train", _place_of_costs(call, path))
-
-
-def _place_of_costs(call: Call, path: str) -> Optional[Place]:
-    """Where the costs begin."""
+def _place_of_costs(call: Call, source: Source) -> Optional[Place]:
+    """Where the costs begin; None: in a workload that comes with the program."""
     yaml, = need(call, "yaml")
     for text in reversed(call.values("set")):
         if text.startswith("costs="):
             return Place("--set", 1, len("costs=") + 1, 1, text)
-    try:
-        with open(path, encoding="utf-8") as file:
-            source = file.read()
-        key, value = next(pair for pair in yaml.compose(source, yaml.SafeLoader).value if pair[0].value == "costs")
-    except (OSError, ValueError, yaml.YAMLError, AttributeError, StopIteration):
-        return None  # a name of a workload that comes with the program
+    if source.text is None and not os.path.isfile(source.path):
+        return None
+    text = read_text(call, source.path) if source.text is None else source.text
+    pairs = yaml.compose(text, yaml.SafeLoader).value
+    key, value = next((pair for pair in pairs if pair[0].value == "costs"), (None, None))
+    if key is None:
+        return None
     mark, width = (value.start_mark, 1) if value.flow_style else (key.start_mark, len("costs"))
-    return Place(path, mark.line + 1, mark.column + 1, width, source.splitlines()[mark.line])
+    return Place(source.path, mark.line + 1, mark.column + 1, width, text.splitlines()[mark.line])
 
 
 # ---- what other software makes of a file ----
@@ -308,7 +322,7 @@ def adopt(job: Job, sets: List[Tuple[str, Any]]) -> Workload:
     words = [f"--set={text}" for text in job.call.values("set") if re.match(r"platform\b", text)]
     words += [f"--set={key}=null" for key in tops if key not in given]
     words += [f"--set={key}={flow(value)}" for key, value in sets]
-    answer, _ = ask(job.call, "check", job.path, "--effective", "--json", *_options(job.call), *words)
+    answer, _ = job.source.ask(job.call, *words)
     work = Workload(load_tree(job.call, answer["workload"]), job.defaults)
     settle(work)
     return work
