@@ -36,6 +36,7 @@ def read_back(job: Job, kind: str, framework: str, text: str) -> ReadBack:
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
         answer, _ = ask(job.call, "import", kind, str(path), "--json", "--quiet", f"--set=framework={framework}", name=str(path), alias=FILE)
     tree = load_tree(job.call, answer["workload"])
+    tree.pop("platform", None)
     open_keys: List[str] = []
     _close(tree, "", open_keys)
     for key, smallest in SMALLEST.items():

@@ -406,10 +406,14 @@ def _say_recompute(args: Arguments, job: Job) -> None:
 
 # ---- the file ----
 
-def _body(job: Job, lines: List[str]) -> str:
+def _launcher(job: Job) -> str:
     local = next(count for count in range(min(job.gpus, job.node_gpus), 0, -1) if job.gpus % count == 0)
-    return "\n".join([f"LAUNCHER=(torchrun --nproc_per_node {local} --nnodes {job.gpus // local})", "MEGATRON_ARGS=(", *lines, ")",
-                      'if [[ "${BASH_SOURCE[0]}" == "$0" ]]; then', '    exec "${LAUNCHER[@]}" pretrain_gpt.py "${MEGATRON_ARGS[@]}" "$@"', "fi", ""])
+    return f"torchrun --nproc_per_node {local} --nnodes {job.gpus // local}"
+
+
+def _body(job: Job, lines: List[str]) -> str:
+    return "\n".join([f"LAUNCHER=({_launcher(job)})", "MEGATRON_ARGS=(", *lines, ")", 'if [[ "${BASH_SOURCE[0]}" == "$0" ]]; then',
+                      '    exec "${LAUNCHER[@]}" pretrain_gpt.py "${MEGATRON_ARGS[@]}" "$@"', "fi", ""])
 
 
 def _head(job: Job, unsaid: List[Unsaid]) -> str:
@@ -429,9 +433,11 @@ def _tell_arguments(back: ReadBack) -> Iterator[Unsaid]:
             yield Unsaid(row["key"], row["value"], "", "chosen by its bytes, all that a workload says of it")
 
 
-def _find_unsaid(job: Job, body: str) -> List[Unsaid]:
+def _find_unsaid(job: Job, lines: List[str]) -> List[Unsaid]:
+    """What is read back is the command that the script runs: an importer needs no shell for it."""
     name = job.text("framework.name")
-    back = read_back(job, "megatron", name if name.startswith(USUAL_FRAMEWORK) else USUAL_FRAMEWORK, body)
+    command = " \\\n".join([f"{_launcher(job)} pretrain_gpt.py", *lines]) + "\n"
+    back = read_back(job, "megatron", name if name.startswith(USUAL_FRAMEWORK) else USUAL_FRAMEWORK, command)
     unsaid = [Unsaid(key, job.text(key), "", "an argument must say it, and none says this") for key in back.open_keys]
     return [*unsaid, *compare(job, adopt(job, list(back.tree.items())), REASONS), *_tell_arguments(back)]
 
@@ -441,6 +447,5 @@ def write(job: Job) -> Exported:
     args = Arguments(job)
     for say in (_say_sizes, _say_parts, _say_kernels, _say_experts, _say_mesh, _say_stages, _say_state):
         say(args, job)
-    body = _body(job, args.lines)
-    unsaid = _find_unsaid(job, body)
-    return Exported(_head(job, unsaid) + body, unsaid)
+    unsaid = _find_unsaid(job, args.lines)
+    return Exported(_head(job, unsaid) + _body(job, args.lines), unsaid)
