@@ -1,0 +1,292 @@
+"""A call of one of these commands: its words, what it asks the program, what it prints and writes, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence
+
+OK, NO, USAGE, INPUT, FAILED, BUG = 0, 1, 2, 3, 4, 70
+TEXT_MAX_B = 16 * 2**20
+CARET_LINE_MAX = 160
+FAULTS_MAX = 20
+
+
+class Fault(Exception):
+    """What ends a call: an exit code and what is wrong. Without a message it has been told already."""
+
+    def __init__(self, code: int, message: str = ""):
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a text something stands."""
+
+    file: str
+    line: int
+    """from 1 on"""
+    column: int = 0
+    """from 1 on, in characters; 0: the whole line"""
+    width: int = 1
+    """characters"""
+    source: str = ""
+    """the line itself, without its end"""
+
+
+# ---- what people read ----
+
+def visible(text: str) -> str:
+    """A text as a terminal may have it: what would control it, and what is invisible or changes the direction of text, is escaped."""
+    def shown(character: str) -> str:
+        is_plain = character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp", "Cs")
+        return character if is_plain else f"\\x{ord(character):02x}" if ord(character) < 128 else f"\\u{ord(character):04x}"
+    return "".join(map(shown, text))
+
+
+class Talk:
+    """What a call says on the standard error."""
+
+    def __init__(self) -> None:
+        self.errors = 0
+
+    def error(self, message: str, place: Optional[Place] = None) -> None:
+        """Tell what is wrong, with the line and a caret where there is a place; of a call's errors the first FAULTS_MAX are told."""
+        self.errors += 1
+        if self.errors <= FAULTS_MAX:
+            self._say("error", message, place)
+
+    def warning(self, message: str, place: Optional[Place] = None) -> None:
+        self._say("warning", message, place)
+
+    def note(self, message: str) -> None:
+        self._say("note", message, None)
+
+    def finish(self) -> None:
+        """Say how many errors were not told."""
+        if self.errors > FAULTS_MAX:
+            print(f"meshsim: {self.errors - FAULTS_MAX} more errors", file=sys.stderr)
+
+    def _say(self, kind: str, message: str, place: Optional[Place]) -> None:
+        if place is None:
+            text = f"meshsim: {kind}: {message}\n"
+        else:
+            column = f"{place.column}:" if place.column > 0 else ""
+            text = f"{place.file}:{place.line}:{column} {kind}: {message}\n" + self._caret(place)
+        with contextlib.suppress(OSError):
+            sys.stderr.write(visible(text))
+            sys.stderr.flush()
+
+    @staticmethod
+    def _caret(place: Place) -> str:
+        line = "".join(" " if character < " " else character for character in place.source)
+        if not line or len(line) > CARET_LINE_MAX:
+            return ""
+        text = f"{place.line:5d} | {line}\n"
+        if 0 < place.column <= len(line) + 1:
+            width = max(1, min(place.width, len(line) - place.column + 1))
+            text += "      | " + " " * (place.column - 1) + "^" + "~" * (width - 1) + "\n"
+        return text
+
+
+# ---- a call ----
+
+@dataclass
+class Call:
+    """One call of a command."""
+
+    program: Path
+    """meshsim, which started this"""
+    command: str
+    options: Dict[str, List[str]] = field(default_factory=dict)
+    """values of each option that was given, by its long name; a flag has \"\" """
+    arguments: List[str] = field(default_factory=list)
+    talk: Talk = field(default_factory=Talk)
+
+    def has(self, name: str) -> bool:
+        """Whether an option was given."""
+        return name in self.options
+
+    def value(self, name: str, default: Optional[str] = None) -> Optional[str]:
+        """The last value of an option, or the default."""
+        return self.options[name][-1] if name in self.options else default
+
+    def values(self, name: str) -> List[str]:
+        """All values of an option that may stand several times."""
+        return self.options.get(name, [])
+
+    def refuse(self, message: str, place: Optional[Place] = None, code: int = INPUT) -> NoReturn:
+        """Tell what is wrong and end the call."""
+        self.talk.error(message, place)
+        raise Fault(code)
+
+    def ask(self, *words: str, text: Optional[str] = None) -> Any:
+        """The JSON that the program prints. What it refuses ends this call as it ended that one, with what it said.
+        text: its standard input."""
+        done = subprocess.run([str(self.program), *words, "--json"], input=text if text is not None else "", capture_output=True, text=True,
+                              encoding="utf-8", errors="surrogateescape", check=False)
+        sys.stderr.write(done.stderr)
+        if done.returncode not in (OK, NO):
+            raise Fault(done.returncode if done.returncode > 0 else 128 - done.returncode)
+        return json.loads(done.stdout)
+
+
+def read_text(call: Call, path: str, limit_B: int = TEXT_MAX_B) -> str:
+    """A text file whole; "-": the standard input.  Ends the call where it cannot be read, is larger than the limit, or is not UTF-8."""
+    try:
+        with (contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb")) as file:
+            data = file.read(limit_B + 1)
+    except OSError as error:
+        call.refuse(f"cannot read '{path}': {error.strerror}", code=FAILED)
+    if len(data) > limit_B:
+        call.refuse(f"'{path}' is larger than {limit_B // 2**20} MiB")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        call.refuse("not valid UTF-8", Place(path, line))
+
+
+# ---- results ----
+
+def check_target(call: Call, path: str, force: Optional[bool] = None) -> None:
+    """Before anything takes long: whether a file can be written there.  force: None: it may overwrite one; else only if true."""
+    if path == "-":
+        return
+    if force is False and os.path.lexists(path):
+        call.refuse(f"'{path}' is there already; --force overwrites it", code=USAGE)
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        call.refuse(f"cannot write '{path}': {os.strerror(errno.EISDIR)}", code=FAILED)
+    if not os.path.isdir(folder):
+        call.refuse(f"cannot write '{path}': {os.strerror(errno.ENOENT)}", code=FAILED)
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        call.refuse(f"cannot write '{path}': {os.strerror(errno.EACCES)}", code=FAILED)
+
+
+def write_file(call: Call, path: str, data: "str | bytes") -> None:
+    """Write a file whole through a temporary one beside it, or the standard output ("-").  An older file stays as it was where that fails."""
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    if path == "-":
+        _print(call, content)
+        return
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device
+        with _told(call, path), open(path, "wb") as file:
+            file.write(content)
+        return
+    target = os.path.realpath(path)
+    temporary = ""
+    try:
+        with _told(call, path):
+            mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
+            handle, temporary = tempfile.mkstemp(prefix=os.path.basename(target) + ".", dir=os.path.dirname(target))
+            with open(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, mode)
+            os.replace(temporary, target)
+            temporary = ""
+    finally:
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def print_page(call: Call, text: str) -> None:
+    """Print a page for people."""
+    _print(call, visible(text).encode("utf-8"))
+
+
+def print_json(call: Call, tree: Any) -> None:
+    """Print one JSON object, numbers with as many digits as they need to read back equal."""
+    _print(call, (json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def _told(call: Call, path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        call.refuse(f"cannot write '{path}': {error.strerror}", code=FAILED)
+
+
+def _print(call: Call, data: bytes) -> None:
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's own flush does not fail again
+        call.refuse(f"cannot write to the standard output: {error.strerror}", code=FAILED)
+
+
+# ---- the start ----
+
+def need(call: Call, *modules: str) -> List[Any]:
+    """Modules of packages that may be missing; one that is ends the call with the line that installs it."""
+    packages = {"yaml": "python3-yaml", "numpy": "python3-numpy", "scipy.optimize": "python3-scipy", "matplotlib": "python3-matplotlib",
+                "h5py": "python3-h5py", "pandas": "python3-pandas", "ijson": "python3-ijson", "defusedxml.ElementTree": "python3-defusedxml"}
+    found = []
+    for module in modules:
+        try:
+            found.append(importlib.import_module(module))
+        except ImportError:
+            call.refuse(f"'{call.command}' needs the Python package '{module.split('.')[0]}': apt-get install {packages[module]}", code=FAILED)
+    return found
+
+
+def parse(words: Sequence[str]) -> Call:
+    """The call that the program's words say, see _start.py."""
+    call = Call(Path(words[0]), words[1])
+    end = words.index("--") if "--" in words else len(words)
+    for word in words[2:end]:
+        name, _, value = word[2:].partition("=")
+        call.options.setdefault(name, []).append(value)
+    call.arguments = list(words[end + 1:])
+    return call
+
+
+def main(words: Sequence[str]) -> int:
+    """Run a command.  Returns its exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    call = parse(words)
+    try:
+        run: Callable[[Call], Optional[int]] = importlib.import_module(f"meshsim.tools.{call.command.replace('-', '_')}").run
+        code = run(call) or OK
+    except Fault as fault:
+        code = fault.code
+        if str(fault):
+            call.talk.error(str(fault))
+    except MemoryError:
+        call.talk.error("out of memory")
+        code = FAILED
+    except OSError as error:
+        call.talk.error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        code = FAILED
+    call.talk.finish()
+    if code == USAGE:
+        print(f"meshsim: try 'meshsim {call.command} --help'", file=sys.stderr)
+    return code
+
+
+def _interrupt(number: int, _frame: Any) -> NoReturn:
+    raise Fault(128 + number)

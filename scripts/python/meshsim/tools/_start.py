@@ -1,0 +1,20 @@
+"""Where a command of this package begins: `python3 -I .../meshsim/tools/_start.py PROGRAM COMMAND [--OPTION[=VALUE]]... -- [ARGUMENT]...`.
+
+PROGRAM is the meshsim that started it and that it asks what only the simulator knows. It has checked the words, and each option has its long name.
+In isolated mode (-I) no module of the current folder runs; the package is loaded by its own path.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    folder = Path(__file__).resolve().parent.parent
+    spec = importlib.util.spec_from_file_location("meshsim", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    assert spec and spec.loader
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["meshsim"] = package
+    spec.loader.exec_module(package)
+    from meshsim.tools._call import main
+
+    sys.exit(main(sys.argv[1:]))
