@@ -6,6 +6,7 @@ const SHAPES = [
   (r) => `M0,${-1.3 * r}L${1.3 * r},0L0,${1.3 * r}L${-1.3 * r},0Z`, (r) => `M0,${1.2 * r}L${1.2 * r},${-r}H${-1.2 * r}Z`,
 ];
 const PLOTS = [];
+const CHARACTER = 7.3; // pixels of one in a text, at most
 
 function svg(tag, attributes, ...children) {
   const node = document.createElementNS(document.getElementById("svg").namespaceURI, tag);
@@ -127,7 +128,7 @@ class Plot {
     }
     this.yAxis = new Axis(this.y, this.points.map((point) => point.y));
     const longest = Math.max(...this.yTicks().map(([, text]) => text.length));
-    return Math.min(0.45 * this.width, Math.max(this.width < 600 ? 62 : 92, 26 + 7.3 * longest));
+    return Math.min(0.45 * this.width, Math.max(this.width < 600 ? 62 : 92, 26 + CHARACTER * longest));
   }
 
   yTicks() {
@@ -145,7 +146,8 @@ class Plot {
   drawAxes(node) {
     const { left, top, right, bottom } = this.area;
     for (const [x, text] of this.xAxis.ticks(Math.max(2, Math.floor((right - left) / (this.xAxis.names ? 110 : 84))))) {
-      node.append(svg("line", { class: "grid", x1: this.px(x), x2: this.px(x), y1: top, y2: bottom }), svg("text", { x: this.px(x), y: bottom + 17, "text-anchor": "middle" }, text));
+      const middle = Math.min(this.px(x), this.width - CHARACTER * (text.length / 2) - 2); // of the last one, so that the picture does not cut it
+      node.append(svg("line", { class: "grid", x1: this.px(x), x2: this.px(x), y1: top, y2: bottom }), svg("text", { x: middle, y: bottom + 17, "text-anchor": "middle" }, text));
     }
     for (const [y, text] of this.yTicks()) {
       node.append(svg("line", { class: "grid", x1: left, x2: right, y1: this.py(y), y2: this.py(y) }), svg("text", { x: left - 7, y: this.py(y) + 4, "text-anchor": "end" }, text));
