@@ -129,6 +129,8 @@ class _Block:
     algbw: float
     busbw: float
     words: Sequence[str]
+    scale: float = 1.0
+    """time_us over the time as printed"""
 
     @staticmethod
     def of(words: Sequence[str]) -> "Optional[_Block]":
@@ -161,7 +163,7 @@ class _Block:
     def time_fault(self, size_B: float) -> str:
         """Whether algorithm bandwidth is not size over time, to the printed digits; "": it is."""
         expected = size_B / self.time_us * 1e-3
-        slack = self.last_digit(1) + expected * self.last_digit(0) / self.time_us
+        slack = self.last_digit(1) + expected * self.last_digit(0) * self.scale / self.time_us
         return f"algbw is {self.words[1]} where size and time make {expected:.2f}" if abs(self.algbw - expected) > slack else ""
 
 
@@ -354,7 +356,8 @@ class _Reader:
         if block.is_in_ms(size_B):
             for one in (block, in_place):
                 if one is not None:
-                    one.time_us *= 1e3
+                    one.scale = 1e3
+                    one.time_us *= one.scale
         wrong = _find_wrong(blocks)
         ranks = self.run.rank_count
         if wrong is not None:
