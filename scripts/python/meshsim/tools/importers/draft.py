@@ -79,11 +79,14 @@ class Draft:
         missing = self.missing()
         head = f"# Imported by meshsim from {inline(self.about)}.\n"
         head += "".join(f"# required: {path}  # {inline(self.opens[path])}\n" for path in missing)
-        return head + "".join(f"# {remark}\n" for remark in self.remarks) + write(self.root, _origin_of)
+        head += "".join(f"# {remark}\n" for remark in self.remarks)
+        return head + "".join(f"{line}{_origin_of(node)}\n" for line, node in write(self.root))
 
 
 def _origin_of(node: Node) -> str:
-    """The comment behind a value: what it comes from, with its place in the source."""
+    """The comment behind a value: what it comes from, with its place in the source. Lists have none."""
+    if not isinstance(node.value, str) or not node.origin:
+        return ""
     place = f" ({inline(node.place.file.rsplit('/', 1)[-1])}:{node.place.line})" if node.place and node.place.line > 0 and node.origin != _SET else ""
     return f"  # {inline(node.origin)}{place}"
 
@@ -163,56 +166,43 @@ def take_out(node: Node) -> None:
 
 # ---- the check ----
 
-def _line_places(node: Node, lines: List[Optional[Place]]) -> None:
-    """Where in the source the lines of a written tree come from, in their order."""
-    children = node.value.values() if isinstance(node.value, dict) else []
-    for child in children:
-        lines.append(child.place)
-        _line_places(child, lines)
-
-
-def check(call: Call, draft: Draft, sets: Sequence[str]) -> None:
-    """Ask the program whether a platform can be read with its overrides, unless a key of it is open.  draft: without the overrides.
-    What is wrong is told with its place in the source."""
-    text = draft.text()
+def complete(call: Call, draft: Draft) -> None:
+    """Lay the call's overrides over a draft and, unless a key is still open, ask the program whether it is a platform. What is wrong is told with its
+    place in the source."""
+    for text in call.values("set"):
+        override(call.talk, draft.root, text)
+    lines = write(draft.root)
+    if draft.missing():
+        take_out(draft.root)
+        return
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            call.ask("platform", "/dev/stdin", *(word for one in sets for word in (_SET, one)), text=text)
-    except Fault as fault:
-        _retell(call, draft, text, said.getvalue())
-        raise Fault(INPUT if fault.code == USAGE else fault.code) from None
+            call.ask("platform", "/dev/stdin", text="".join(f"{line}\n" for line, _ in lines))
+    except Fault:
+        _retell(call, lines, said.getvalue())
+        raise
+    take_out(draft.root)
 
 
-def _retell(call: Call, draft: Draft, text: str, said: str) -> None:
-    """The program's errors, with places in the source for those in the draft."""
-    head = sum(line.startswith("#") for line in text.split("\n"))
-    places: List[Optional[Place]] = []
-    _line_places(draft.root, places)
+def _retell(call: Call, lines: List[Tuple[str, Node]], said: str) -> None:
+    """The program's errors, with the places in the source that its lines come from.  lines: of the file that it was given."""
     is_ours = False
     for line in said.splitlines(keepends=True):
-        found = re.match(r"/dev/stdin(?::(\d+))?(?::\d+)?: error: (.*)", line)
+        found = re.match(r"/dev/stdin(?::(\d+))?(?::(\d+))?: error: (.*)", line)
         if found:
-            number = int(found[1] or 0) - head
-            call.talk.error(found[2], places[number - 1] if 0 < number <= len(places) else None)
-            is_ours = True
-        elif not line.startswith("meshsim: try ") and not (is_ours and re.match(r" +\d* \| ", line)):
+            message = re.sub(r"'/dev/[^']*', ", "", found[3])
+            is_of_key = ": unknown key" in message
+            call.talk.error(message, None if ": this key is required" in message else _place(lines, int(found[1] or 0), int(found[2] or 0), is_of_key))
+        elif not (is_ours and re.match(r" +\d* \| ", line)):
             sys.stderr.write(line)
-            is_ours = False
+        is_ours = bool(found) or (is_ours and line.startswith(" "))
 
 
-def complete(call: Call, draft: Draft) -> None:
-    """Lay the call's overrides over a draft, and check it."""
-    sets = call.values("set")
-    bare = Draft(root=Node(_copied(draft.root)), opens=draft.opens)
-    for text in sets:
-        override(call.talk, draft.root, text)
-    take_out(draft.root)
-    if not draft.missing():
-        check(call, bare, sets)
-
-
-def _copied(node: Node) -> Dict[str, Node]:
-    value: Any = node.value
-    return {key: Node(_copied(child) if isinstance(child.value, dict) else child.value, child.is_quoted, child.place, child.key_place, child.origin)
-            for key, child in value.items()}
+def _place(lines: List[Tuple[str, Node]], line: int, column: int, is_of_key: bool) -> Optional[Place]:
+    """Where in the source a place in the program's file comes from: a key's, where it is at a line's beginning, or a value's."""
+    if not 0 < line <= len(lines):
+        return None
+    text, node = lines[line - 1]
+    is_at_key = column <= len(text) - len(text.lstrip(" ")) + 1 and not isinstance(node.value, dict)
+    return node.key_place if is_of_key or is_at_key else node.place

@@ -383,6 +383,8 @@ class _Reader:
 
     def read_line(self, source: str) -> None:
         text = take_label(source.strip(_BLANKS))
+        if not text:
+            return
         if len(text) >= LINE_MAX_B // 4 and len(text.encode("utf-8", "surrogateescape")) >= LINE_MAX_B:
             self.count("NCCL ...")  # messages of the library are longer than any line of results
             return
@@ -394,7 +396,7 @@ class _Reader:
             self.read_result(text)
         elif " NCCL " in text or text.startswith("NCCL "):
             self.count("NCCL ...")
-        elif text:
+        else:
             self.tell_unknown(text)
 
 

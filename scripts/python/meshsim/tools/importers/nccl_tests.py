@@ -42,7 +42,7 @@ def _cell(value: Any) -> str:
 def csv_of(rows: List[Dict[str, Any]]) -> str:
     """Rows as CSV, with a head."""
     lines = [list(rows[0]), *(row.values() for row in rows)] if rows else []
-    return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
+    return "".join(",".join(map(_cell, line)) + "\n" for line in lines) or "\n"
 
 
 def summary(points: List[Point]) -> str:

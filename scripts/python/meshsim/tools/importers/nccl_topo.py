@@ -197,6 +197,9 @@ def _parse(talk: Talk, name: str, data: bytes) -> _Element:
     except xml.parsers.expat.ExpatError as error:
         talk.error(f"not valid XML: {errors.messages.get(error.code, str(error))}", Place(name, error.lineno, error.offset + 1))
         raise Fault(INPUT) from None
+    except LookupError:
+        talk.error("not valid XML: unknown encoding", Place(name, parser.ErrorLineNumber, parser.ErrorColumnNumber + 1))
+        raise Fault(INPUT) from None
     return top[0]
 
 

@@ -359,8 +359,9 @@ def _read_yaml(reader: _Reader, text: str) -> None:
         _read_entry(reader, entry, _ENTRY_KEYS["switches" if switches else "blocks"])
     sizes = block.get("block_sizes") if block and not switches else None
     if sizes and sizes.place and reader.talk.errors == before:
-        items = sizes.value if isinstance(sizes.value, list) else list(sizes.value.values()) if isinstance(sizes.value, dict) else []
-        reader.take(SIZES, ",".join(item.text if isinstance(item.value, str) else "?" for item in items), sizes.place)
+        items = sizes.value if isinstance(sizes.value, list) else [sizes]
+        if items:
+            reader.take(SIZES, ",".join(item.text if isinstance(item.value, str) else "?" for item in items), sizes.place)
 
 
 # ---- what groups have in common ----

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from .._call import Call, Fault, INPUT, Place, Talk, need
 
@@ -93,8 +93,10 @@ class _Builder:
     alias_nodes: int = 0
 
     def place(self, start: Any, end: Any) -> Place:
+        if start.line >= len(self.lines):  # behind the last line's end
+            return Place(self.file, len(self.lines), len(self.lines[-1]) + 1, 1, self.lines[-1])
         offset = self.offset if start.line == 0 else 0
-        line = self.lines[start.line] if start.line < len(self.lines) else ""
+        line = self.lines[start.line]
         last = end.column + (self.offset if end.line == 0 else 0) if end.line == start.line else len(line)
         return Place(self.file, start.line + 1, start.column + offset + 1, max(1, last - start.column - offset), line)
 
@@ -201,6 +203,18 @@ def _bad_character(text: str) -> Optional[Tuple[int, str]]:
     return found.start(), what
 
 
+def _syntax_fault(builder: _Builder, error: Any) -> Tuple[Place, str]:
+    """The parser's own complaint, with the place it names."""
+    place = builder.place(error.problem_mark, error.problem_mark)
+    problem = error.problem or "cannot be read"
+    if "cannot start any token" in problem:
+        character = builder.lines[place.line - 1][place.column - 1:place.column]
+        problem = "found a tab, indent with spaces" if character == "\t" else f"a value cannot start with '{character}'; put it in quotes"
+    elif error.context and error.context_mark and error.context_mark.line + 1 < place.line:
+        problem += f" ({error.context} that began at line {error.context_mark.line + 1})"
+    return place, f"not valid YAML: {problem}"
+
+
 def parse(talk: Talk, file: str, text: str, start: int = 0, origin: str = "file") -> Node:
     """The tree of a YAML text from its `start` on.  text: bytes that are no UTF-8 stand in it as surrogates.  Raises Fault, told, for what is no YAML
     or has what this module refuses."""
@@ -216,8 +230,7 @@ def parse(talk: Talk, file: str, text: str, start: int = 0, origin: str = "file"
         for event in yaml.parse(text[start:], Loader=yaml.CSafeLoader):
             builder.on_event(event)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise builder.fail(builder.place(mark, mark), f"not valid YAML: {error.problem or 'cannot be read'}") from None
+        raise builder.fail(*_syntax_fault(builder, error)) from None
     except yaml.YAMLError as error:
         raise builder.fail(Place(file, 0), f"not valid YAML: {error}") from None
     if builder.root is None:
@@ -260,23 +273,24 @@ def _key(key: str, indent: str) -> str:
     return f"? {text}\n{indent}:" if len(key.encode()) > SIMPLE_KEY_MAX else f"{text}:"
 
 
-def write(node: Node, comment: Callable[[Node], str], level: int = 0) -> str:
-    """The lines of a mapping or list, each value with the comment that `comment` gives it."""
-    lines, indent = "", "  " * level
-    value = node.value
-    pairs = value.items() if isinstance(value, dict) else [("-", child) for child in value]
+def write(node: Node, level: int = 0) -> List[Tuple[str, Node]]:
+    """The lines of a mapping or list, each with the value that it has, or begins; those in a list have no origin."""
+    lines: List[Tuple[str, Node]] = []
+    indent, value = "  " * level, node.value
+    pairs = list(value.items()) if isinstance(value, dict) else [("", child) for child in value]
     for key, child in pairs:
         head = indent + (_key(key, indent) if isinstance(value, dict) else "-")
         inner = child.value
         if isinstance(inner, str):
             text = _scalar(child)
-            lines += head + (f" {text}" if text else "") + comment(child) + "\n"
+            lines.append((head + (f" {text}" if text else ""), child))
         elif isinstance(inner, list) and all(isinstance(e.value, str) and (e.is_quoted or _WORD.fullmatch(e.value)) for e in inner):
-            lines += f"{head} [{', '.join(map(_scalar, inner))}]\n"
+            lines.append((f"{head} [{', '.join(map(_scalar, inner))}]", child))
         elif not inner:
-            lines += f"{head} {{}}\n"
+            lines.append((f"{head} {{}}", child))
         elif isinstance(value, dict):
-            lines += f"{head}\n{write(child, comment, level + 1)}"
+            lines += [(head, child), *write(child, level + 1)]
         else:  # the first line of an entry goes on the line of its '-'
-            lines += f"{head} {write(child, comment, level + 1)[2 * level + 2:]}"
-    return lines
+            (first, at), *rest = write(child, level + 1)
+            lines += [(f"{head} {first[2 * level + 2:]}", at), *rest]
+    return lines if isinstance(value, dict) else [(line, replace(at, origin="")) for line, at in lines]
