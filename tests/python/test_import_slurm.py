@@ -281,8 +281,8 @@ class ImportSlurm(programs.ProgramTest):
         self.assertIn("--set:1:7: error: there are no keys below 'nodes', it holds '128'", self.imported(TREE, DGX_H100, sets=["nodes.x=1"], code=3).stderr)
         for bad, said in (("nodes", "got no '='"), ("a..b=1", "got an empty key"), ("tiers[0=1", "expected an index such as 'name[2]'")):
             self.assertIn(said, self.imported(TREE, DGX_H100, sets=[bad], code=2).stderr)
-        found = self.platform(TREE, DGX_H100, sets=["name='a: b'", "gpu.pcie=~", "slow_nodes=[{node: 1, compute: 0.5}]"])
-        self.assertEqual((found["name"], found["slow_nodes"]), ("a: b", [{"node": 1, "compute": 0.5}]))
+        found = self.platform(TREE, DGX_H100, sets=["name='a: b'", "gpu.pcie=~", "slow_nodes={share: 0.005, time: 1.1}"])
+        self.assertEqual((found["name"], found["slow_nodes"]), ("a: b", {"share": 0.005, "time": 1.1}))
         self.assertNotIn("pcie", found["gpu"])
 
     def test_networks(self):

@@ -143,7 +143,7 @@ def override(talk: Talk, root: Node, text: str) -> None:
 def _child(talk: Talk, node: Node, key: str, is_index: bool, place: Place, value: Optional[Node]) -> Node:
     """The child that a step of a path names, made where a mapping lacks it."""
     if isinstance(node.value, list):
-        index = int(key) if re.fullmatch(r"\d+", key, re.A) else len(node.value)
+        index = int(key) if re.fullmatch(r"\d{1,9}", key, re.A) else len(node.value)
         if index < len(node.value):
             return node.value[index]
         message = (f"expected the number of a list entry, 0 to {len(node.value) - 1}, got '{shown(key)}'" if node.value
@@ -189,20 +189,11 @@ def _retell(call: Call, lines: List[Tuple[str, Node]], said: str) -> None:
     """The program's errors, with the places in the source that its lines come from.  lines: of the file that it was given."""
     is_ours = False
     for line in said.splitlines(keepends=True):
-        found = re.match(r"/dev/stdin(?::(\d+))?(?::(\d+))?: error: (.*)", line)
+        found = re.match(r"/dev/stdin(?::(\d+))?(?::\d+)?: error: (.*)", line)
         if found:
-            message = re.sub(r"'/dev/[^']*', ", "", found[3])
-            is_of_key = ": unknown key" in message
-            call.talk.error(message, None if ": this key is required" in message else _place(lines, int(found[1] or 0), int(found[2] or 0), is_of_key))
+            message, number = re.sub(r"'/dev/[^']*', ", "", found[2]), int(found[1] or 0)
+            node = lines[number - 1][1] if 0 < number <= len(lines) and ": this key is required" not in message else None
+            call.talk.error(message, node and (node.key_place if ": unknown key" in message else node.place))
         elif not (is_ours and re.match(r" +\d* \| ", line)):
             sys.stderr.write(line)
         is_ours = bool(found) or (is_ours and line.startswith(" "))
-
-
-def _place(lines: List[Tuple[str, Node]], line: int, column: int, is_of_key: bool) -> Optional[Place]:
-    """Where in the source a place in the program's file comes from: a key's, where it is at a line's beginning, or a value's."""
-    if not 0 < line <= len(lines):
-        return None
-    text, node = lines[line - 1]
-    is_at_key = column <= len(text) - len(text.lstrip(" ")) + 1 and not isinstance(node.value, dict)
-    return node.key_place if is_of_key or is_at_key else node.place

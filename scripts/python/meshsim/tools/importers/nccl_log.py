@@ -7,6 +7,7 @@ with what mpirun or srun puts before it.  Source: NVIDIA/nccl-tests, src/common.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -136,14 +137,14 @@ class _Block:
     def of(words: Sequence[str]) -> "Optional[_Block]":
         values = [number(word) for word in words[:BLOCK - 1]]
         time, algbw, busbw = values
-        if time is None or algbw is None or busbw is None or not time > 0:
+        if time is None or algbw is None or busbw is None or not 0 < time < math.inf:
             return None
         return _Block(time, algbw, busbw, words)
 
     def last_digit(self, index: int) -> float:
         """What one in the last printed digit of a figure is worth."""
         exponent = Decimal(self.words[index]).as_tuple().exponent
-        return 10.0 ** exponent if isinstance(exponent, int) else 0.0
+        return 10.0 ** min(exponent, 300) if isinstance(exponent, int) else 0.0
 
     def is_in_ms(self, size_B: float) -> bool:
         """Whether the time is in milliseconds, as in logs of version 1: its bandwidth says so."""
@@ -349,8 +350,8 @@ class _Reader:
             self.fault("expected size, count, type and twice time, algbw, busbw and wrong results")
             return
         blocks = words[-2 * BLOCK:]
-        size_B, block, in_place = float(words[0]), _Block.of(blocks), _Block.of(blocks[BLOCK:])
-        if block is None:
+        size_B, block, in_place = number(words[0]), _Block.of(blocks), _Block.of(blocks[BLOCK:])
+        if block is None or size_B is None or math.isinf(size_B):
             self.fault("expected a size and a time above 0")
             return
         if block.is_in_ms(size_B):
