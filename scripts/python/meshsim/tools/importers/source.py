@@ -39,7 +39,7 @@ def tell(call: Call, keys: Iterable[Key]) -> None:
     for key in keys:
         value = f": {key.value}" if key.fate == ASSUMED else ""
         why = _BEFORE_WHY[key.fate] + key.why if key.why else ""
-        call.talk.note(f"{key.key}: {key.fate}{value}{why}", key.place)
+        call.talk.note(f"{key.key + ': ' if key.key else ''}{key.fate}{value}{why}", key.place)
 
 
 def row_of(key: Key) -> Dict[str, Union[str, int]]:

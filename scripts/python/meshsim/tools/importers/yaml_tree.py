@@ -6,6 +6,8 @@ merge keys, repeated keys, aliases that grow a small file, more than 64 levels.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import re
 import unicodedata
 from dataclasses import dataclass, field, replace
@@ -83,8 +85,8 @@ class _Builder:
     talk: Talk
     file: str
     lines: List[str]
-    offset: int = 0
-    """characters of the first line that stand before the text"""
+    start: int = 0
+    """characters of the text before the part that is parsed"""
     origin: str = "file"
     root: Optional[Node] = None
     levels: List[_Level] = field(default_factory=list)
@@ -92,13 +94,16 @@ class _Builder:
     nodes: int = 0
     alias_nodes: int = 0
 
+    def __post_init__(self) -> None:
+        self.starts = [0, *itertools.accumulate(len(line) + 1 for line in self.lines[:-1])]
+
     def place(self, start: Any, end: Any) -> Place:
-        if start.line >= len(self.lines):  # behind the last line's end
-            return Place(self.file, len(self.lines), len(self.lines[-1]) + 1, 1, self.lines[-1])
-        offset = self.offset if start.line == 0 else 0
-        line = self.lines[start.line]
-        last = end.column + (self.offset if end.line == 0 else 0) if end.line == start.line else len(line)
-        return Place(self.file, start.line + 1, start.column + offset + 1, max(1, last - start.column - offset), line)
+        # by characters: libyaml's own lines end at '\\r' and others, too
+        at = self.start + start.index
+        number = bisect.bisect_right(self.starts, at) - 1
+        line, column = self.lines[number], at - self.starts[number]
+        last = min(self.start + end.index - self.starts[number], len(line))
+        return Place(self.file, number + 1, column + 1, max(1, last - column), line)
 
     def fail(self, place: Optional[Place], message: str) -> Fault:
         self.talk.error(message, place)
@@ -210,8 +215,9 @@ def _syntax_fault(builder: _Builder, error: Any) -> Tuple[Place, str]:
     if "cannot start any token" in problem:
         character = builder.lines[place.line - 1][place.column - 1:place.column]
         problem = "found a tab, indent with spaces" if character == "\t" else f"a value cannot start with '{character}'; put it in quotes"
-    elif error.context and error.context_mark and error.context_mark.line + 1 < place.line:
-        problem += f" ({error.context} that began at line {error.context_mark.line + 1})"
+    elif error.context and error.context_mark:
+        began = builder.place(error.context_mark, error.context_mark).line
+        problem += f" ({error.context} that began at line {began})" if began != place.line else ""
     return place, f"not valid YAML: {problem}"
 
 
