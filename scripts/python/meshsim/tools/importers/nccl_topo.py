@@ -20,7 +20,7 @@ MBIT_S_IN_BPS, MB_S_IN_BPS, US_IN_S = 125e3, 1e6, 1e-6
 USUAL_MBIT_S = 10000.0
 """of a NIC that says no speed.  Source: NCCL, src/graph/topo.cc"""
 SWITCH_CLASS = "0x068000"
-"""PCI class of NVSwitches.  Source: NCCL, src/graph/xml.h"""
+"""PCI class of NVSwitches.  Source: NCCL, src/graph, the header of xml.cc"""
 
 ELEMENTS = ("system", "cpu", "pci", "gpu", "nvlink", "c2c", "nic", "net")
 _MODELS, _BOUND, _AGAIN = "node.cpu knows makers, not their models", "where processes are bound changes no time here", "the NICs again, as another transport sees them"
