@@ -6,6 +6,7 @@
 #include "cli/import_kineto.h"
 #include "cli/job_options.h"
 #include "cli/show_parameters.h"
+#include "cli/tool.h"
 #include "meshsim/import.h"
 
 enum { FILES_MAX = 1000, FILLS_MAX = 3 };
@@ -79,11 +80,6 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_JSON,
     {0},
 };
-
-static const char *kind_word(int index) {
-    const ms_import_kind *kind = ms_import_kinds()[index];
-    return kind == NULL ? NULL : kind->name;
-}
 
 /* ---- what the source leaves out ---- */
 
@@ -161,8 +157,7 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
         ms_value_add_string(missing, NULL, imported->missing[i]);
     }
     add_keys(imported, root);
-    ms_value_add_string(root, imported->product == MS_IMPORT_PLATFORM ? "platform" : "workload",
-                        ms_buffer_text(text));
+    ms_value_add_string(root, "workload", ms_buffer_text(text));
     return ms_cli_print_json(call, root);
 }
 
@@ -178,13 +173,6 @@ static const struct {
     {"mesh.dp", NULL, " --set mesh.dp=8"},
     {"batch.micro", NULL, " --set batch.micro=1"},
     {"precision.parameters", NULL, " --set precision.parameters=bf16"},
-    {"node.gpus", NULL, " --set node.gpus=8"},
-    {"node.nics", NULL, " --set node.nics=8"},
-    {"gpu.type", NULL, " --set gpu.type=h100-sxm5-80gb"},
-    {"tiers.nvlink.bandwidth", NULL, " --set 'tiers.nvlink.bandwidth=450 GB/s'"},
-    {"tiers.rail.bandwidth", NULL, " --set 'tiers.rail.bandwidth=400 Gbit/s'"},
-    {"tiers.spine.bandwidth", NULL, " --set 'tiers.spine.bandwidth=400 Gbit/s'"},
-    {"tiers.core.bandwidth", NULL, " --set 'tiers.core.bandwidth=400 Gbit/s'"},
 };
 
 static void add_given(const ms_imported *imported, const char *key, bool is_here, ms_buffer *out) {
@@ -218,10 +206,6 @@ static void add_required(const ms_invocation *call, const ms_imported *imported,
     ms_buffer_puts(out, "now        add, for example,");
     for (int i = 0; i < imported->missing_count; i++) {
         add_given(imported, imported->missing[i], true, out);
-    }
-    if (imported->product != MS_IMPORT_WORKLOAD) {
-        ms_buffer_puts(out, "\n");
-        return;
     }
     ms_buffer_printf(out, "\nor later   meshsim run %s", ms_cli_value(call, "output", ""));
     for (int i = 0; i < imported->missing_count; i++) {
@@ -319,7 +303,7 @@ static const ms_mode MODES[] = {
                        .summary = "logs of nccl-tests give a table of points for 'calibrate'",
                        .argument = "nccl-tests",
                        .writes = ".csv",
-                       .run = run_import},
+                       .run = ms_cli_run_tool},
     [AT_KINETO] = {.usage = "kineto TRACE.json[.gz]...",
                    .summary = "traces of PyTorch's profiler, one per rank, give steps, "
                               "communication and a table of measured kernels",
@@ -331,13 +315,25 @@ static const ms_mode MODES[] = {
                   .summary = "Slurm's topology, with what NCCL found in a node, gives a platform",
                   .argument = "slurm",
                   .writes = ".yaml",
-                  .run = run_import},
+                  .run = ms_cli_run_tool},
     {0},
 };
 
+static const char *kind_word(int index) {
+    return MODES[index].argument;
+}
+
 static ms_status run(const ms_invocation *call) {
-    const ms_import_kind *kind = ms_import_find_kind(call->positionals[0], call->diag);
-    return kind == NULL ? MS_E_USAGE : ms_cli_run_mode(call);
+    enum { KINDS = sizeof MODES / sizeof MODES[0] - 1 };
+    const char *names[KINDS];
+    for (int i = 0; i < KINDS; i++) {
+        names[i] = MODES[i].argument;
+        if (strcmp(names[i], call->positionals[0]) == 0) {
+            return ms_cli_run_mode(call);
+        }
+    }
+    ms_diag_unknown(call->diag, "kind", call->positionals[0], names, KINDS);
+    return MS_E_USAGE;
 }
 
 const ms_command ms_cmd_import = {

@@ -34,8 +34,6 @@ COMMANDS = [
     (["schedule", "zbv", "-p", "4", "-m", "8", "--p2p", "0.1"], 100),
     (["schedule", "--compare", "1f1b,zbv", "-p", "4", "-m", "8", "--json"], 20),
     (["check", TINY, "--json"], 50),
-    (["import", "slurm", CORPUS / "fuzz_slurm" / "tree", CORPUS / "fuzz_nccl_topo" / "one_gpu", "--json", "--quiet"], 20),
-    (["import", "nccl-tests", CORPUS / "fuzz_cases" / "nccl_log", "--json", "--quiet"], 20),
     (["schema", "space"], 20),
     (["run", TINY, "--json", "-o", "{}/t.h5"], 35),
     (["run", ROOT / "workloads/gpt3-175b-1024.yaml", "--granularity", "pass", "--json"], 15),  # SimGrid loads and shares links
