@@ -132,7 +132,7 @@ def read_events(call: Call, path: str, head: Head) -> Iterator[Event]:
         stream.refuse("expected JSON, an object with traceEvents, got an empty file")
     if first != "{":
         if first != "[":
-            stream.value(0)
+            stream.value(DEPTH_MAX)
         stream.refuse("expected an object with traceEvents, as Kineto writes it" + (", got a list" if first == "[" else ""))
     for key in stream.keys():
         section = key.lower()
@@ -171,7 +171,7 @@ def _read_list(stream: JsonStream, head: Head) -> Iterator[Event]:
     first = stream.peek()
     if first != "[":
         if first != "{":
-            stream.value(0)
+            stream.value(DEPTH_MAX)
         stream.refuse(f"traceEvents: expected a list of events, got {'an object' if first == '{' else 'a value'}")
     head.has_events = True
     for _ in stream.items("]"):

@@ -23,7 +23,7 @@ CUT = 16  # a fault that is closer to the end of what was read may be none: a wo
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _STRING = r'"(?:[^"\\]|\\.)*+"'
-_BRACKET = re.compile(_STRING + r"|[][{}]", re.S)
+_BRACKET = re.compile(_STRING + r"?|[][{}]", re.S)  # or a string
 _STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
@@ -36,14 +36,14 @@ _DECODER = json.JSONDecoder(parse_float=Number, parse_constant=lambda _: NO_NUMB
 
 
 class Mender:
-    """What profilers write that is no JSON, made JSON of the same length: values without quotes (NaN, inf, N/A), and escapes that there are none of (paths of Windows).
+    """What profilers write that is no JSON, made JSON: values without quotes (NaN, inf, N/A), and escapes that there are none of (paths of Windows).
 
     Valid JSON stays as it is. Source: pytorch/kineto, torch_tb_profiler.profiler.data, which mends the same before it parses.
     """
 
-    _TOKEN = re.compile(_STRING + r"|(?:-?[NIi]|-n|n(?=[aA]))[^,:\]} \t\r\n]*", re.S)
+    # a string, which may go on; a word; what may begin one
+    _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:(")|\\?\Z)|(?:-?[NIi]|-n|n(?=[aA]))[^,:\]} \t\r\n]*|[-n]\Z', re.S)
     _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\(.)', re.S)
-    _TAIL = re.compile(r'(?:"(?:[^"\\]|\\.)*+\\?|-|-?[nNiI][^,:\]} \t\r\n]*)\Z', re.S)
 
     def __init__(self) -> None:
         self.held = ""
@@ -52,18 +52,19 @@ class Mender:
     def take(self, text: str, is_last: bool) -> str:
         """The next piece, mended, but for what is held of it.  text: begins outside of strings, or goes on where the last one ended."""
         text = self.held + text
-        end = 0
-        parts = []
+        parts, end = [], 0
         for match in self._TOKEN.finditer(text):
-            if match.end() == len(text) and match[0][0] != '"':
-                break  # a word that may go on
-            parts += [text[end:match.start()], self._mended(match[0])]
+            parts.append(text[end:match.start()])
+            end = match.start()
+            if match.end() == len(text) and not match[1] and not is_last:
+                break
+            parts.append(self._mended(match[0]))
             end = match.end()
-        tail = self._TAIL.search(text, end)
-        start = len(text) if tail is None or is_last else tail.start()
-        self.held = text[start:]
-        rest = text[end:start]
-        return "".join(parts) + (self._TOKEN.sub(lambda match: self._mended(match[0]), rest) if is_last else rest)
+        else:
+            parts.append(text[end:])
+            end = len(text)
+        self.held = text[end:]
+        return "".join(parts)
 
     def _mended(self, token: str) -> str:
         if token[0] != '"':
@@ -81,7 +82,7 @@ class JsonStream:
         self.is_ended = False
         self.mender: "Mender | None" = None
         self._pieces = self._read()
-        self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
     # ---- faults ----
 
@@ -137,6 +138,8 @@ class JsonStream:
             part = self._decode(data or b"", self.is_ended)
             parts.append(part if self.mender is None else self.mender.take(part, self.is_ended))
             wanted -= PIECE_B
+            if self.mender is not None and len(self.mender.held) > STRING_MAX:
+                self.refuse("expected strings of at most 256 KiB, got a longer one")
         self.text = "".join(parts)
         return True
 
@@ -164,8 +167,10 @@ class JsonStream:
                     self.at = end
                     return value
             except (ValueError, RecursionError) as error:
-                self._check(levels, len(self.text))
-                self._go_on(error)
+                at = getattr(error, "pos", len(self.text))
+                is_open = str(error).startswith("Unterminated string")
+                self._check(levels, len(self.text) if is_open else at)
+                self._go_on(getattr(error, "msg", str(error)), at, is_open)
 
     def _check(self, levels: int, end: int) -> None:
         """Refuse what is too deep or too long, from `at` to an end."""
@@ -175,23 +180,17 @@ class JsonStream:
                 depth += _STEP.get(match[0], 0)
                 if depth > levels:
                     self.refuse(f"expected at most {DEPTH_MAX} levels of objects and lists, got more", match.start())
-        is_long = end - self.at > STRING_MAX and any(len(match[0]) > STRING_MAX for match in _BRACKET.finditer(self.text, self.at, end))
-        if is_long or self.mender is not None and len(self.mender.held) > STRING_MAX:
+        if end - self.at > STRING_MAX and any(len(match[0]) > STRING_MAX for match in _BRACKET.finditer(self.text, self.at, end)):
             self.refuse("expected strings of at most 256 KiB, got a longer one")
         if end - self.at > VALUE_MAX:
             self.refuse("expected values of at most 16 MiB, got a longer one")
 
-    def _go_on(self, error: Exception) -> None:
-        """Make another attempt at a value possible: read on where it may be cut off, else mend what is there."""
-        at = getattr(error, "pos", self.at)
-        is_open = str(error).startswith("Unterminated string")
-        if is_open and len(self.text) - at > STRING_MAX:
-            self.refuse("expected strings of at most 256 KiB, got a longer one", at)
+    def _go_on(self, fault: str, at: int, is_open: bool) -> None:
+        """Make another attempt at a value possible: read on where it may be cut off (is_open: in a string), else mend what is there."""
         if (is_open or len(self.text) - at < CUT) and self.more():
             return
         if self.mender is not None:
-            is_end = is_open or at >= len(self.text.rstrip())
-            self.syntax("premature EOF" if is_end else getattr(error, "msg", str(error)).lower(), at)
+            self.syntax("premature EOF" if is_open or at >= len(self.text.rstrip()) else fault.lower(), at)
         self.mender = Mender()
         self.lines += self.text.count("\n", 0, self.at)
         self.text, self.at = self.mender.take(self.text[self.at:], self.is_ended), 0
@@ -222,7 +221,7 @@ class JsonStream:
         for _ in self.items("}"):
             if self.peek() != '"':
                 self.syntax("invalid object key (must be a string)" if self.peek() else "premature EOF")
-            key = self.value(0)
+            key = self.value(DEPTH_MAX)
             self.step(":")
             self.peek()
             yield key
