@@ -298,7 +298,8 @@ static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     }
     ms_value *others = object(row, "other_s");
     for (int part = 0; part < MS_OTHER_COUNT; part++) {
-        ms_value_add_double(others, ms_other_part_name((ms_other_part)part), metrics->other_s[part]);
+        ms_value_add_double(others, ms_other_part_name((ms_other_part)part),
+                            metrics->other_s[part]);
     }
     ms_value_add_double(row, "slowed_s", metrics->slowed_s);
 }

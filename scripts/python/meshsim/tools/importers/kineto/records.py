@@ -1,6 +1,6 @@
 """What is kept of one file: work of the GPU in arrays of numbers, as there may be millions, and the operators that launched it.
 
-An array's element is 4 or 8 bytes, where a Python object has 50: a kernel takes 56 bytes here, an operator of which something is wanted 48, all others none.
+An array's element is 4 or 8 bytes, where a Python object has 50: a kernel takes 56 bytes here, an operator of which something is wanted 40, all others none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from meshsim.tools.importers.kineto.events import ANNOTATION, COPIED, GPU_ANNOTA
 from meshsim.tools.importers.kineto.names import ATTENTION, COMMUNICATION, COPY, GEMM, class_of, is_work, kind_of, work_of
 
 _NESTED_MAX = 16  # operators that are looked through for one that lasts until a launch, from the latest one before it: they hardly stand in one another
-_CHUNK = 4096  # elements of arrays that are Python objects at once
+_CHUNK = 512  # elements of arrays that are Python objects at once
 _STEP = "ProfilerStep"
 
 Mark = Tuple[bool, int, int, int]
@@ -55,10 +55,15 @@ class Tables:
         return number
 
 
+def parts(column: Any) -> Iterator[Any]:
+    """An array of numpy, piece by piece, as Python's objects of all of it would need much memory."""
+    return (column[at:at + _CHUNK] for at in range(0, len(column), _CHUNK))
+
+
 def chunks(*columns: Any) -> Iterator[Tuple[Any, ...]]:
     """Rows of arrays of numpy, as Python's numbers."""
-    for at in range(0, len(columns[0]), _CHUNK):
-        yield from zip(*(column[at:at + _CHUNK].tolist() for column in columns))
+    for pieces in zip(*map(parts, columns)):
+        yield from zip(*(piece.tolist() for piece in pieces))
 
 
 class Records:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 from meshsim.tools._call import Call, need
 from meshsim.tools.importers.kineto.events import NONE
 from meshsim.tools.importers.kineto.names import CLASSES, COMMUNICATION, COMPUTE, COPY
-from meshsim.tools.importers.kineto.records import Mark, Records, chunks
+from meshsim.tools.importers.kineto.records import Mark, Records, parts
 
 LANE_FLOWS = len(CLASSES)
 """Lanes of what may run: a class, or LANE_FLOWS + the number of a flow, which is communication of a kind in a group."""
@@ -93,10 +93,11 @@ class Sweep:
         self._windows = windows or [(first, NONE, last)]
         self._now = min(first, self._windows[0][0]) if len(order) else self._windows[0][0]
         self._begin_step()
-        which = np.concatenate([lasting, lasting])[order]
-        for now, begins, lane, start, launch in chunks(at[order], is_start[order], self.lanes[which], records.start[which], records.launch[which]):
-            self._advance(now)
-            self._turn(lane, 1 if begins else -1, start, launch)
+        for part in parts(order):
+            which = lasting[part % len(lasting)]
+            for row in zip(at[part].tolist(), is_start[part].tolist(), self.lanes[which].tolist(), records.start[which].tolist(), records.launch[which].tolist()):
+                self._advance(row[0])
+                self._turn(row[2], 1 if row[1] else -1, row[3], row[4])
         while self._next < len(self._windows):  # steps that go on after the last kernel, or are empty
             end = self._windows[self._next][2]
             if end > self._now:
