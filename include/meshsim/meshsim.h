@@ -88,7 +88,6 @@
  * | import.h          | files of other software as workloads                               |
  * | export.h          | workloads as files of other software, and what these leave unsaid  |
  * | schema.h          | JSON Schemas of input files, for editors                           |
- * | kineto.h          | traces of PyTorch's profiler                                       |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |

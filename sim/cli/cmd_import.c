@@ -3,9 +3,9 @@
 
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
-#include "cli/import_kineto.h"
 #include "cli/job_options.h"
 #include "cli/show_parameters.h"
+#include "cli/tool.h"
 #include "meshsim/import.h"
 
 enum { FILES_MAX = 1000, FILLS_MAX = 3 };
@@ -79,11 +79,6 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_JSON,
     {0},
 };
-
-static const char *kind_word(int index) {
-    const ms_import_kind *kind = ms_import_kinds()[index];
-    return kind == NULL ? NULL : kind->name;
-}
 
 /* ---- what the source leaves out ---- */
 
@@ -326,7 +321,7 @@ static const ms_mode MODES[] = {
                    .argument = "kineto",
                    .rules = KINETO_RULES,
                    .writes = ".csv",
-                   .run = ms_cli_import_kineto},
+                   .run = ms_cli_run_tool},
     [AT_SLURM] = {.usage = "slurm TOPOLOGY.conf [NCCL.xml...]",
                   .summary = "Slurm's topology, with what NCCL found in a node, gives a platform",
                   .argument = "slurm",
@@ -335,9 +330,21 @@ static const ms_mode MODES[] = {
     {0},
 };
 
+static const char *kind_word(int index) {
+    return MODES[index].argument;
+}
+
 static ms_status run(const ms_invocation *call) {
-    const ms_import_kind *kind = ms_import_find_kind(call->positionals[0], call->diag);
-    return kind == NULL ? MS_E_USAGE : ms_cli_run_mode(call);
+    const char *names[sizeof MODES / sizeof MODES[0]];
+    size_t count = 0;
+    for (; MODES[count].argument != NULL; count++) {
+        if (strcmp(MODES[count].argument, call->positionals[0]) == 0) {
+            return ms_cli_run_mode(call);
+        }
+        names[count] = MODES[count].argument;
+    }
+    ms_diag_unknown(call->diag, "kind", call->positionals[0], names, count);
+    return MS_E_USAGE;
 }
 
 const ms_command ms_cmd_import = {

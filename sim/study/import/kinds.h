@@ -8,7 +8,6 @@ extern const ms_import_kind ms_import_hf;
 extern const ms_import_kind ms_import_megatron;
 extern const ms_import_kind ms_import_nccl_tests;
 extern const ms_import_kind ms_import_deepspeed;
-extern const ms_import_kind ms_import_kineto;
 extern const ms_import_kind ms_import_slurm;
 
 /* An empty mapping that stands nowhere, for trees; NULL: no memory. */
