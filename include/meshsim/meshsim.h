@@ -85,7 +85,6 @@
  * | whatif.h          | what one better thing would buy a job                              |
  * | import.h          | files of other software as workloads                               |
  * | schema.h          | JSON Schemas of input files, for editors                           |
- * | kineto.h          | traces of PyTorch's profiler                                       |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |

@@ -3,7 +3,6 @@
 
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
-#include "cli/import_kineto.h"
 #include "cli/job_options.h"
 #include "cli/show_parameters.h"
 #include "cli/tool.h"
@@ -310,7 +309,7 @@ static const ms_mode MODES[] = {
                    .argument = "kineto",
                    .rules = KINETO_RULES,
                    .writes = ".csv",
-                   .run = ms_cli_import_kineto},
+                   .run = ms_cli_run_tool},
     [AT_SLURM] = {.usage = "slurm TOPOLOGY.conf [NCCL.xml...]",
                   .summary = "Slurm's topology, with what NCCL found in a node, gives a platform",
                   .argument = "slurm",
@@ -324,15 +323,15 @@ static const char *kind_word(int index) {
 }
 
 static ms_status run(const ms_invocation *call) {
-    enum { KINDS = sizeof MODES / sizeof MODES[0] - 1 };
-    const char *names[KINDS];
-    for (int i = 0; i < KINDS; i++) {
-        names[i] = MODES[i].argument;
-        if (strcmp(names[i], call->positionals[0]) == 0) {
+    const char *names[sizeof MODES / sizeof MODES[0]];
+    size_t count = 0;
+    for (; MODES[count].argument != NULL; count++) {
+        if (strcmp(MODES[count].argument, call->positionals[0]) == 0) {
             return ms_cli_run_mode(call);
         }
+        names[count] = MODES[count].argument;
     }
-    ms_diag_unknown(call->diag, "kind", call->positionals[0], names, KINDS);
+    ms_diag_unknown(call->diag, "kind", call->positionals[0], names, count);
     return MS_E_USAGE;
 }
 

@@ -6,7 +6,7 @@
 
 /* In the order of the help page. A row is added together with its file. */
 static const ms_import_kind *const KINDS[] = {&ms_import_hf, &ms_import_megatron,
-                                              &ms_import_deepspeed, &ms_import_kineto, NULL};
+                                              &ms_import_deepspeed, NULL};
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 
