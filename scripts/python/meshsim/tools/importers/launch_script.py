@@ -87,7 +87,11 @@ __meshsim_end() { local code=$? name; { printf '%s\0' "#$code"
     local -n __value=$name; case " ${__value[*]} " in *" --"*) printf '%s\0' @variables; for __word in "${__value[@]}"; do printf '%s\0' "=$__word"; done; printf '.\0';; esac; done
   } >&RECORD 2>/dev/null; }
 trap __meshsim_end EXIT
-for __script in "${@:1:COUNT}"; do BASH_ARGV0=$__script; source "$__script" "${@:COUNT+1}"; done
+command_not_found_handle() {
+  case $1 in --*) { printf '%s\0' @loose; for __word in "$@"; do printf '%s\0' "=$__word"; done; printf '.\0'; } >&RECORD; return 0;; esac
+  echo "bash: $1: command not found" >&2; return 127; }
+__scripts=("${@:1:COUNT}"); shift COUNT
+for __script in "${__scripts[@]}"; do BASH_ARGV0=$__script; source "$__script"; done
 """
 
 
@@ -141,10 +145,10 @@ def run_scripts(call: Call, scripts: Sequence[Script], defines: Dict[str, str], 
     first = box.run({})
     if not first.is_up:
         _refuse(call, scripts, first)
-    best, unset = _choose(first, worth), _candidates(scripts, defines, box.surroundings)
-    found = _find_unset(box, unset, best, worth)
+    names = _names(scripts, defines, box.surroundings)
+    found = _Search(box, names, _choose(first, worth), worth).find()
     if not found.words:
-        _explain(call, scripts, first, unset)
+        _explain(call, scripts, first, [name for name in names.open if not names.is_assigned(name)])
     return found
 
 
@@ -167,74 +171,108 @@ def _explain(call: Call, scripts: Sequence[Script], outcome: _Outcome, unset: Se
 
 
 def _choose(outcome: _Outcome, worth: Callable[[List[str]], int]) -> _Command:
-    """The command that trains; without one, all variables that hold arguments."""
-    best = _Command("none")
-    most = 1
-    for command in outcome.commands:
-        points = worth([part for word in command.words for part in word.split()])
-        if command.kind != "variables" and points >= most:
-            best, most = command, points
-    if best.kind == "none":
-        words = [word for command in outcome.commands if command.kind == "variables" for word in command.words]
-        best = _Command("variables", words) if worth([part for word in words for part in word.split()]) else best
-    return best
+    """The command that trains, of several the last of those with the most arguments; or lines that are arguments alone; or variables that hold them."""
+    def points(command: _Command) -> int:
+        return worth([part for word in command.words for part in word.split()])
+    best = max((command for command in reversed(outcome.commands) if command.kind in ("training", "other")), key=points, default=_Command("none"))
+    most = points(best)
+    for kind in ("loose", "variables"):
+        together = _Command(kind, [word for command in outcome.commands if command.kind == kind for word in command.words])
+        if points(together) > most and (kind == "loose" or most == 0):
+            best, most = together, points(together)
+    return best if most > 0 else _Command("none")
 
 
 # ---- what nothing sets ----
 
+_BASHS = re.compile(r"(?:BASH\w*|RANDOM|SECONDS|LINENO|PWD|OLDPWD|PATH|UID|EUID|PPID|FUNCNAME|IFS|OPT\w*|REPLY|PIPESTATUS|HOSTTYPE|OSTYPE|SHLVL|GROUPS|DIRSTACK|_)$")
 _USE = re.compile(r"(?<!\\)\$(?:\{(#?)([A-Za-z_]\w*|\d+)([^}]?)|([A-Za-z_]\w*|[1-9]))", re.A)
 
 
-def _candidates(scripts: Sequence[Script], defines: Dict[str, str], surroundings: Dict[str, str]) -> List[str]:
-    """Variables and parameters that scripts use, and that nothing sets or gives a default, in their order."""
-    text = "\n".join(re.sub(r"(?m)(?:^|(?<=\s))#.*$", "", script.text) for script in scripts)
-    has_set = set(re.findall(r"(?<![\w$-])([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=", text, re.A))
-    has_set.update(name for line in re.findall(r"\b(?:for|read|local|declare|typeset|mapfile|readarray|select|getopts\s+\S+)\b([^;|\n]*)", text) for name in re.findall(r"[A-Za-z_]\w*", line))
-    is_function = bool(re.search(r"(?m)^\s*(?:function\s+\w+|[\w-]+\s*\(\s*\))", text))
+@dataclass
+class _Names:
+    """Variables and parameters that scripts use, in their order."""
+
+    text: str
+    """of the scripts, without comments"""
+    open: List[str] = field(default_factory=list)
+    """those that may be found unset"""
+
+    def is_assigned(self, name: str) -> bool:
+        return re.search(rf"(?<![\w$-]){name}(?:\[[^\]]*\])?=", self.text) is not None
+
+    @property
+    def counted(self) -> List[str]:
+        """Names that arithmetic has."""
+        parts = [part for found in re.findall(r"\(\((.*?)\)\)|\blet\b([^\n;]*)|\bexpr\b([^`)\n]*)", self.text, re.S) for part in found]
+        return re.findall(r"(?<![\w\[])[A-Za-z_]\w*|(?<=\$)\d|(?<=\$\{)\d+", " ".join(parts))
+
+
+def _names(scripts: Sequence[Script], defines: Dict[str, str], surroundings: Dict[str, str]) -> _Names:
+    """What scripts use and may find unset: not what has a default where it is used, adds to itself, is a loop's, or is bash's own."""
+    names = _Names("\n".join(re.sub(r"(?m)(?:^|(?<=\s))#.*$", "", script.text) for script in scripts))
+    text = names.text
+    passed = set(re.findall(r"(?<![\w$-])([A-Za-z_]\w*)(?:\[[^\]]*\])?\+=", text, re.A))
+    passed.update(name for name, value in re.findall(r"(?<![\w$-])([A-Za-z_]\w*)=([^\n]*)", text, re.A) if re.search(rf"\$\{{?{name}(?!\w)", value))
+    passed.update(name for line in re.findall(r"\b(?:for|read|local|declare|typeset|mapfile|readarray|select|getopts\s+\S+)\b([^;|\n]*)", text)
+                  for name in re.findall(r"[A-Za-z_]\w*", line))
+    has_functions = re.search(r"(?m)^\s*(?:function\s+\w+|[\w-]+\s*\(\s*\))", text) is not None
     found: Dict[str, None] = {}
-    with_default = set()
     for length, name, operator, bare in _USE.findall(text):
         name = name or bare
         if operator in (":", "-", "+", "=", "?") and not re.search(rf"\$\{{{name}:\s*\d", text):
-            with_default.add(name)
+            passed.add(name)
         if not length:
             found[name] = None
-    return [name for name in found if name not in has_set and name not in with_default and name not in defines and name not in surroundings
-            and not re.match(r"BASH|RANDOM$|SECONDS$|LINENO$|PWD$|OLDPWD$|PATH$|UID$|EUID$|PPID$|FUNCNAME|IFS$|OPT|REPLY$|PIPESTATUS|HOSTTYPE|OSTYPE|SHLVL|GROUPS|DIRSTACK", name)
-            and not (name.isdigit() and is_function and not re.search(rf"(?m)^\s*\w+=[\"']?\$\{{?{name}\b", text))]
+    found.update(dict.fromkeys(names.counted))
+    names.open = [name for name in found if name not in passed and name not in defines and name not in surroundings and not _BASHS.match(name)
+                  and not (name.isdigit() and has_functions and not re.search(rf"(?m)^\s*\w+=[\"']?\$\{{?{name}\b", text))]
+    return names
 
 
 def _mark(name: str) -> str:
     return f"${{{name}}}" if name.isdigit() and len(name) > 1 else f"${name}"
 
 
-def _find_unset(box: "_Box", names: Sequence[str], first: _Command, worth: Callable[[List[str]], int]) -> Recording:
-    """The command with "$NAME" where it has what nothing sets."""
-    runs = 0
+class _Search:
+    """Runs that find what of the recorded arguments nothing sets."""
 
-    def tried(values: Dict[str, str]) -> Optional[_Command]:
-        nonlocal runs
-        runs += 1
-        return _choose(box.run(values), worth) if runs <= RUNS_MAX else None
+    def __init__(self, box: "_Box", names: _Names, first: _Command, worth: Callable[[List[str]], int]):
+        self.box, self.names, self.first, self.worth, self.runs = box, names, first, worth, 0
 
-    def is_same(command: Optional[_Command], marks: Sequence[str]) -> bool:
-        return command is not None and bool(command.words) and (_stripped(command.words, marks) == _stripped(first.words, []) or not first.words)
+    def tried(self, values: Dict[str, str]) -> _Command:
+        """The command with these values; no words: none, or too many runs."""
+        self.runs += 1
+        return _choose(self.box.run(values), self.worth) if self.runs <= RUNS_MAX else _Command("none")
 
-    marks = {name: _mark(name) for name in names}
-    best, others = first, []
-    if names:
-        command = tried(marks)
-        if is_same(command, list(marks.values())):
-            best = command or first
-        else:
-            known = [name for name in names if is_same(tried({name: marks[name]}), [marks[name]])]
-            others = [name for name in names if name not in known]
-            command = tried({name: marks[name] for name in known}) if known else None
-            best = command if command is not None and is_same(command, list(marks.values())) else first
-    recording = Recording(list(best.words), best.environment)
-    for name in others:
-        _try_number(recording, first, name, tried({name: "7"}))
-    return recording
+    def is_same(self, command: _Command, marks: Sequence[str]) -> bool:
+        """Whether a command is the first one but for texts "$NAME"."""
+        return bool(command.words) and (not self.first.words or _stripped(command.words, marks) == _stripped(self.first.words, []))
+
+    def find(self) -> Recording:
+        """The command with "$NAME" where it has what nothing sets."""
+        marks = {name: _mark(name) for name in self.names.open}
+        best, others = self.tried(marks) if marks else self.first, {}
+        if marks and not self.is_same(best, list(marks.values())):
+            alone = {name: self.tried({name: mark}) for name, mark in marks.items()}
+            known = {name: marks[name] for name, command in alone.items() if self.is_same(command, [marks[name]])}
+            others = {name: command for name, command in alone.items() if name not in known}
+            best = self.tried(known) if known else self.first
+            best = best if self.is_same(best, list(known.values())) else self.first
+        recording = Recording(list(best.words), best.environment)
+        for name, command in others.items():
+            self._tell(recording, name, command)
+        return recording
+
+    def _tell(self, recording: Recording, name: str, command: _Command) -> None:
+        """A variable in a condition, or in arithmetic: where a number changes one of the words, the word is the variable's."""
+        if name in self.names.counted and not self.names.is_assigned(name):
+            command = self.tried({name: "7"})
+            if len(command.words) == len(self.first.words) == len(recording.words):
+                rows = zip(recording.words, self.first.words, command.words)
+                recording.words = [word if one == other else _mark(name) for word, one, other in rows]
+                return
+        recording.unset[name] = "it decides which arguments there are, and is not set here"
 
 
 def _stripped(words: Sequence[str], marks: Sequence[str]) -> List[str]:
@@ -245,18 +283,6 @@ def _stripped(words: Sequence[str], marks: Sequence[str]) -> List[str]:
             word = word.replace(mark, "")
         parts.append("".join(word.split()))
     return [part for part in parts if part]
-
-
-def _try_number(recording: Recording, first: _Command, name: str, command: Optional[_Command]) -> None:
-    """A variable that has no place for a text (in arithmetic, or in a condition): where a number changes a word, the word is the variable's."""
-    if command is None or not command.words or command.words == first.words:
-        return
-    if len(command.words) != len(first.words):
-        recording.unset[name] = "it decides which arguments there are, and is not set here"
-        return
-    changed = {one for one, other in zip(first.words, command.words) if one != other}
-    recording.words = [_mark(name) if word in changed and one != other else word
-                       for word, one, other in zip(recording.words, first.words, command.words)] if len(recording.words) == len(first.words) else recording.words
 
 
 # ---- the sandbox ----

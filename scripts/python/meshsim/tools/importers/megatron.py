@@ -269,7 +269,7 @@ def read_lines(text: _Text) -> Optional[List[List[Word]]]:
             continue
         if kind in ("blank", "end", "comment"):
             if word is not None:
-                lines[-1].append(Word(word, text.place_at(start, at - start)))
+                lines[-1].append(Word(word, text.place_at(start)))
                 word = None
             if kind == "end" and lines[-1]:
                 lines.append([])
@@ -279,7 +279,7 @@ def read_lines(text: _Text) -> Optional[List[List[Word]]]:
             word = (word or "") + (re.sub(r"\\([\\\"$`\n])", lambda found: "" if found[1] == "\n" else found[1], value) if kind == "double" else value)
         at = piece.end()
     if word is not None:
-        lines[-1].append(Word(word, text.place_at(start, at - start)))
+        lines[-1].append(Word(word, text.place_at(start)))
     return [line for line in lines if line]
 
 
@@ -376,7 +376,7 @@ class _Finder:
                     continue
                 points = int(text.data[found.end():].lstrip(" =\"'\\\n").startswith(value))
                 if points >= best_points:
-                    best, best_points = text.place_at(found.start(), len(name)), points
+                    best, best_points = text.place_at(found.start()), points
         return best
 
     def variable(self, name: str) -> Optional[Place]:
@@ -427,7 +427,7 @@ def _profile(call: Call, framework: str) -> Tuple[bool, bool]:
     if done.returncode not in (OK, NO):
         call.refuse(re.sub(r"^\S*: error: ", "", (done.stderr.splitlines() or ["no such framework"])[0]))
     said = dict(re.findall(r"^(memory\.\w+) = (.*)$", done.stdout, re.M))
-    return "transformer_engine" not in said.get("memory.libraries", ""), "weight_gradients" in said.get("memory.buffers", "")
+    return said.get("memory.libraries", "").split(" ")[0] in ("", "none"), "weight_gradients" in said.get("memory.buffers", "")
 
 
 def _facts(call: Call) -> Facts:

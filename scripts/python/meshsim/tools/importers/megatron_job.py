@@ -411,7 +411,7 @@ def _set_biases(run: _Run, is_latent: bool) -> None:
     has_all = not run.given("--disable-bias-linear")
     run.set("model.bias", "--disable-bias-linear", has_all and not is_latent and run.experts == 0)
     if has_all and is_latent:
-        run.differs("--multi-latent-attention", TIME, "latent attention without biases")
+        run.differs("--multi-latent-attention", NOTHING, "latent attention without biases")
     elif has_all and run.experts > 0:
         run.set("model.biases", "--disable-bias-linear", "[qkv, attention_output, experts]")
     if run.given("--qk-layernorm") and not is_latent:
