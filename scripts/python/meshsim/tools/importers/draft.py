@@ -331,6 +331,13 @@ class Draft:
             print_page(self.call, self.page())
 
 
+    def tell_differences(self, effects: Dict[str, str]) -> None:
+        """Say what of a run is simulated otherwise.  effects: by the source's keys what each changes."""
+        what = " and the ".join(sorted(set(effects.values())))
+        self.call.talk.warning(f"the {what} of this run {'differs' if ' ' not in what else 'differ'} from what is simulated: {', '.join(effects)}; "
+                               "--accept-differences takes that")
+
+
 def begin(call: Call, about: str) -> Draft:
     """A draft, once it is known that its file can be written."""
     if call.has("output"):

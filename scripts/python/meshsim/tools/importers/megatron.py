@@ -484,12 +484,10 @@ def run(call: Call) -> int:
     _hang(draft, job)
     _tell_arguments(draft, reading)
     draft.finish()
-    different = [argument for argument in reading.arguments if argument.use == DIFFERENT and argument.effect != NOTHING]
-    if not different or call.has("accept-differences"):
+    effects = {argument.name: argument.effect for argument in reading.arguments if argument.use == DIFFERENT and argument.effect != NOTHING}
+    if not effects or call.has("accept-differences"):
         return OK
-    effects = sorted({argument.effect for argument in different})
-    call.talk.warning(f"the {' and the '.join(effects)} of this run differ from what is simulated: {', '.join(argument.name for argument in different)}; "
-                      "--accept-differences takes that")
+    draft.tell_differences(effects)
     return NO
 
 
