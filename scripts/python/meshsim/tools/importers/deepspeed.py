@@ -372,7 +372,7 @@ def _load(call: Call, paths: Sequence[str]) -> _Files:
 def _text(call: Call, path: str) -> str:
     data = source.read_bytes(call.talk, path, SIZE_MAX_B)
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         call.refuse("not valid UTF-8", Place(path, data.count(b"\n", 0, error.start) + 1))
 

@@ -282,7 +282,7 @@ class Draft:
         lines += self.remarks.splitlines()
         assert self.root.keys is not None
         order = _properties(_schema(str(self.call.program)))
-        for key in [*order, *(key for key in self.root.keys if key not in order)]:
+        for key in order:
             if key in self.root.keys:
                 lines += [line for line, _ in _lines(Node(keys={key: self.root.keys[key]}))]
             elif key in self.missing:
@@ -356,7 +356,7 @@ def count(call: Call, option: str, most: int, default: int) -> int:
     if text is None:
         return default
     if not re.fullmatch(r"\d{1,12}", text, re.A) or not 1 <= int(text) <= most:
-        call.refuse(f"--{option}: expected a whole number from 1 to {most}, got '{text}'", code=USAGE)
+        call.refuse(f"option '--{option}' takes a whole number from 1 to {most}, got '{text}'", code=USAGE)
     return int(text)
 
 

@@ -24,8 +24,8 @@ from .._call import FAILED, INPUT, Call, Fault, Place
 
 TIME_S, CPU_S, MEMORY_KIB, PROCESSES, FILES_B, RECORD_MAX_B, STDERR_MAX_B = 20, 10, 512 * 1024, 128, 16 * 2**20, 4 * 2**20, 64 * 2**10
 """limits of one run: wall clock, processor time and memory of a process, processes at once, files, what it records, what it says"""
-RUNS_MAX = 80
-"""runs to find variables that nothing sets"""
+RUNS_MAX, SEARCH_S = 80, 40
+"""runs to find variables that nothing sets, and how long they may take together"""
 BWRAP, SETPRIV = "/usr/bin/bwrap", "/usr/bin/setpriv"
 NOBODY = "65534"
 HOME, BIN = "/job", "/stand-ins"
@@ -34,7 +34,7 @@ PROGRAMS = "torchrun python python3 python2 deepspeed megatron swift accelerate 
 WRAPPERS = "srun mpirun mpiexec jsrun aprun sbatch salloc nsys numactl singularity apptainer docker podman enroot ssh pdsh ray uv poetry taskset sudo nohup time env".split()
 # What is there on a cluster, and says nothing of a job.
 QUIET = ("module ml conda mamba pip pip3 nvidia-smi rocm-smi scontrol sinfo squeue sacct scancel ibstat ibdev2netdev git wget curl docker-compose make cmake nvcc ninja "
-         "apt apt-get yum huggingface-cli wandb sleep sync").split()
+         "nproc lscpu lspci free apt apt-get yum huggingface-cli wandb sleep sync").split()
 # Set by Slurm and by launchers on each node, as a script's first process finds them.
 SURROUNDINGS = {"SLURM_PROCID": "0", "SLURM_NODEID": "0", "SLURM_LOCALID": "0", "HOME": HOME, "USER": "nobody", "LOGNAME": "nobody", "TERM": "dumb", "LANG": "C.UTF-8",
                 "HOSTNAME": "localhost", "TMPDIR": "/tmp"}
@@ -132,7 +132,8 @@ class _Outcome:
     code: Optional[int] = None
     """of the script; None: it was ended by what it started, or by a limit"""
     said: str = ""
-    is_late: bool = False
+    is_cut: bool = False
+    """whether a limit ended it before it started anything"""
 
 
 def run_scripts(call: Call, scripts: Sequence[Script], defines: Dict[str, str], worth: Callable[[List[str]], int]) -> Recording:
@@ -146,7 +147,7 @@ def run_scripts(call: Call, scripts: Sequence[Script], defines: Dict[str, str], 
     if not first.is_up:
         _refuse(call, scripts, first)
     names = _names(scripts, defines, box.surroundings)
-    found = _Search(box, names, _choose(first, worth), worth).find()
+    found = Recording() if first.is_cut else _Search(box, names, _choose(first, worth), worth).find()
     if not found.words:
         _explain(call, scripts, first, [name for name in names.open if not names.is_assigned(name)])
     return found
@@ -162,12 +163,17 @@ def _refuse(call: Call, scripts: Sequence[Script], outcome: _Outcome) -> None:
 def _explain(call: Call, scripts: Sequence[Script], outcome: _Outcome, unset: Sequence[str]) -> None:
     """Why nothing was recorded."""
     said = [line for line in outcome.said.splitlines() if line.strip()]
-    if not said and outcome.code in (0, None) and not outcome.is_late and not unset:
+    if not said and outcome.code in (0, None) and not outcome.is_cut and not unset:
         return
-    how = f"was ended after {TIME_S} s" if outcome.is_late else "ended" + (f" with exit code {outcome.code}" if outcome.code else "")
-    last = f": {said[-1].strip()[:200]}" if said else ""
+    how = "was ended by its limit of time or memory" if outcome.is_cut else "ended" + (f" with exit code {outcome.code}" if outcome.code else "")
+    place, last = Place(scripts[0].name, 0), said[-1].strip()[:200] if said else ""
+    for script in scripts:
+        found = re.match(rf"(?:\./)?{re.escape(_Box.place(script.name))}: line (\d+): (.*)", last)
+        lines = script.text.split("\n")
+        if found and 0 < int(found[1]) <= len(lines):
+            place, last = Place(script.name, int(found[1]), 0, 1, lines[int(found[1]) - 1].rstrip("\r")), found[2]
     names = f"; set nowhere: {', '.join(unset[:8])} (--define NAME=VALUE)" if unset else ""
-    call.refuse(f"the script {how} before it started a training{last}{names}; files that it reads are to be named, too", Place(scripts[0].name, 0))
+    call.refuse(f"the script {how} before it started a training{': ' if last else ''}{last}{names}; files that it reads are to be named, too", place)
 
 
 def _choose(outcome: _Outcome, worth: Callable[[List[str]], int]) -> _Command:
@@ -178,7 +184,7 @@ def _choose(outcome: _Outcome, worth: Callable[[List[str]], int]) -> _Command:
     most = points(best)
     for kind in ("loose", "variables"):
         together = _Command(kind, [word for command in outcome.commands if command.kind == kind for word in command.words])
-        if points(together) > most and (kind == "loose" or most == 0):
+        if points(together) > most and (kind == "loose" or (most == 0 and outcome.code == 0 and not outcome.said)):
             best, most = together, points(together)
     return best if most > 0 else _Command("none")
 
@@ -238,12 +244,12 @@ class _Search:
     """Runs that find what of the recorded arguments nothing sets."""
 
     def __init__(self, box: "_Box", names: _Names, first: _Command, worth: Callable[[List[str]], int]):
-        self.box, self.names, self.first, self.worth, self.runs = box, names, first, worth, 0
+        self.box, self.names, self.first, self.worth, self.runs, self.deadline = box, names, first, worth, 0, time.monotonic() + SEARCH_S
 
     def tried(self, values: Dict[str, str]) -> _Command:
         """The command with these values; no words: none, or too many runs."""
         self.runs += 1
-        return _choose(self.box.run(values), self.worth) if self.runs <= RUNS_MAX else _Command("none")
+        return _choose(self.box.run(values), self.worth) if self.runs <= RUNS_MAX and time.monotonic() < self.deadline else _Command("none")
 
     def is_same(self, command: _Command, marks: Sequence[str]) -> bool:
         """Whether a command is the first one but for texts "$NAME"."""
@@ -292,13 +298,13 @@ class _Box:
 
     def __init__(self, scripts: Sequence[Script], defines: Dict[str, str]):
         self.scripts = scripts
-        self.places = [self._place(script.name) for script in scripts]
+        self.places = [self.place(script.name) for script in scripts]
         self.parameters = {int(name): value for name, value in defines.items() if name.isdigit()}
         self.surroundings = {**SURROUNDINGS, **_slurm(scripts)}
         self.surroundings.update({name: value for name, value in defines.items() if not name.isdigit()})
 
     @staticmethod
-    def _place(name: str) -> str:
+    def place(name: str) -> str:
         """Where a file lies in the sandbox: as it was named, below the folder that the script starts in."""
         path = os.path.normpath(name)
         return os.path.basename(path) if path.startswith(("/", "..")) else path
@@ -396,20 +402,20 @@ def _watch(process: "subprocess.Popen[bytes]", reader: int) -> _Outcome:
     assert process.stderr is not None
     data: Dict[str, bytearray] = {"record": bytearray(), "said": bytearray()}
     deadline = time.monotonic() + TIME_S
-    outcome = _Outcome()
+    outcome, is_late = _Outcome(), False
     try:
         with selectors.DefaultSelector() as selector:
             selector.register(reader, selectors.EVENT_READ, "record")
             selector.register(process.stderr, selectors.EVENT_READ, "said")
-            while selector.get_map() and not outcome.is_late:
+            while selector.get_map() and not is_late:
                 for key, _ in selector.select(0.2):
                     chunk = os.read(key.fd, 65536)
                     if not chunk:
                         selector.unregister(key.fileobj)
                     if len(data[key.data]) < (RECORD_MAX_B if key.data == "record" else STDERR_MAX_B):
                         data[key.data] += chunk
-                outcome.is_late = time.monotonic() > deadline
-                if process.poll() is not None and outcome.is_late is False and not selector.select(0):
+                is_late = time.monotonic() > deadline
+                if process.poll() is not None and not selector.select(0):
                     break
     finally:
         try:
@@ -422,6 +428,7 @@ def _watch(process: "subprocess.Popen[bytes]", reader: int) -> _Outcome:
         os.close(reader)
     outcome.said = data["said"].decode("utf-8", "replace")
     _parse(bytes(data["record"]), outcome)
+    outcome.is_cut = outcome.is_up and outcome.code is None and not outcome.commands
     return outcome
 
 

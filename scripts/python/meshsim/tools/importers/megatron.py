@@ -48,6 +48,8 @@ class Reading:
     arguments: List[Argument] = field(default_factory=list)
     notes: List[source.Key] = field(default_factory=list)
     """what running a script took for granted"""
+    software: Optional[Software] = None
+    """whose arguments a command has; None: it follows from their names"""
 
 
 class _Text:
@@ -68,21 +70,22 @@ class _Text:
 
 # ---- words ----
 
-def take_words(call: Call, known: Tables, words: Sequence[Word]) -> List[Argument]:
-    """The arguments of a command: those that count GPUs of what starts the program, and all of the program's."""
+def take_words(call: Call, known: Tables, words: Sequence[Word], reading: Reading) -> None:
+    """The arguments of a command: those that count GPUs of what starts the program, and all of the program's. They say whose they are."""
     program = next((index for index, word in enumerate(words) if len(word.text) > 3 and word.text.endswith(".py")), None)
     at = 0 if program is None else program + 1
     found = _launcher(words[:program]) if program is not None else []
     while program is None and at < len(words) and not _is_argument(words[at].text):
         at += 1
-    software = known.choose(known.spelling(word.text.split("=")[0]) if "_" not in word.text else word.text.split("=")[0] for word in words[at:] if _is_argument(word.text))
+    software = known.choose(word.text.split("=")[0] for word in words[at:] if _is_argument(word.text))
     while at < len(words):
         if _is_argument(words[at].text):
             at = _take_argument(call, known, software, words, at, found)
         else:
             found.append(Argument(words[at].text, "", words[at].place))  # belongs to nothing
             at += 1
-    return found
+    reading.software = software
+    reading.arguments += found
 
 
 def _is_argument(text: str) -> bool:
@@ -188,7 +191,8 @@ def read_yaml(call: Call, known: Tables, text: _Text) -> List[Argument]:
         call.refuse(f"not valid YAML: {getattr(error, 'problem', None) or error}", text.place(mark.line + 1, mark.column + 1) if mark and mark.line < len(text.lines)
                     else Place(text.name, 1))
     if not isinstance(root, yaml.MappingNode):
-        call.refuse("expected keys and values", Place(text.name, 1))
+        got = "nothing" if root is None else "a list" if isinstance(root, yaml.SequenceNode) else f"'{root.value}'"
+        call.refuse(f"expected keys and values, got {got}", text.place(1, 1) if root is None else _yaml_place(text, root))
     return _yaml_arguments(call, known, text, root)
 
 
@@ -218,7 +222,8 @@ def _members(call: Call, text: _Text, mapping: Any) -> Dict[str, Tuple[Any, Any]
         if key.id != "scalar":
             call.refuse("expected a name as a key", _yaml_place(text, key))
         if key.value in found:
-            call.talk.error(f"{key.value}: the key is there already, in line {found[key.value][0].start_mark.line + 1}", _yaml_place(text, key))
+            first = _yaml_place(text, found[key.value][0])
+            call.talk.error(f"repeated key '{key.value}', first at line {first.line}:{first.column}", _yaml_place(text, key))
         found[key.value] = (key, value)
     return found
 
@@ -226,7 +231,7 @@ def _members(call: Call, text: _Text, mapping: Any) -> Dict[str, Tuple[Any, Any]
 def _yaml_text(value: Any) -> str:
     """A scalar, or the scalars of a list."""
     if value.id == "scalar":
-        return "" if value.value in ("null", "~") and not value.style else str(value.value)
+        return str(value.value)
     return " ".join(item.value for item in value.value if getattr(item, "id", "") == "scalar")
 
 
@@ -322,16 +327,19 @@ def _read_scripts(call: Call, known: Tables, scripts: Sequence[_Text], defines: 
             lines = read_lines(scripts[0])
         except ValueError as error:
             quote, offset = error.args
-            call.refuse(f"expected a closing {quote}", scripts[0].place_at(offset))
+            call.refuse(f"expected a closing {quote}, got the end of the text", scripts[0].place_at(offset))
         words = _as_command(lines) if lines is not None else None
     reading.arguments += _batch(scripts)
     if words is not None:
-        reading.arguments += take_words(call, known, words) if any(_is_argument(word.text) for word in words) else []
+        if any(_is_argument(word.text) for word in words):
+            take_words(call, known, words, reading)
         return
     recorded = run_scripts(call, [Script(text.name, text.data) for text in scripts], defines,
                            lambda command: sum(known.find(known.spelling(word.split("=")[0])) is not None for word in command if _is_argument(word)))
     finder = _Finder(scripts)
-    reading.arguments += take_words(call, known, finder.words(recorded.words)) if any(map(_is_argument, recorded.words)) else []
+    words = finder.words(recorded.words)
+    if any(_is_argument(word.text) for word in words):
+        take_words(call, known, words, reading)
     if reading.arguments or recorded.words:
         reading.arguments += [Argument(ENV + name, value, finder.variable(name)) for name, value in recorded.environment.items() if name.startswith(LIBRARIES)]
     reading.notes += [source.Key(f"${{{name}}}" if name.isdigit() else f"${name}", source.ASSUMED, f"{why} (--define {name}=VALUE)", "empty", finder.use(name))
@@ -362,8 +370,9 @@ class _Finder:
         for text in texts:
             is_whole = re.search(r"(?:^|[ \n])--", text) and re.search(r"\s", text.strip()) is not None and (text.startswith("--") or " --" in text or "\n--" in text)
             cut += re.sub(r"(?<!\S)(['\"])(\S*)\1(?!\S)", r"\2", text).split() if is_whole else [text]
-        return [Word(text, self.find(text.split("=")[0], cut[index + 1] if index + 1 < len(cut) else "") if text.startswith("-") else None)
-                for index, text in enumerate(cut)]
+        behind = [*cut[1:], ""]
+        return [Word(text, self.find(text.split("=")[0], value) if text.startswith("-") else self.use(text.strip("${}")) if re.fullmatch(r"\$\{?\w+\}?", text) else None)
+                for text, value in zip(cut, behind)]
 
     def find(self, name: str, value: str) -> Optional[Place]:
         """The last place of a name, of several one with its value behind it, outside of comments."""
@@ -403,7 +412,7 @@ def load(call: Call, paths: Iterable[str]) -> List[_Text]:
     for path in paths:
         limit = 16 * 2**20 if path.endswith((".yaml", ".yml")) else source.SOURCE_MAX_B
         data = source.read_bytes(call.talk, path, limit)
-        texts.append(_Text(path, data.decode("utf-8", "surrogateescape").replace("\0", "")))
+        texts.append(_Text(path, data.decode("utf-8", "surrogateescape").replace("\0", "").removeprefix("\ufeff")))
     return texts
 
 
@@ -470,7 +479,7 @@ def read(call: Call, paths: Sequence[str], defines: Optional[Dict[str, str]] = N
     known = tables()
     reading = read_texts(call, known, load(call, paths), defines or {})
     source.finish(call.talk)
-    job = translate(reading.arguments, known, facts)
+    job = translate(reading.arguments, known, facts, reading.software)
     for message, place in job.faults:
         call.talk.error(message, place)
     source.finish(call.talk)

@@ -75,7 +75,7 @@ class Tables:
         """The software whose own arguments a job has most of; Megatron-LM's where it has none."""
         given = set(names)
         def points(software: Software) -> float:
-            underscores = sum("_" in name for name in given) if software.has_underscores else 0
+            underscores = sum(name != self.spelling(name) for name in given) if software.has_underscores else 0
             return len(given.intersection(software.marks)) + len(given.intersection(software.weak_marks)) / 100 + underscores / 1000
         best = max(self.software.values(), key=points)
         return best if points(best) > 0 else self.base

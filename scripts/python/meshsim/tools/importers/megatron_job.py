@@ -117,10 +117,11 @@ class Facts:
     """of a framework's name: whether it is before Transformer Engine, and whether it keeps a buffer of weight gradients"""
 
 
-def translate(arguments: List[Argument], tables: Tables, facts: Facts = Facts()) -> Job:
+def translate(arguments: List[Argument], tables: Tables, facts: Facts = Facts(), software: Optional[Software] = None) -> Job:
     """Say arguments as keys of a workload, and of each argument what became of it (its use, why and effect are set).
-    The last argument of a name counts.  Errors are the job's faults."""
-    run = _Run(arguments, tables, facts)
+
+    The last argument of a name counts.  software: whose arguments they are; None: by their names.  Errors are the job's faults."""
+    run = _Run(arguments, tables, facts, software)
     run.classify()
     run.choose_framework()
     for part in (_set_model, _set_experts, _set_mesh, _set_schedule, _set_batch, _set_precision, _set_data, _set_memory, _set_recompute, _set_host):
@@ -132,9 +133,9 @@ def translate(arguments: List[Argument], tables: Tables, facts: Facts = Facts())
 class _Run:
     """One translation: arguments asked for, and keys set."""
 
-    def __init__(self, arguments: List[Argument], tables: Tables, facts: Facts):
+    def __init__(self, arguments: List[Argument], tables: Tables, facts: Facts, software: Optional[Software]):
         self.arguments, self.tables, self.facts = arguments, tables, facts
-        self.job = Job(tables.choose(argument.name for argument in arguments))
+        self.job = Job(software or tables.choose(argument.name for argument in arguments if argument.name.startswith("--")))
         self.last: Dict[str, Argument] = {}
         for argument in arguments:
             self.last[tables.usual(argument.name)] = argument

@@ -87,7 +87,8 @@ class _Reader:
         word = self.peek()
         start = self.token.start(self.token.lastgroup) if word else max(0, len(self.text.rstrip()) - 1)
         is_word = bool(word) and self.token.lastgroup == "word"
-        end = start + (1 if is_word and not _WORDS.match(word) else max(1, len(word)))
+        letters = re.match(r"[A-Za-z]+", word)
+        end = start + ((letters.end() if letters else 1) if is_word and not _WORDS.fullmatch(word) else max(1, len(word)))
         hint = "; JSON has no comments" if word[:1] in ("/", "#") else ""
         self.call.refuse(f"not valid JSON: {text}{hint}", self.place(end - 1, end))
 
@@ -117,7 +118,7 @@ class _Reader:
         found: Dict[str, Value] = {}
         while self.peek() != "}" or found:
             if not self.token or self.token.lastgroup != "string":
-                self.fail("string or '}' expected" if not found else "string expected")
+                self.fail("string or '}' expected")
             word, key_place = self.take()
             key = self.unquoted(word, key_place)
             if key in found:
