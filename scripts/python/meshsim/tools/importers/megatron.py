@@ -19,7 +19,8 @@ from . import source
 from .draft import Draft, begin
 from .launch_script import Script, run_scripts
 from .megatron_arguments import MANY, NONE, NOTHING, OFF, ONE, Software, Tables, tables
-from .megatron_job import DIFFERENT, ENV, LAUNCHER, UNKNOWN, Argument, Facts, Job, translate
+from .megatron_job import translate
+from .megatron_run import DIFFERENT, ENV, LAUNCHER, UNKNOWN, Argument, Facts, Job
 
 ARGUMENTS_MAX = 100_000
 # A launcher's arguments that count GPUs.  Source: torch.distributed.run, deepspeed, srun(1), mpirun(1)
@@ -186,6 +187,8 @@ def read_yaml(call: Call, known: Tables, text: _Text) -> List[Argument]:
                      or call.refuse("expected no aliases, got '*'", text.place(event.start_mark.line + 1, event.start_mark.column + 1)))
         root = yaml.compose(text.data, Loader=yaml.CSafeLoader) if events < ARGUMENTS_MAX else call.refuse("expected a file of arguments, got a larger one",
                                                                                                             text.place(1))
+    except UnicodeError:
+        call.refuse("not valid UTF-8", Place(text.name, 1))
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         call.refuse(f"not valid YAML: {getattr(error, 'problem', None) or error}", text.place(mark.line + 1, mark.column + 1) if mark and mark.line < len(text.lines)
