@@ -26,6 +26,7 @@ TIME_S, CPU_S, MEMORY_KIB, PROCESSES, FILES_B, RECORD_MAX_B, STDERR_MAX_B = 20, 
 """limits of one run: wall clock, processor time and memory of a process, processes at once, files, what it records, what it says"""
 RUNS_MAX, SEARCH_S = 80, 40
 """runs to find variables that nothing sets, and how long they may take together"""
+ABSENT_MAX = 50
 BWRAP, SETPRIV = "/usr/bin/bwrap", "/usr/bin/setpriv"
 NOBODY = "65534"
 HOME, BIN = "/job", "/stand-ins"
@@ -132,6 +133,9 @@ class _Outcome:
     code: Optional[int] = None
     """of the script; None: it was ended by what it started, or by a limit"""
     said: str = ""
+    """on its standard error"""
+    printed: str = ""
+    """on its standard output"""
     is_cut: bool = False
     """whether a limit ended it before it started anything"""
 
@@ -162,7 +166,7 @@ def _refuse(call: Call, scripts: Sequence[Script], outcome: _Outcome) -> None:
 
 def _explain(call: Call, scripts: Sequence[Script], outcome: _Outcome, unset: Sequence[str]) -> None:
     """Why nothing was recorded."""
-    said = [line for line in outcome.said.splitlines() if line.strip()]
+    said = [line for line in (outcome.said.strip() or outcome.printed if outcome.code else outcome.said).splitlines() if line.strip()]
     if not said and outcome.code in (0, None) and not outcome.is_cut and not unset:
         return
     how = "was ended by its limit of time or memory" if outcome.is_cut else "ended" + (f" with exit code {outcome.code}" if outcome.code else "")
@@ -344,17 +348,23 @@ class _Box:
         seen = {path for script in self.scripts for path in re.findall(rf"(?<![\w.$}}-])(/(?!usr/|bin/|proc/|dev/|job/|stand-ins/)[\w./-]*/(?:{names}))(?![\w.-])", script.text)}
         return iter(sorted(path for path in seen if ".." not in path))
 
+    def _absent(self) -> Iterator[str]:
+        """Python programs that scripts name, and look for before they start them: they are there, and empty."""
+        names = {name for script in self.scripts for name in re.findall(r"(?<![\w/$}.*-])(?:\./)?([\w-][\w.-]*(?:/[\w-][\w.-]*)*\.py)(?![\w.])", script.text)}
+        return iter(sorted(names.difference(self.places))[:ABSENT_MAX])
+
     def run(self, values: Dict[str, str]) -> _Outcome:
         """Run the scripts.  values: of variables and parameters besides."""
         wrappers = {"WRAPPERS": " ".join(WRAPPERS), "PROGRAMS": " ".join(PROGRAMS)}
         contents = [(f"{HOME}/{place}", script.text) for place, script in zip(self.places, self.scripts)]
         contents += [(f"{HOME}/{os.path.basename(place)}", script.text) for place, script in zip(self.places, self.scripts) if "/" in place]
+        contents += [(f"{HOME}/{name}", "") for name in self._absent()]
         contents += [(f"{BIN}/program", _filled(_STAND_IN, wrappers)), (f"{BIN}/quiet", "#!/usr/bin/bash\nexit 0\n")]
         contents += [(path, _filled(_STAND_IN, wrappers)) for path in _own_pythons()]
         files = [(_in_memory(text), place) for place, text in dict(contents).items()]
         reader, writer = os.pipe()
         try:
-            process = subprocess.Popen(self._command(writer, files, values), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            process = subprocess.Popen(self._command(writer, files, values), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        pass_fds=[writer, *(number for number, _ in files)], start_new_session=True)
         except OSError as error:
             os.close(reader)
@@ -399,14 +409,15 @@ def _slurm(scripts: Sequence[Script]) -> Dict[str, str]:
 
 def _watch(process: "subprocess.Popen[bytes]", reader: int) -> _Outcome:
     """Read what a sandbox records and says, up to its limits, and end it."""
-    assert process.stderr is not None
-    data: Dict[str, bytearray] = {"record": bytearray(), "said": bytearray()}
+    assert process.stderr is not None and process.stdout is not None
+    data: Dict[str, bytearray] = {"record": bytearray(), "said": bytearray(), "printed": bytearray()}
     deadline = time.monotonic() + TIME_S
     outcome, is_late = _Outcome(), False
     try:
         with selectors.DefaultSelector() as selector:
             selector.register(reader, selectors.EVENT_READ, "record")
             selector.register(process.stderr, selectors.EVENT_READ, "said")
+            selector.register(process.stdout, selectors.EVENT_READ, "printed")
             while selector.get_map() and not is_late:
                 for key, _ in selector.select(0.2):
                     chunk = os.read(key.fd, 65536)
@@ -425,8 +436,9 @@ def _watch(process: "subprocess.Popen[bytes]", reader: int) -> _Outcome:
         process.kill()
         process.wait()
         process.stderr.close()
+        process.stdout.close()
         os.close(reader)
-    outcome.said = data["said"].decode("utf-8", "replace")
+    outcome.said, outcome.printed = (data[name].decode("utf-8", "replace") for name in ("said", "printed"))
     _parse(bytes(data["record"]), outcome)
     outcome.is_cut = outcome.is_up and outcome.code is None and not outcome.commands
     return outcome
