@@ -145,24 +145,29 @@ typedef struct ms_trace_events {
     int16_t *step; /**< optimizer step; all 0 in files that were written without */
 } ms_trace_events;
 
+/** The texts of what was simulated; NULL: not in the file. */
+typedef struct ms_trace_inputs {
+    const char *workload;  /**< as YAML */
+    const char *platform;  /**< as YAML */
+    const char *schedule;  /**< the order, as CSV, where a file gave it */
+    const char *placement; /**< the GPU of each rank, as CSV, where a file gave it */
+    const char *sources;   /**< where the platform's numbers come from (config.h) */
+    const char *resolved;  /**< every key with the value that the run used, as lines
+                              "KEY = VALUE  # ORIGIN" (config.h) */
+} ms_trace_inputs;
+
 /** A trace in memory; everything in the arena of ms_trace_read. */
 typedef struct ms_trace {
     const char *path;
     const char *program_version;
-    const char *workload_text;  /**< what was simulated, as YAML; these six NULL: not in the file */
-    const char *platform_text;  /**< its platform, as YAML */
-    const char *schedule_text;  /**< its order, as CSV, where a file gave it */
-    const char *placement_text; /**< the GPU of each rank, as CSV, where a file gave it */
-    const char *sources_text;   /**< where the platform's numbers come from (config.h) */
-    const char *resolved_text;  /**< every key with the value that the run used, as lines
-                                   "KEY = VALUE  # ORIGIN" (config.h) */
-    const ms_value *summary;    /**< the tree of `run --json`, without wall time and memory use */
-    const ms_value *tables;     /**< MS_TRACE_TABLES: an object of /ranks, /axes, /tiers, /links and
-                                   /steps, each     an object of its columns as lists, and of the list
-                                   /whatif where the     file has it; else NULL */
-    ms_trace_level level;       /**< which operations it holds; full in files that do not say */
-    int64_t step_ps;            /**< end of the last step, from the start of the run */
-    ms_trace_rank *ranks;       /**< [rank_count] */
+    ms_trace_inputs inputs;
+    const ms_value *summary; /**< the tree of `run --json`, without wall time and memory use */
+    const ms_value *tables;  /**< MS_TRACE_TABLES: an object of /ranks, /axes, /tiers, /links and
+                                /steps, each     an object of its columns as lists, and of the list
+                                /whatif where the     file has it; else NULL */
+    ms_trace_level level;    /**< which operations it holds; full in files that do not say */
+    int64_t step_ps;         /**< end of the last step, from the start of the run */
+    ms_trace_rank *ranks;    /**< [rank_count] */
     int32_t rank_count;
     ms_trace_stream *streams; /**< [stream_count] */
     int32_t stream_count;

@@ -29,6 +29,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/meshsim DESTINATION ${CMAKE_INST
         FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/platforms ${PROJECT_SOURCE_DIR}/workloads
         DESTINATION ${CMAKE_INSTALL_DATADIR}/meshsim)
+# the commands that Python answers (sim/cli/tool.c)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/python/meshsim DESTINATION ${CMAKE_INSTALL_DATADIR}/meshsim/python
+        PATTERN "__pycache__" EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Paths relative to the file itself, so that `cmake --install --prefix` may name another place than was configured.

@@ -4,15 +4,15 @@
 #include "config/fields.h"
 
 /* What adding needs beside the place. */
-typedef struct filling {
+typedef struct default_maker {
     ms_arena *arena;
     ms_diag *diag;
-} filling;
+} default_maker;
 
-static ms_status fill(ms_node *mapping, const ms_field *fields, const filling *f);
+static ms_status fill(ms_node *mapping, const ms_field *fields, const default_maker *f);
 
 /* The mapping of a row whose keys all may be left out, if some of them have a default. */
-static ms_status make_mapping(const ms_field *row, const filling *f, ms_node **node_out) {
+static ms_status make_mapping(const ms_field *row, const default_maker *f, ms_node **node_out) {
     ms_node *made = MS_NEW(f->arena, ms_node, 1);
     if (made == NULL) {
         return MS_E_NOMEM;
@@ -23,7 +23,7 @@ static ms_status make_mapping(const ms_field *row, const filling *f, ms_node **n
     return status;
 }
 
-static ms_status add_absent(ms_node *mapping, const ms_field *row, const filling *f) {
+static ms_status add_absent(ms_node *mapping, const ms_field *row, const default_maker *f) {
     ms_node *node = NULL;
     ms_status status = MS_OK;
     if (row->type == MS_FIELD_MAP && !ms_field_has_required(row->fields)) {
@@ -41,7 +41,7 @@ static ms_status add_absent(ms_node *mapping, const ms_field *row, const filling
 
 /* Mappings under names that the user chooses, such as tiers. */
 static ms_status fill_each(ms_node *mapping, const ms_field *fields, const ms_field *each,
-                           const filling *f) {
+                           const default_maker *f) {
     ms_status status = MS_OK;
     for (ms_node *child = mapping->first; child != NULL && status == MS_OK; child = child->next) {
         bool is_named = fields != NULL && ms_field_find(fields, child->key) != NULL;
@@ -52,7 +52,7 @@ static ms_status fill_each(ms_node *mapping, const ms_field *fields, const ms_fi
     return status;
 }
 
-static ms_status fill_child(ms_node *child, const ms_field *row, const filling *f) {
+static ms_status fill_child(ms_node *child, const ms_field *row, const default_maker *f) {
     const ms_field *fields = ms_field_table_of(row, child);
     ms_status status = fields == NULL ? MS_OK : fill(child, fields, f);
     return status == MS_OK && row->shape != NULL && row->shape->each != NULL
@@ -60,7 +60,7 @@ static ms_status fill_child(ms_node *child, const ms_field *row, const filling *
                : status;
 }
 
-static ms_status fill(ms_node *mapping, const ms_field *fields, const filling *f) {
+static ms_status fill(ms_node *mapping, const ms_field *fields, const default_maker *f) {
     ms_status status = MS_OK;
     for (const ms_field *row = fields; row->key != NULL && status == MS_OK; row++) {
         ms_node *child = ms_node_get(mapping, row->key);
@@ -74,6 +74,6 @@ static ms_status fill(ms_node *mapping, const ms_field *fields, const filling *f
 }
 
 ms_status ms_config_fill(ms_node *mapping, const ms_field *fields, ms_arena *arena, ms_diag *diag) {
-    const filling f = {arena, diag};
+    const default_maker f = {arena, diag};
     return fill(mapping, fields, &f);
 }

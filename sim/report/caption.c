@@ -10,10 +10,10 @@ ms_status ms_caption_keep(const ms_trace *trace, ms_arena *arena, ms_trace *kept
         const char *from;
         const char **to;
     } TEXTS[] = {{trace->path, &kept_out->path},
-                 {trace->workload_text, &kept_out->workload_text},
-                 {trace->platform_text, &kept_out->platform_text},
-                 {trace->schedule_text, &kept_out->schedule_text},
-                 {trace->placement_text, &kept_out->placement_text}};
+                 {trace->inputs.workload, &kept_out->inputs.workload},
+                 {trace->inputs.platform, &kept_out->inputs.platform},
+                 {trace->inputs.schedule, &kept_out->inputs.schedule},
+                 {trace->inputs.placement, &kept_out->inputs.placement}};
     *kept_out = (ms_trace){.path = NULL};
     for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
         *TEXTS[i].to = TEXTS[i].from == NULL ? NULL : ms_arena_strdup(arena, TEXTS[i].from);

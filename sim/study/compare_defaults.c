@@ -101,9 +101,9 @@ static size_t count_lines(const char *text) {
 
 static ms_status read_keys(const ms_trace *trace, ms_arena *arena, ms_diag *diag,
                            resolved_keys *out) {
-    char *line = ms_arena_strdup(arena, trace->resolved_text);
-    *out = (resolved_keys){.items =
-                               MS_NEW(arena, resolved_key, count_lines(trace->resolved_text) + 1)};
+    char *line = ms_arena_strdup(arena, trace->inputs.resolved);
+    *out = (resolved_keys){
+        .items = MS_NEW(arena, resolved_key, count_lines(trace->inputs.resolved) + 1)};
     if (line == NULL || out->items == NULL) {
         return MS_E_NOMEM;
     }
@@ -188,8 +188,8 @@ static const char *name_of(const key_pair *pair) {
 static bool is_typed_alike(const ms_trace *a, const ms_trace *b, const resolved_keys sides[2]) {
     size_t at[2] = {0, 0};
     key_pair pair;
-    bool is_alike = is_same_text(a->schedule_text, b->schedule_text) &&
-                    is_same_text(a->placement_text, b->placement_text);
+    bool is_alike = is_same_text(a->inputs.schedule, b->inputs.schedule) &&
+                    is_same_text(a->inputs.placement, b->inputs.placement);
     while (is_alike && next_pair(sides, at, &pair)) {
         is_alike = !differs(&pair) || !is_typed(&pair) || is_for_readers(name_of(&pair));
     }
@@ -300,11 +300,11 @@ ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *ar
                               ms_differences *inputs, ms_differences *defaults_out) {
     resolved_keys sides[2];
     *defaults_out = (ms_differences){.count = 0};
-    ms_status status = a->resolved_text == NULL ? MS_OK : read_keys(a, arena, diag, &sides[0]);
-    if (status == MS_OK && b->resolved_text != NULL) {
+    ms_status status = a->inputs.resolved == NULL ? MS_OK : read_keys(a, arena, diag, &sides[0]);
+    if (status == MS_OK && b->inputs.resolved != NULL) {
         status = read_keys(b, arena, diag, &sides[1]);
     }
-    if (status != MS_OK || a->resolved_text == NULL || b->resolved_text == NULL) {
+    if (status != MS_OK || a->inputs.resolved == NULL || b->inputs.resolved == NULL) {
         return status;
     }
     status = list_changed(sides, is_typed_alike(a, b, sides), arena, defaults_out);

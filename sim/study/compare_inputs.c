@@ -93,9 +93,9 @@ static ms_status collect(const ms_trace *trace, ms_arena *arena, ms_diag *diag, 
     if (out->texts == NULL) {
         return MS_E_NOMEM;
     }
-    ms_status status = put_yaml(out, trace->workload_text, "", trace, diag);
+    ms_status status = put_yaml(out, trace->inputs.workload, "", trace, diag);
     if (status == MS_OK) {
-        status = put_yaml(out, trace->platform_text, "platform", trace, diag);
+        status = put_yaml(out, trace->inputs.platform, "platform", trace, diag);
     }
     return status == MS_OK && out->failed ? MS_E_NOMEM : status;
 }
@@ -188,8 +188,8 @@ ms_status ms_compare_inputs(const ms_trace *a, const ms_trace *b, ms_arena *aren
         status = collect(b, arena, diag, &sides[1]);
     }
     if (status == MS_OK) {
-        put_file("schedule.csv", a->schedule_text, b->schedule_text, sides);
-        put_file("placement.csv", a->placement_text, b->placement_text, sides);
+        put_file("schedule.csv", a->inputs.schedule, b->inputs.schedule, sides);
+        put_file("placement.csv", a->inputs.placement, b->inputs.placement, sides);
         status = sides[0].failed || sides[1].failed ? MS_E_NOMEM
                                                     : compare_sides(sides, arena, differences_out);
     }

@@ -50,7 +50,7 @@ static ms_status compare_given(pairing *p, const ms_trace traces[2], ms_compared
                                      &out->defaults);
     }
     for (int i = 0; i < 2 && status == MS_OK; i++) {
-        out->lacks_defaults[i] = traces[i].resolved_text == NULL;
+        out->lacks_defaults[i] = traces[i].inputs.resolved == NULL;
         out->versions[i] = ms_arena_strdup(p->arena, traces[i].program_version);
         status = out->versions[i] == NULL ? MS_E_NOMEM : MS_OK;
     }

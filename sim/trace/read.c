@@ -493,9 +493,9 @@ static void read_events(trace_reader *read, double end_ps, ms_trace *trace) {
 /* ---- the whole ---- */
 
 static void read_documents(trace_reader *read, ms_trace *trace) {
-    const char **const places[MS_PARCEL_DOCUMENTS] = {&trace->workload_text, &trace->platform_text,
-                                                      &trace->schedule_text, &trace->placement_text,
-                                                      &trace->sources_text,  &trace->resolved_text};
+    const char **const places[MS_PARCEL_DOCUMENTS] = {
+        &trace->inputs.workload,  &trace->inputs.platform, &trace->inputs.schedule,
+        &trace->inputs.placement, &trace->inputs.sources,  &trace->inputs.resolved};
     for (int i = 0; i < MS_PARCEL_DOCUMENTS && goes_on(read); i++) {
         int64_t length = fetch_number(read);
         char *text = length < 0 ? NULL : allocate(read, (size_t)length + 1, 1);

@@ -8,8 +8,8 @@
 
 static ms_status compare(const char *a, const char *b, ms_arena *arena, ms_diag *diag,
                          ms_differences *defaults) {
-    const ms_trace first = {.path = "a.h5", .resolved_text = a};
-    const ms_trace second = {.path = "b.h5", .resolved_text = b};
+    const ms_trace first = {.path = "a.h5", .inputs.resolved = a};
+    const ms_trace second = {.path = "b.h5", .inputs.resolved = b};
     ms_differences inputs = {.count = 0};
     diag->errors = 0;
     ms_status status = ms_compare_defaults(&first, &second, arena, diag, &inputs, defaults);

@@ -31,11 +31,11 @@ static void put_words(ms_buffer *json) {
 static void put_inputs(const ms_trace *trace, ms_buffer *json) {
     const struct {
         const char *name, *text;
-    } INPUTS[] = {{"workload", trace->workload_text},
-                  {"platform", trace->platform_text},
-                  {"schedule", trace->schedule_text},
-                  {"placement", trace->placement_text},
-                  {"sources", trace->sources_text}};
+    } INPUTS[] = {{"workload", trace->inputs.workload},
+                  {"platform", trace->inputs.platform},
+                  {"schedule", trace->inputs.schedule},
+                  {"placement", trace->inputs.placement},
+                  {"sources", trace->inputs.sources}};
     ms_buffer_puts(json, "\"inputs\":[");
     bool has_some = false;
     for (size_t i = 0; i < sizeof INPUTS / sizeof INPUTS[0]; i++) {

@@ -126,6 +126,8 @@ Test(nccl, older_versions_have_formulas_of_their_own) {
          1.9 * (8.4 + 112 * 3.4 + 14 * 9.6) + 0x1p20 / (180e3 * 64 / 126)},
         {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 64, 8, 64 * 4095,
          8.4 + 112 * 3.4 + 14 * 9.6 + 64 * 4095 / (180e3 * 64 / 126)},
+        {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, MS_PROTOCOL_SIMPLE, 64, 8, 64 * 4096,
+         1.9 * (8.4 + 112 * 3.4 + 14 * 9.6) + 64 * 4096 / (180e3 * 64 / 126)},
         {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, MS_PROTOCOL_LL, 64, 8, 65536,
          3.6 + 112 * 0.47 * 1.8 + 14 * 2.7 + 65536 / (20.4e3 * 64 / 126)},
         {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, MS_PROTOCOL_LL, 64, 8, 1024,

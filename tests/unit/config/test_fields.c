@@ -434,8 +434,8 @@ Test(resolved, every_key_with_its_origin_in_words) {
         "gpus_per_node = 8  # typed\nefficiency = 50 %  # default\n",
         "\npxn = false  # framework profile\nname = \"a: b\"  # other.yaml\n",
         "\nschedule = gpipe  # derived\n",
-        "\nlink.bandwidth = 1 GB/s  # typed\nlink.latency = 2 us  # default\nlink.width = 16  # "
-        "typed\n",
+        ("\nlink.bandwidth = 1 GB/s  # typed\nlink.latency = 2 us  # default\nlink.width = 16  # "
+         "typed\n"),
         "\nweights =  # not given\n",
     };
     for (size_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {

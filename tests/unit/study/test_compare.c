@@ -456,16 +456,16 @@ Test(compare, inputs_differ_key_by_key) {
     ms_diag_init_stderr(&diag);
     const ms_trace a = {
         .path = "a.h5",
-        .workload_text =
+        .inputs.workload =
             "name: w\nplatform:\n  file: p\n  nodes: 1\nmesh:\n  dp: 2\n  order: [pp, dp]\n",
-        .platform_text = "name: p\nnodes: 2\nport: 400 Gbit/s\nload: 5 %\n",
-        .schedule_text = "0F0,0B0\n1F0,1B0\n",
+        .inputs.platform = "name: p\nnodes: 2\nport: 400 Gbit/s\nload: 5 %\n",
+        .inputs.schedule = "0F0,0B0\n1F0,1B0\n",
     };
     const ms_trace b = {
         .path = "b.h5",
-        .workload_text = "name: w\nplatform: p\nmesh:\n  dp: 2\n  order: [dp, pp]\nsteps: 2\n",
-        .platform_text = "name: p\nnodes: 4\nport: 50GB/s\nload: 0.05\n",
-        .schedule_text = "0F0,0B0\n1F0,,1B0\n",
+        .inputs.workload = "name: w\nplatform: p\nmesh:\n  dp: 2\n  order: [dp, pp]\nsteps: 2\n",
+        .inputs.platform = "name: p\nnodes: 4\nport: 50GB/s\nload: 0.05\n",
+        .inputs.schedule = "0F0,0B0\n1F0,,1B0\n",
     };
     cr_assert_eq(ms_compare_inputs(&a, &b, &arena, &diag, &differences), MS_OK);
     static const struct {
@@ -502,8 +502,8 @@ Test(compare, inputs_that_are_no_yaml_are_bad_input) {
     ms_arena_init(&arena);
     ms_buffer_init(&talk);
     ms_diag_init(&diag, keep_talk, &talk);
-    const ms_trace sound = {.path = "a.h5", .workload_text = "name: w\n"};
-    const ms_trace torn = {.path = "b.h5", .workload_text = "name: [w\n"};
+    const ms_trace sound = {.path = "a.h5", .inputs.workload = "name: w\n"};
+    const ms_trace torn = {.path = "b.h5", .inputs.workload = "name: [w\n"};
     cr_assert_eq(ms_compare_inputs(&sound, &torn, &arena, &diag, &differences), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&talk), "cannot read 'b.h5': the trace is damaged"));
     ms_buffer_release(&talk);

@@ -18,8 +18,8 @@ static void keep_words(void *context, const char *text) {
 }
 
 static void compare(defaults_case *c, const char *a, const char *b) {
-    const ms_trace traces[2] = {{.path = "a.h5", .resolved_text = a},
-                                {.path = "b.h5", .resolved_text = b}};
+    const ms_trace traces[2] = {{.path = "a.h5", .inputs.resolved = a},
+                                {.path = "b.h5", .inputs.resolved = b}};
     memset(c, 0, sizeof *c);
     ms_arena_init(&c->arena);
     ms_buffer_init(&c->talk);
@@ -95,11 +95,13 @@ Test(compare_defaults, what_nobody_typed_and_differs_is_a_changed_default) {
 Test(compare_defaults, a_changed_default_is_no_input) {
     defaults_case c;
     const ms_trace a = {.path = "a.h5",
-                        .workload_text = "host: {launch: 1 us}\nsteps: 1\n",
-                        .resolved_text = "host.launch = 1 us  # framework x\nsteps = 1  # typed\n"};
+                        .inputs.workload = "host: {launch: 1 us}\nsteps: 1\n",
+                        .inputs.resolved =
+                            "host.launch = 1 us  # framework x\nsteps = 1  # typed\n"};
     const ms_trace b = {.path = "b.h5",
-                        .workload_text = "host: {launch: 2 us}\nsteps: 2\n",
-                        .resolved_text = "host.launch = 2 us  # framework x\nsteps = 2  # typed\n"};
+                        .inputs.workload = "host: {launch: 2 us}\nsteps: 2\n",
+                        .inputs.resolved =
+                            "host.launch = 2 us  # framework x\nsteps = 2  # typed\n"};
     compare(&c, NULL, NULL);
     cr_assert_eq(ms_compare_inputs(&a, &b, &c.arena, &c.diag, &c.inputs), MS_OK);
     cr_assert_eq(c.inputs.count, 2U);
@@ -142,8 +144,8 @@ Test(compare_defaults, damaged_lines_are_bad_input) {
 }
 
 Test(compare_defaults, running_out_of_memory_is_told) {
-    const ms_trace a = {.path = "a.h5", .resolved_text = "k = 1  # default\n"};
-    const ms_trace b = {.path = "b.h5", .resolved_text = "k = 2  # default\n"};
+    const ms_trace a = {.path = "a.h5", .inputs.resolved = "k = 1  # default\n"};
+    const ms_trace b = {.path = "b.h5", .inputs.resolved = "k = 2  # default\n"};
     ms_status status = MS_E_NOMEM;
     for (long allowed = 0; status != MS_OK; allowed++) {
         defaults_case c;

@@ -77,10 +77,10 @@ Test(trace_write, resolved_inputs_come_back) {
     trace_fixture_write(&f, TRACE_SMALL);
     cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_OK);
     cr_assert_eq(ms_job_write_resolved(&f.job, &text), MS_OK);
-    cr_assert_str_eq(trace.resolved_text, ms_buffer_text(&text));
-    cr_assert_not_null(strstr(trace.resolved_text, "\ncosts.forward = 1 ms  # typed\n"));
-    cr_assert_not_null(strstr(trace.resolved_text, "\nfidelity = analytic  # typed\n"));
-    cr_assert_not_null(strstr(trace.resolved_text, "\nplatform.file = flat.yaml  # typed\n"));
+    cr_assert_str_eq(trace.inputs.resolved, ms_buffer_text(&text));
+    cr_assert_not_null(strstr(trace.inputs.resolved, "\ncosts.forward = 1 ms  # typed\n"));
+    cr_assert_not_null(strstr(trace.inputs.resolved, "\nfidelity = analytic  # typed\n"));
+    cr_assert_not_null(strstr(trace.inputs.resolved, "\nplatform.file = flat.yaml  # typed\n"));
     ms_buffer_release(&text);
     trace_fixture_release(&f);
 }
