@@ -86,7 +86,6 @@
  * | calibrate.h       | parameters of a platform fitted to measurements                    |
  * | whatif.h          | what one better thing would buy a job                              |
  * | import.h          | files of other software as workloads                               |
- * | export.h          | workloads as files of other software, and what these leave unsaid  |
  * | schema.h          | JSON Schemas of input files, for editors                           |
  * | kineto.h          | traces of PyTorch's profiler                                       |
  * | report.h          | pictures and trace-viewer files                                    |

@@ -1,6 +1,7 @@
 /* meshsim check: validate a workload and say what can be said without simulating it. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/draw.h"
@@ -24,7 +25,9 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_SENDS,
     MS_OPTION_GRANULARITY,
     {.name = "no-fold", .help = "estimate with every group on shared links instead of the slowest"},
-    {.name = "effective", .help = "print every key with its value and where it came from"},
+    {.name = "effective",
+     .help = "print every key with its value and where it came from; with --json the workload "
+             "that they make, and its stages"},
     {.name = "keys", .help = "print every key that a workload may have"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {.name = "svg",
@@ -304,6 +307,76 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
     return ms_cli_print_page(call, &page);
 }
 
+/* A copy of a job's spec with what was found when the job was laid out.  *spec_out: borrows from
+ * the job.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status with_layout(const ms_job *job, ms_arena *arena, ms_job_spec *spec_out) {
+    size_t stages = (size_t)job->program.model_stages;
+    int *layers = MS_NEW(arena, int, stages + 1);
+    *spec_out = job->spec;
+    spec_out->batch.global = job->global_batch;
+    spec_out->batch.microbatches = 0;
+    if (layers == NULL || job->layout.stage_layers == NULL) {
+        return layers == NULL ? MS_E_NOMEM : MS_OK;
+    }
+    memcpy(layers, job->layout.stage_layers, stages * sizeof *layers);
+    spec_out->schedule.partition.stage_layers = (ms_ints){.items = layers, .count = stages};
+    spec_out->schedule.chunks = job->layout.chunks;
+    spec_out->data.reduce = (int)job->layout.reduce;
+    return MS_OK;
+}
+
+static void add_layout(const ms_job *job, ms_value *root) {
+    ms_value *layout = ms_value_add(root, "layout", MS_VALUE_OBJECT);
+    ms_value_add_string(layout, "name", job->name);
+    ms_value_add_int(layout, "gpus", ms_spec_ranks(&job->spec));
+    ms_value_add_int(layout, "node_gpus", job->platform.gpus_per_node);
+    ms_value_add_int(layout, "num_microbatches", job->microbatches);
+    ms_value *ranks = ms_value_add(layout, "stage_pp_ranks", MS_VALUE_ARRAY);
+    for (int stage = 0; stage < job->program.model_stages; stage++) {
+        ms_value_add_int(ranks, NULL, job->program.stage_rank[stage]);
+    }
+}
+
+static ms_status add_workload(const char *name, const ms_job_spec *spec, ms_value *root) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_job_spec_write(spec, &text);
+    const char *kept = ms_buffer_keep(&text, root->arena);
+    ms_value_add_string(root, name, kept);
+    return kept == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* The effective workload as a workload file, for programs that translate workloads; behind it that
+ * file with what laying the job out found, and its stages. A workload that cannot be laid out (with
+ * a mesh for other GPUs, say) has no layout, and the answer is no.
+ *  Returns MS_OK; MS_E_NO; as ms_job_spec_read and ms_job_build. */
+static ms_status print_workload(const ms_invocation *call) {
+    ms_job_request request;
+    ms_job job = {0};
+    ms_job_spec spec, laid;
+    ms_status status = ms_cli_job_request(call, call->positionals[0], &request);
+    status = status == MS_OK ? ms_job_spec_read(&request, call->arena, call->diag, &spec) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_status built = ms_job_build(&spec, call->arena, call->diag, &job);
+    if (built != MS_OK && built != MS_E_INPUT) {
+        return built;
+    }
+    ms_value *root = ms_value_new_object(call->arena);
+    status = add_workload("workload", &spec, root);
+    if (built == MS_OK && status == MS_OK) {
+        status = with_layout(&job, call->arena, &laid);
+        status = status == MS_OK ? add_workload("laid_out", &laid, root) : status;
+        add_layout(&job, root);
+    }
+    if (status != MS_OK) {
+        return ms_diag_no_memory(call->diag);
+    }
+    status = ms_cli_print_json(call, root);
+    return status == MS_OK && built != MS_OK ? MS_E_NO : status;
+}
+
 static ms_status bound_early(const ms_invocation *call, findings *f) {
     ms_price_use least;
     ms_estimator *estimator = ms_estimator_new(call->arena);
@@ -383,6 +456,9 @@ static ms_status draw_mesh(const ms_invocation *call, const ms_job *job) {
 static ms_status run(const ms_invocation *call) {
     findings f = {0};
     ms_status status = ms_cli_check_targets(call, TARGETS);
+    if (status == MS_OK && ms_cli_has(call, "effective") && ms_cli_has(call, "json")) {
+        return print_workload(call);
+    }
     status = status == MS_OK ? ms_cli_load_job(call, &f.job) : status;
     if (status == MS_OK && ms_cli_has(call, "effective")) {
         return print_effective(call, &f.job);

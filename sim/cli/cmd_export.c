@@ -1,13 +1,12 @@
-/* meshsim export: workloads as files of other software. */
-#include <string.h>
-
+/* meshsim export: workloads as files of other software, which Python writes. */
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "meshsim/export.h"
+#include "cli/tool.h"
 
+/* As KINDS of scripts/python/meshsim/tools/export.py. */
 static const char *kind_word(int index) {
-    const ms_export_kind *kind = ms_export_kinds()[index];
-    return kind == NULL ? NULL : kind->name;
+    static const char *const KINDS[] = {"megatron", "torchtitan", "deepspeed", NULL};
+    return KINDS[index];
 }
 
 static const ms_option OPTIONS[] = {
@@ -24,69 +23,6 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_JSON,
     {0},
 };
-
-static ms_status print_json(const ms_invocation *call, const ms_export_kind *kind,
-                            const ms_exported *exported) {
-    ms_value *root = ms_value_new_object(call->arena);
-    ms_value_add_string(root, "kind", kind->name);
-    ms_value *rows = ms_value_add(root, "unsaid", MS_VALUE_ARRAY);
-    for (size_t i = 0; i < exported->unsaid_count; i++) {
-        const ms_unsaid *unsaid = &exported->unsaid[i];
-        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-        ms_value_add_string(row, "key", unsaid->key);
-        ms_value_add_string(row, "value", unsaid->value == NULL ? "" : unsaid->value);
-        ms_value_add_string(row, "instead", unsaid->instead == NULL ? "" : unsaid->instead);
-        ms_value_add_string(row, "why", unsaid->why);
-    }
-    ms_value_add_string(root, "text", exported->text);
-    return ms_cli_print_json(call, root);
-}
-
-/* A file that cannot hold comments leaves this to the terminal. */
-static void tell(const ms_invocation *call, const ms_export_kind *kind,
-                 const ms_exported *exported) {
-    for (size_t i = 0; i < exported->unsaid_count; i++) {
-        const ms_unsaid *unsaid = &exported->unsaid[i];
-        ms_diag_note(
-            call->diag, NULL, unsaid->key, "%s%s%s%s%s%snot said: %s",
-            unsaid->value == NULL ? "" : unsaid->value, unsaid->instead == NULL ? "" : " (",
-            unsaid->instead == NULL ? "" : kind->software, unsaid->instead == NULL ? "" : ": ",
-            unsaid->instead == NULL ? "" : unsaid->instead,
-            unsaid->instead != NULL ? "), "
-            : unsaid->value == NULL ? ""
-                                    : ", ",
-            unsaid->why);
-    }
-}
-
-static ms_status run(const ms_invocation *call) {
-    static const char *const FILES[] = {"output", NULL};
-    const char *path = ms_cli_value(call, "output", ms_cli_has(call, "json") ? NULL : "-");
-    ms_given sets = ms_cli_all(call, "set");
-    const ms_job_request request = {.workload = call->positionals[1],
-                                    .platform = ms_cli_value(call, "platform", NULL),
-                                    .data_folder = ms_cli_data_folder(call->arena),
-                                    .sets = sets.values,
-                                    .set_count = sets.count};
-    ms_job job;
-    ms_exported exported;
-    const ms_export_kind *kind = ms_export_find(call->positionals[0], call->diag);
-    ms_status status = kind == NULL ? MS_E_USAGE : ms_cli_check_targets(call, FILES);
-    status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, &job) : status;
-    if (status != MS_OK) {
-        return status;
-    }
-    const ms_export_source source = {
-        .job = &job, .path = call->positionals[1], .data_folder = request.data_folder};
-    status = ms_export_write(kind, &source, call->arena, call->diag, &exported);
-    if (status == MS_OK && !ms_cli_has(call, "quiet") && !kind->has_comments) {
-        tell(call, kind, &exported);
-    }
-    if (status == MS_OK && path != NULL) {
-        status = ms_cli_write_file(call, path, exported.text, strlen(exported.text));
-    }
-    return status == MS_OK && ms_cli_has(call, "json") ? print_json(call, kind, &exported) : status;
-}
 
 const ms_command ms_cmd_export = {
     .name = "export",
@@ -108,5 +44,5 @@ const ms_command ms_cmd_export = {
         "These are found by reading the file back as 'import' does, so that what is not listed "
         "comes back as it is. Takes what 'search' writes, too.",
     .example = "meshsim export megatron workloads/tiny.yaml -o train.sh",
-    .run = run,
+    .run = ms_cli_run_tool,
 };

@@ -445,6 +445,19 @@ class Torchtitan(Export):
 
 
 class Refusals(Export):
+    def test_a_pipe_is_read_once(self):
+        """The program is asked several times, each time with all of it."""
+        self.write(TINY, "w.yaml")
+        text = (self.folder / "w.yaml").read_text(encoding="utf-8")
+        expected = self.meshsim("export", "deepspeed", "w.yaml", "--quiet").stdout
+        for path in ("/dev/stdin", "<(cat w.yaml)"):
+            done = subprocess.run(["bash", "-c", f"{shlex.quote(PROGRAM)} export deepspeed {path} --quiet"], cwd=self.folder, input=text, capture_output=True, text=True,
+                                  env=dict(os.environ, MESHSIM_DATA=str(ROOT)), check=False, timeout=100)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, expected, ""))
+        done = subprocess.run([PROGRAM, "export", "deepspeed", "/dev/stdin"], cwd=self.folder, input="a: 1\n", capture_output=True, text=True, check=False, timeout=100)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("/dev/stdin:1:1: error: ", done.stderr)
+
     def test_what_is_no_export_says_why(self):
         path = self.write(TINY, "w.yaml")
         self.assertIn("unknown kind 'megatorn'; did you mean 'megatron'?", self.meshsim("export", "megatorn", path, code=2).stderr)

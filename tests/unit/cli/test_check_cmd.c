@@ -70,6 +70,30 @@ Test(cli_check, effective_names_every_origin) {
     ms_run_release(&r);
 }
 
+/* As JSON it is a workload file, once as it was read and once with what its layout gives; without a
+ * layout the answer is no. */
+Test(cli_check, effective_as_json_is_a_workload_with_its_stages) {
+    static const char *const TEXTS[] = {
+        "  \"workload\": \"name: tiny\\u000a",
+        "batch:\\u000a  global: 32\\u000a\",\n  \"laid_out\": ",
+        "schedule:\\u000a  v: 1\\u000a  stage_layers: [4, 4]\\u000a",
+        "    \"name\": \"tiny\",\n    \"gpus\": 8,\n    \"node_gpus\": 8,\n",
+        "    \"num_microbatches\": 16,\n    \"stage_pp_ranks\": [\n      0,\n      1\n    ]\n",
+    };
+    ms_run_result r = MS_RUN("check", TINY, "--effective", "--json", "--set", "batch.global=32");
+    cr_assert_eq(r.exit_code, 0, "%s", ms_run_err(&r));
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++) {
+        cr_assert_not_null(strstr(ms_run_out(&r), TEXTS[i]), "%s in\n%s", TEXTS[i], ms_run_out(&r));
+    }
+    ms_run_release(&r);
+    r = MS_RUN("check", TINY, "--effective", "--json", "--set", "mesh.tp=4");
+    cr_assert_eq(r.exit_code, 1);
+    cr_assert_not_null(strstr(ms_run_out(&r), "  tp: 4\\u000a"));
+    cr_assert_null(strstr(ms_run_out(&r), "laid_out"));
+    cr_assert_not_null(strstr(ms_run_err(&r), "needs 16 GPUs"));
+    ms_run_release(&r);
+}
+
 /* The list of keys stands alone: what would need a workload is refused beside it. */
 Test(cli_check, lists_keys_without_a_workload) {
     ms_run_result r = MS_RUN("check", "--keys");
