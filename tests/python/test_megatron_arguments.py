@@ -126,8 +126,8 @@ KEYS = [  # arguments, a key, and its value: "-" where it is required, None wher
 FORMS = [  # a file, its text, and the arguments in it
     ("c", "torchrun --nproc_per_node 8 --nnodes=2 pretrain_gpt.py --num-layers 24 --bf16", "launcher --nproc-per-node=8;launcher --nnodes=2;--num-layers=24;--bf16;"),
     ("c", "--num-layers 24 --hidden-size=1024\n--bf16\n", "--num-layers=24;--hidden-size=1024;--bf16;"),
-    ("c", "python a.py --moe-layer-freq \"([0]*3+[1]*11)\" --cp-comm-type p2p a2a --swiglu", "--moe-layer-freq=([0]*3+[1]*11);--cp-comm-type=p2p a2a;--swiglu;"),
-    ("c", "python a.py --num-layers 24 # --bf16\n", "--num-layers=24;"), ("c", "python a.py --bf16 stray --made-up 1 2", "--bf16;stray;--made-up=1 2;"),
+    ("c", "python -m a --moe-layer-freq \"([0]*3+[1]*11)\" --cp-comm-type p2p a2a --swiglu", "--moe-layer-freq=([0]*3+[1]*11);--cp-comm-type=p2p a2a;--swiglu;"),
+    ("c", "torchrun -m a --num-layers 24 # --bf16\n", "--num-layers=24;"), ("c", "torchrun -m a --bf16 stray --made-up 1 2", "--bf16;stray;--made-up=1 2;"),
     ("m.yaml", "ENV_VARS:\n  NCCL_ALGO: Ring\nMODEL_ARGS:\n  --num-layers: 12\n  --bf16: true\n  --fp16: false\n  --recompute-modules: [layernorm moe_act]\n"
                "  --cp-comm-type: [p2p, a2a]\n", "--num-layers=12;--bf16;--recompute-modules=layernorm moe_act;--cp-comm-type=p2p a2a;env NCCL_ALGO=Ring;"),
     ("train.log", "using world size: 8\n------------ arguments ------------\n  add_bias_linear ....................... False\n  bias_dropout_fusion ......... True\n"

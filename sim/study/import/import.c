@@ -4,14 +4,14 @@
 #include "meshsim/platform.h"
 #include "study/import/kinds.h"
 
+/* Those that Python reads. */
+static const ms_import_kind MEGATRON = {.name = "megatron", .product = MS_IMPORT_WORKLOAD};
+static const ms_import_kind DEEPSPEED = {.name = "deepspeed", .product = MS_IMPORT_WORKLOAD};
+
 /* In the order of the help page. A row is added together with its file. */
-static const ms_import_kind *const KINDS[] = {&ms_import_hf,
-                                              &ms_import_megatron,
-                                              &ms_import_deepspeed,
-                                              &ms_import_nccl_tests,
-                                              &ms_import_kineto,
-                                              &ms_import_slurm,
-                                              NULL};
+static const ms_import_kind *const KINDS[] = {
+    &ms_import_hf,     &MEGATRON,        &DEEPSPEED, &ms_import_nccl_tests,
+    &ms_import_kineto, &ms_import_slurm, NULL};
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 

@@ -5,9 +5,7 @@
 #include "meshsim/import.h"
 
 extern const ms_import_kind ms_import_hf;
-extern const ms_import_kind ms_import_megatron;
 extern const ms_import_kind ms_import_nccl_tests;
-extern const ms_import_kind ms_import_deepspeed;
 extern const ms_import_kind ms_import_kineto;
 extern const ms_import_kind ms_import_slurm;
 
