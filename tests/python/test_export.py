@@ -206,7 +206,7 @@ class Export(unittest.TestCase):
         """Export, import; the unsaid keys, and the workload that came back."""
         told = json.loads(self.meshsim("export", kind, path, "--json", "--quiet", "-o", "out.sh").stdout)
         self.assertEqual((self.folder / "out.sh").read_text(encoding="utf-8"), told["text"])
-        self.meshsim("import", kind, "out.sh", "--quiet", "-o", "back.yaml", "--set", f"platform={platform}", *more)
+        self.meshsim("import", kind, "out.sh", "--quiet", "--accept-differences", "-o", "back.yaml", "--set", f"platform={platform}", *more)
         return {row["key"]: row for row in told["unsaid"]}, "back.yaml"
 
     def figures(self, path):
