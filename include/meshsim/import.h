@@ -43,7 +43,6 @@ typedef struct ms_import_source {
                                  source leaves out */
     size_t fill_count;
     int gpus;                /**< of the job, where the user says them; 0: the source may */
-    const ms_words *defines; /**< "NAME=VALUE" of variables that a script finds set; NULL: none */
     const char *data_folder; /**< installed data, as in ms_job_request; may be NULL */
 } ms_import_source;
 
@@ -85,7 +84,8 @@ typedef struct ms_import_kind {
     ms_import_product product;
     /** Read a source into `about`, `keys`, and `root` or `table`; the rest is done for all kinds.
      * Nodes of a tree have the places of what they were made of, so that faults point there.
-     * Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM (reported). */
+     * Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM (reported).  NULL: Python reads
+     * it. */
     ms_status (*read)(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                       ms_imported *out);
 } ms_import_kind;

@@ -77,7 +77,6 @@
  * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |
  * | megatron.h        | arguments of Megatron-LM, said again as keys of a workload         |
- * | deepspeed.h       | DeepSpeed's configuration, said again as keys of a workload        |
  * | cases.h           | measured runs: reading them, and what job each of them was         |
  * | validate.h        | measured runs simulated, predicted against measured                |
  * | ablation.h        | what each mechanism of the cost model buys                         |

@@ -58,6 +58,9 @@ static const ms_option OPTIONS[] = {
      .is_repeatable = true,
      .help = "a variable that a script's surroundings set, or a parameter by its number: 1=VALUE",
      .modes = 1U << AT_MEGATRON},
+    {.name = "accept-differences",
+     .help = "exit with 0 also if memory or time of the source's run differ from what is simulated",
+     .modes = 1U << AT_MEGATRON | 1U << AT_DEEPSPEED},
     {.name = "kernels",
      .argument = "FILE.csv",
      .arguments = 1,
@@ -252,14 +255,12 @@ static ms_status print_all(const ms_invocation *call, const ms_imported *importe
 static ms_status run_import(const ms_invocation *call) {
     static const char *const FILES[] = {"output", NULL};
     ms_imported imported;
-    ms_given sets = ms_cli_all(call, "set"), defines = ms_cli_all(call, "define");
-    const ms_words defined = {.items = defines.values, .count = defines.count};
+    ms_given sets = ms_cli_all(call, "set");
     fill_list fills = {.count = 0};
     ms_import_source source = {.files = call->positionals + 1,
                                .file_count = call->positional_count - 1,
                                .sets = sets.values,
                                .set_count = sets.count,
-                               .defines = &defined,
                                .data_folder = ms_cli_data_folder(call->arena)};
     ms_status status = ms_cli_check_targets(call, FILES);
     status = status == MS_OK ? list_fills(call, &fills) : status;
@@ -292,12 +293,12 @@ static const ms_mode MODES[] = {
                      .summary = "the arguments of a run of Megatron-LM give a workload",
                      .argument = "megatron",
                      .writes = ".yaml",
-                     .run = run_import},
+                     .run = ms_cli_run_tool},
     [AT_DEEPSPEED] = {.usage = "deepspeed DS.json [CONFIG.json|FOLDER]",
                       .summary = "DeepSpeed's configuration gives a workload, the model's a model",
                       .argument = "deepspeed",
                       .writes = ".yaml",
-                      .run = run_import},
+                      .run = ms_cli_run_tool},
     [AT_NCCL_TESTS] = {.usage = "nccl-tests LOG...",
                        .summary = "logs of nccl-tests give a table of points for 'calibrate'",
                        .argument = "nccl-tests",
@@ -346,12 +347,14 @@ const ms_command ms_cmd_import = {
     .modes = MODES,
     .description =
         "hf takes Transformers' own defaults for what a config leaves out. megatron reads a "
-        "command line, a shell script (which is not run: branches are followed as far as it "
-        "decides "
-        "them, and what was taken else is told; --define says what its surroundings set; variables "
-        "that another file sets: give that file, too), MODEL_ARGS of its tests in YAML, "
+        "command line, a shell script (which bash runs in a sandbox, without a network or files "
+        "of yours, up to where it starts the training; --define says what its surroundings set; "
+        "files that it reads: give them, too), MODEL_ARGS of its tests in YAML, "
         "or the block 'arguments' of a "
-        "log, for model, mesh, schedule, batch and all else but the platform. What a source does "
+        "log, for model, mesh, schedule, batch and all else but the platform. An argument that "
+        "changes "
+        "the size of the model in a way that is not built is refused; where others change memory "
+        "or time, the exit code is 1. What a source does "
         "not say, such as the platform, stands in the file as a comment that begins with "
         "'required:', inside a mapping as 'required'; --platform, --gpus, --batch and --set give "
         "it. deepspeed takes the model's Hugging Face config, or its folder, beside DeepSpeed's "

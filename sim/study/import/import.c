@@ -5,8 +5,7 @@
 #include "study/import/kinds.h"
 
 /* In the order of the help page. A row is added together with its file. */
-static const ms_import_kind *const KINDS[] = {&ms_import_hf, &ms_import_megatron,
-                                              &ms_import_deepspeed, NULL};
+static const ms_import_kind *const KINDS[] = {&ms_import_hf, NULL};
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
 

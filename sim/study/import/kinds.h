@@ -5,8 +5,6 @@
 #include "meshsim/import.h"
 
 extern const ms_import_kind ms_import_hf;
-extern const ms_import_kind ms_import_megatron;
-extern const ms_import_kind ms_import_deepspeed;
 
 /* An empty mapping that stands nowhere, for trees; NULL: no memory. */
 ms_node *ms_import_new_mapping(ms_arena *arena);

@@ -6,7 +6,7 @@ from typing import Optional
 
 from .._call import INPUT, Call, Fault, Place, Talk, check_target, print_json, print_page, write_file
 from . import nccl_topo, slurm_topology
-from .draft import Draft, complete
+from .platform_draft import Draft, complete
 from .nccl_topo import Machine
 from .slurm_platform import fill
 from .source import finish, read_bytes, row_of, tell

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional, Tuple
 
 from .._call import Place
-from .draft import Draft
+from .platform_draft import Draft
 from .nccl_topo import APART, MESHED, PAIRED, SWITCHED, UNSEEN, Gpus, Machine
 from .slurm_topology import Topology
 
