@@ -54,6 +54,25 @@ Test(failures, deadlock_names_a_cycle_and_who_waits) {
     ms_dag_release(&dag);
 }
 
+/* The first operation that waits is not on the cycle, and is not named as if it were. */
+Test(failures, deadlock_behind_which_others_wait) {
+    ms_dag dag;
+    case_init(&dag, 3);
+    case_compute(&dag, 1.0, 0, -1);
+    ms_dag_add_dep(&dag, 1);
+    ms_dag_add_op(&dag, &(ms_dag_op){.work = 0, .kind = MS_OP_FORWARD, .stage = 3});
+    ms_dag_add_member(&dag, 1);
+    ms_dag_add_dep(&dag, 2);
+    ms_dag_add_op(&dag, &(ms_dag_op){.work = 0, .kind = MS_OP_BACKWARD, .stage = 4});
+    ms_dag_add_member(&dag, 2);
+    ms_dag_add_dep(&dag, 1);
+    case_run *run = case_fork(&dag, MS_FIDELITY_FLOW);
+    cr_assert_eq(run->status, MS_E_BUG);
+    cr_assert_not_null(strstr(run->message, "cycle: operation 1 (forward stage 3"), "%s",
+                       run->message);
+    ms_dag_release(&dag);
+}
+
 Test(failures, deadlock_by_the_order_of_streams) {
     ms_dag dag;
     case_init(&dag, 2);

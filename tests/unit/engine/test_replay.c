@@ -49,6 +49,18 @@ Test(replay, chain_on_a_stream_adds_up) {
     ms_dag_release(&dag);
 }
 
+/* What has a latency and no bytes waits once. */
+Test(replay, messages_of_no_bytes_wait_once) {
+    ms_dag dag;
+    case_init(&dag, 1);
+    int32_t link = ms_dag_add_link(&dag, 1e9, 0, 0);
+    case_op(&dag, case_p2p_work(&dag, 0.0, link, 1e-3, false), case_stream(&dag), -1);
+    ms_timeline t = run_both(&dag);
+    cr_assert_eq(t.makespan_s, 1e-3);
+    cr_assert_eq(t.timers, 1);
+    ms_dag_release(&dag);
+}
+
 Test(replay, diamond_waits_for_the_longer_side) {
     ms_dag dag;
     case_init(&dag, 3);
