@@ -175,7 +175,6 @@ typedef struct ms_case_collective {
     int nodes;
     double size_B;     /**< nccl-tests' size; a plateau is taken at 16 GiB */
     double measured_s; /**< out of place */
-    double in_place_s; /**< of logs of nccl-tests, which have both; NAN or 0: not known */
     bool is_plateau;   /**< the source gives the bandwidth of large messages, without a size */
 } ms_case_collective;
 

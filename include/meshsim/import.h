@@ -1,10 +1,11 @@
 /**
  * @file
- * Importing: files of other software as workloads, platforms and tables.
+ * Importing: files of other software as workloads and tables, as far as no module of the Python
+ * package reads them (scripts/python/meshsim/tools/importers).
  *
  * An importer reads one kind of source and tells of each of the source's keys what became of it.
- * What it makes is the tree of a workload or of a platform, which may lack what the source does not
- * say, or a table of measurements, which lacks nothing.
+ * What it makes is the tree of a workload, which may lack what the source does not say, or a table
+ * of measurements, which lacks nothing.
  */
 #ifndef MESHSIM_IMPORT_H
 #define MESHSIM_IMPORT_H
@@ -28,7 +29,6 @@ MS_BEGIN_DECLS
 /** What an importer makes. */
 typedef enum ms_import_product {
     MS_IMPORT_WORKLOAD, /**< a workload file; what it lacks stands there as comments */
-    MS_IMPORT_PLATFORM, /**< a platform file, likewise */
     MS_IMPORT_TABLE,    /**< rows of measurements, as CSV */
 } ms_import_product;
 
@@ -43,7 +43,6 @@ typedef struct ms_import_source {
                                  source leaves out */
     size_t fill_count;
     int gpus;                /**< of the job, where the user says them; 0: the source may */
-    const ms_words *defines; /**< "NAME=VALUE" of variables that a script finds set; NULL: none */
     const char *data_folder; /**< installed data, as in ms_job_request; may be NULL */
 } ms_import_source;
 
@@ -85,22 +84,19 @@ typedef struct ms_import_kind {
     ms_import_product product;
     /** Read a source into `about`, `keys`, and `root` or `table`; the rest is done for all kinds.
      * Nodes of a tree have the places of what they were made of, so that faults point there.
-     * Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM (reported). */
+     * Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM (reported).  NULL: Python reads
+     * it. */
     ms_status (*read)(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                       ms_imported *out);
 } ms_import_kind;
 
-/** All kinds, NULL-terminated. */
-const ms_import_kind *const *ms_import_kinds(void);
-
 /** The kind of that name.  Returns NULL (reported, with all that there are) if there is none. */
 const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag);
 
-/** Read a source; lay `sets` over a workload or platform, and check the model, or the platform,
- * that it gives. A workload has as many nodes of its platform as its GPUs fill, unless `sets` say
- * how many. kind: by its name.  *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a
- * kind that there is not, or an override that is none; MS_E_INPUT, every fault reported; MS_E_IO;
- * MS_E_NOMEM. */
+/** Read a source; lay `sets` over a workload, and check the model that it gives. A workload has as
+ * many nodes of its platform as its GPUs fill, unless `sets` say how many. kind: by its name.
+ * *imported_out: in `arena`.  Returns MS_OK; MS_E_USAGE for a kind that there is not, or an
+ * override that is none; MS_E_INPUT, every fault reported; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,
                          ms_diag *diag, ms_imported *imported_out);
 
@@ -111,8 +107,8 @@ ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_ar
 ms_status ms_import_assume_software(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
                                     ms_imported *out);
 
-/** Append what was imported as a file: a workload or a platform, in which what it lacks stands as
- * comments, or a table as CSV. */
+/** Append what was imported as a file: a workload, in which what it lacks stands as comments, or
+ * a table as CSV. */
 void ms_import_write(const ms_imported *imported, ms_buffer *out);
 
 MS_END_DECLS

@@ -1,9 +1,7 @@
 /**
  * @file
- * Arguments of Megatron-LM: read from where people keep them, and said again as keys of a workload.
- *
- * Users and measured runs go through the same translation: `meshsim import megatron` writes what it
- * gives as a workload file, `meshsim validate` simulates it (sim/study/import/megatron.md).
+ * Arguments of Megatron-LM said as keys of a workload, for measured runs whose arguments are known
+ * (`meshsim validate`). `meshsim import megatron` has a translation of its own, in Python.
  */
 #ifndef MESHSIM_MEGATRON_H
 #define MESHSIM_MEGATRON_H
@@ -37,37 +35,15 @@ typedef struct ms_megatron_argument {
     const char *why;     /**< of one that is ignored or different; else NULL */
 } ms_megatron_argument;
 
-/** What reading a script took for granted where only running it would tell, or left out. */
-typedef struct ms_megatron_note {
-    const char *what; /**< the line of the script, such as: if [ "$1" = small ] */
-    const char *took; /**< such as "lines 4 to 9"; NULL: it was left out */
-    const char *why;
-    ms_mark mark;
-} ms_megatron_note;
-
 /** The arguments of one job. */
 typedef struct ms_megatron_arguments {
     ms_vector items; /**< ms_megatron_argument, in the order given; the last of a name counts */
-    ms_vector notes; /**< ms_megatron_note, in the order of the scripts */
-    bool is_dump;    /**< they come from a log, which prints defaults, too */
 } ms_megatron_arguments;
 
 /** Start with none; nothing is allocated. */
 void ms_megatron_arguments_init(ms_megatron_arguments *arguments);
 /** Free the list; what arguments point at is in the arena they were read into. */
 void ms_megatron_arguments_release(ms_megatron_arguments *arguments);
-
-/** Read arguments from texts that belong together: shell scripts and pasted command lines, of which
- * none is run (variables and arrays of the texts before are known in those after; branches are
- * followed as far as the texts decide them, and `notes` says what was taken else), the YAML
- * MODEL_ARGS of Megatron-LM's tests, or a log that holds the block "arguments".
- *  texts: [count], each of the form that it looks like.  What arguments point at lives in `arena`.
- *  defines: "NAME=VALUE" of variables that scripts find set, and of their positional parameters by
- * number ("1=small"); NULL: none.
- *  Returns MS_OK; MS_E_INPUT, every fault reported, one where there are no arguments among them;
- * MS_E_NOMEM.  O(size), with expansions of variables bounded. */
-ms_status ms_megatron_read(const ms_text *texts, size_t count, const ms_words *defines,
-                           ms_arena *arena, ms_diag *diag, ms_megatron_arguments *arguments);
 
 /** Take arguments that are apart already, each with its value behind a blank, and variables as
  * "env NAME=VALUE".  Returns MS_OK; MS_E_NOMEM (reported). */

@@ -77,9 +77,6 @@
  * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |
  * | megatron.h        | arguments of Megatron-LM, said again as keys of a workload         |
- * | deepspeed.h       | DeepSpeed's configuration, said again as keys of a workload        |
- * | slurm.h           | Slurm's topology.conf: nodes of a switch or a block, layers        |
- * | nccl_topo.h       | NCCL's XML: the GPUs, NVLinks and NICs of a machine                |
  * | cases.h           | measured runs: reading them, and what job each of them was         |
  * | validate.h        | measured runs simulated, predicted against measured                |
  * | ablation.h        | what each mechanism of the cost model buys                         |
@@ -87,7 +84,6 @@
  * | whatif.h          | what one better thing would buy a job                              |
  * | import.h          | files of other software as workloads                               |
  * | schema.h          | JSON Schemas of input files, for editors                           |
- * | kineto.h          | traces of PyTorch's profiler                                       |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |
  * | lines.h           | a quantity over one or two settings as a picture                   |

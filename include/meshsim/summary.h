@@ -20,6 +20,12 @@ MS_BEGIN_DECLS
  * reported).  O(ranks * axes) routes. */
 ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out);
 
+/** Add to such a tree what `run --ranks` asks for: "ranks", of each simulated rank its pipeline
+ * rank, how many ranks it stands for, and its time by category; to the collectives "group_size",
+ * and to the kernels "count_by_pp_rank", calls of a GPU and step on each pipeline rank. arena: that
+ * of the tree.  Returns MS_OK; MS_E_NOMEM (not reported).  O(operations * pipeline ranks). */
+ms_status ms_summary_add_ranks(const ms_result *result, ms_arena *arena, ms_value *summary);
+
 /** Memory of the rank that needs most. */
 typedef struct ms_summary_memory {
     const ms_held_memory *held; /**< at its peak */

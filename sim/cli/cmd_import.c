@@ -3,9 +3,9 @@
 
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
-#include "cli/import_kineto.h"
 #include "cli/job_options.h"
 #include "cli/show_parameters.h"
+#include "cli/tool.h"
 #include "meshsim/import.h"
 
 enum { FILES_MAX = 1000, FILLS_MAX = 3 };
@@ -58,6 +58,9 @@ static const ms_option OPTIONS[] = {
      .is_repeatable = true,
      .help = "a variable that a script's surroundings set, or a parameter by its number: 1=VALUE",
      .modes = 1U << AT_MEGATRON},
+    {.name = "accept-differences",
+     .help = "exit with 0 also if memory or time of the source's run differ from what is simulated",
+     .modes = 1U << AT_MEGATRON | 1U << AT_DEEPSPEED},
     {.name = "kernels",
      .argument = "FILE.csv",
      .arguments = 1,
@@ -79,11 +82,6 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_JSON,
     {0},
 };
-
-static const char *kind_word(int index) {
-    const ms_import_kind *kind = ms_import_kinds()[index];
-    return kind == NULL ? NULL : kind->name;
-}
 
 /* ---- what the source leaves out ---- */
 
@@ -161,8 +159,7 @@ static ms_status print_json(const ms_invocation *call, const ms_imported *import
         ms_value_add_string(missing, NULL, imported->missing[i]);
     }
     add_keys(imported, root);
-    ms_value_add_string(root, imported->product == MS_IMPORT_PLATFORM ? "platform" : "workload",
-                        ms_buffer_text(text));
+    ms_value_add_string(root, "workload", ms_buffer_text(text));
     return ms_cli_print_json(call, root);
 }
 
@@ -178,13 +175,6 @@ static const struct {
     {"mesh.dp", NULL, " --set mesh.dp=8"},
     {"batch.micro", NULL, " --set batch.micro=1"},
     {"precision.parameters", NULL, " --set precision.parameters=bf16"},
-    {"node.gpus", NULL, " --set node.gpus=8"},
-    {"node.nics", NULL, " --set node.nics=8"},
-    {"gpu.type", NULL, " --set gpu.type=h100-sxm5-80gb"},
-    {"tiers.nvlink.bandwidth", NULL, " --set 'tiers.nvlink.bandwidth=450 GB/s'"},
-    {"tiers.rail.bandwidth", NULL, " --set 'tiers.rail.bandwidth=400 Gbit/s'"},
-    {"tiers.spine.bandwidth", NULL, " --set 'tiers.spine.bandwidth=400 Gbit/s'"},
-    {"tiers.core.bandwidth", NULL, " --set 'tiers.core.bandwidth=400 Gbit/s'"},
 };
 
 static void add_given(const ms_imported *imported, const char *key, bool is_here, ms_buffer *out) {
@@ -218,10 +208,6 @@ static void add_required(const ms_invocation *call, const ms_imported *imported,
     ms_buffer_puts(out, "now        add, for example,");
     for (int i = 0; i < imported->missing_count; i++) {
         add_given(imported, imported->missing[i], true, out);
-    }
-    if (imported->product != MS_IMPORT_WORKLOAD) {
-        ms_buffer_puts(out, "\n");
-        return;
     }
     ms_buffer_printf(out, "\nor later   meshsim run %s", ms_cli_value(call, "output", ""));
     for (int i = 0; i < imported->missing_count; i++) {
@@ -269,14 +255,12 @@ static ms_status print_all(const ms_invocation *call, const ms_imported *importe
 static ms_status run_import(const ms_invocation *call) {
     static const char *const FILES[] = {"output", NULL};
     ms_imported imported;
-    ms_given sets = ms_cli_all(call, "set"), defines = ms_cli_all(call, "define");
-    const ms_words defined = {.items = defines.values, .count = defines.count};
+    ms_given sets = ms_cli_all(call, "set");
     fill_list fills = {.count = 0};
     ms_import_source source = {.files = call->positionals + 1,
                                .file_count = call->positional_count - 1,
                                .sets = sets.values,
                                .set_count = sets.count,
-                               .defines = &defined,
                                .data_folder = ms_cli_data_folder(call->arena)};
     ms_status status = ms_cli_check_targets(call, FILES);
     status = status == MS_OK ? list_fills(call, &fills) : status;
@@ -309,35 +293,47 @@ static const ms_mode MODES[] = {
                      .summary = "the arguments of a run of Megatron-LM give a workload",
                      .argument = "megatron",
                      .writes = ".yaml",
-                     .run = run_import},
+                     .run = ms_cli_run_tool},
     [AT_DEEPSPEED] = {.usage = "deepspeed DS.json [CONFIG.json|FOLDER]",
                       .summary = "DeepSpeed's configuration gives a workload, the model's a model",
                       .argument = "deepspeed",
                       .writes = ".yaml",
-                      .run = run_import},
+                      .run = ms_cli_run_tool},
     [AT_NCCL_TESTS] = {.usage = "nccl-tests LOG...",
                        .summary = "logs of nccl-tests give a table of points for 'calibrate'",
                        .argument = "nccl-tests",
                        .writes = ".csv",
-                       .run = run_import},
+                       .run = ms_cli_run_tool},
     [AT_KINETO] = {.usage = "kineto TRACE.json[.gz]...",
                    .summary = "traces of PyTorch's profiler, one per rank, give steps, "
                               "communication and a table of measured kernels",
                    .argument = "kineto",
                    .rules = KINETO_RULES,
                    .writes = ".csv",
-                   .run = ms_cli_import_kineto},
+                   .run = ms_cli_run_tool},
     [AT_SLURM] = {.usage = "slurm TOPOLOGY.conf [NCCL.xml...]",
                   .summary = "Slurm's topology, with what NCCL found in a node, gives a platform",
                   .argument = "slurm",
                   .writes = ".yaml",
-                  .run = run_import},
+                  .run = ms_cli_run_tool},
     {0},
 };
 
+static const char *kind_word(int index) {
+    return MODES[index].argument;
+}
+
 static ms_status run(const ms_invocation *call) {
-    const ms_import_kind *kind = ms_import_find_kind(call->positionals[0], call->diag);
-    return kind == NULL ? MS_E_USAGE : ms_cli_run_mode(call);
+    const char *names[sizeof MODES / sizeof MODES[0]];
+    size_t count = 0;
+    for (; MODES[count].argument != NULL; count++) {
+        if (strcmp(MODES[count].argument, call->positionals[0]) == 0) {
+            return ms_cli_run_mode(call);
+        }
+        names[count] = MODES[count].argument;
+    }
+    ms_diag_unknown(call->diag, "kind", call->positionals[0], names, count);
+    return MS_E_USAGE;
 }
 
 const ms_command ms_cmd_import = {
@@ -351,12 +347,14 @@ const ms_command ms_cmd_import = {
     .modes = MODES,
     .description =
         "hf takes Transformers' own defaults for what a config leaves out. megatron reads a "
-        "command line, a shell script (which is not run: branches are followed as far as it "
-        "decides "
-        "them, and what was taken else is told; --define says what its surroundings set; variables "
-        "that another file sets: give that file, too), MODEL_ARGS of its tests in YAML, "
+        "command line, a shell script (which bash runs in a sandbox, without a network or files "
+        "of yours, up to where it starts the training; --define says what its surroundings set; "
+        "files that it reads: give them, too), MODEL_ARGS of its tests in YAML, "
         "or the block 'arguments' of a "
-        "log, for model, mesh, schedule, batch and all else but the platform. What a source does "
+        "log, for model, mesh, schedule, batch and all else but the platform. An argument that "
+        "changes "
+        "the size of the model in a way that is not built is refused; where others change memory "
+        "or time, the exit code is 1. What a source does "
         "not say, such as the platform, stands in the file as a comment that begins with "
         "'required:', inside a mapping as 'required'; --platform, --gpus, --batch and --set give "
         "it. deepspeed takes the model's Hugging Face config, or its folder, beside DeepSpeed's "

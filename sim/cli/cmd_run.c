@@ -61,6 +61,9 @@ static const ms_option OPTIONS[] = {
          "simulate, too, what one better thing each would buy: a tier's bandwidth x 2 or latency "
          "0, the GPU's peak or memory x 2, perfect overlap"},
     MS_OPTION_JOBS("with --whatif: simulations at once"),
+    {.name = "ranks",
+     .help = "with --json: the time of each simulated rank by category, calls of kernels by "
+             "pipeline rank and sizes of groups"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };
@@ -69,6 +72,9 @@ static ms_status print_tree(const ms_invocation *call, const ms_result *result,
                             const ms_cli_whatif *whatif) {
     ms_value *summary = NULL;
     ms_status status = ms_summary_build(result, call->arena, &summary);
+    if (status == MS_OK && ms_cli_has(call, "ranks")) {
+        status = ms_summary_add_ranks(result, call->arena, summary);
+    }
     if (status != MS_OK) {
         ms_diag_error(call->diag, "out of memory while summing up");
         return status;
@@ -206,6 +212,10 @@ static ms_status run(const ms_invocation *call) {
     ms_cli_progress progress;
     if (ms_cli_has(call, "trace") && trace_path == NULL) {
         ms_diag_error(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
+        return MS_E_USAGE;
+    }
+    if (ms_cli_has(call, "ranks") && !ms_cli_has(call, "json")) {
+        ms_diag_error(call->diag, "'--ranks' needs '--json', to which it adds");
         return MS_E_USAGE;
     }
     ms_progress_begin("reading", 0);

@@ -3,7 +3,6 @@
 #define MS_CASES_FILE_H
 
 #include "meshsim/cases.h"
-#include "meshsim/source_keys.h"
 
 /* Units that sources write their figures in. */
 #define MS_GBIT_S_IN_BPS 125e6
@@ -15,7 +14,6 @@ typedef struct ms_cases_reading {
     ms_arena *arena;
     ms_diag *diag;
     ms_measurements *out;
-    ms_source_keys *keys; /* of logs: what became of their lines; NULL: nobody asks */
 } ms_cases_reading;
 
 /* Read a list of cases into reading->out.  list: the document's root.  Returns as

@@ -15,9 +15,6 @@
 
 enum { LINE_MAX_B = 512, WORDS_MAX = 24, HOSTS_MAX = 4096, BLOCK = 4, RESULTS_MIN = 11 };
 
-/* Lines that nobody understands are told one by one up to so many of a file. */
-enum { UNKNOWN_MAX = 100, SHOWN_B = 60 };
-
 static const double US_IN_S = 1e-6, MS_IN_US = 1e3;
 
 /* Programs of nccl-tests. */
@@ -28,75 +25,12 @@ static const struct {
                 {"reduce_scatter", MS_COLL_REDUCE_SCATTER}, {"alltoall", MS_COLL_ALL_TO_ALL},
                 {"all_to_all", MS_COLL_ALL_TO_ALL},         {"allreduce", MS_COLL_ALL_REDUCE}};
 
-/* Sorts of lines: how they begin behind '#', and what becomes of them. A sort is told of once a
- * file, with how many lines it has. */
-typedef enum log_sort {
-    LOG_SETTINGS,
-    LOG_RANK,
-    LOG_STARTING,
-    LOG_HEADING,
-    LOG_COLUMNS,
-    LOG_BLOCKING,
-    LOG_ABOUT,
-    LOG_VERDICT,
-    LOG_AVERAGE,
-    LOG_LIBRARY, /* no comment */
-    LOG_RESULT,  /* no comment */
-    LOG_SORTS,
-} log_sort;
-
-static const struct {
-    const char *name;
-    const char *beginnings[6]; /* of a comment, behind '#' and blanks; NULL ends */
-    ms_source_fate fate;
-    const char *why;
-} SORTS[LOG_SORTS] = {
-    [LOG_SETTINGS] = {"nThread ...", {"nThread "}, MS_SOURCE_USED, "ranks, where none are listed"},
-    [LOG_RANK] = {"Rank ...", {"Rank "}, MS_SOURCE_USED, "system, ranks, nodes"},
-    [LOG_STARTING] = {"Collective test starting",
-                      {"Collective test starting:"},
-                      MS_SOURCE_USED,
-                      "op"},
-    [LOG_HEADING] = {"headings",
-                     {"Using devices", "Collective test concluded"},
-                     MS_SOURCE_IGNORED,
-                     "no figure"},
-    [LOG_COLUMNS] = {"names of columns",
-                     {"out-of-place", "in-place", "size ", "(B) "},
-                     MS_SOURCE_IGNORED,
-                     "nccl-tests has one order of columns"},
-    [LOG_BLOCKING] = {"Blocking Enabled",
-                      {"Blocking Enabled"},
-                      MS_SOURCE_IGNORED,
-                      "each time holds a barrier then, which no fit parts off"},
-    [LOG_ABOUT] = {"how it ran",
-                   {"Parallel Init", "Swap Comms", "nccl-tests version", "Reducing maxBytes",
-                    "Errors with asterisks"},
-                   MS_SOURCE_IGNORED,
-                   "times are the same"},
-    [LOG_VERDICT] = {"Out of bounds values",
-                     {"Out of bounds values"},
-                     MS_SOURCE_IGNORED,
-                     "lines of results say which are wrong"},
-    [LOG_AVERAGE] = {"Avg bus bandwidth",
-                     {"Avg bus bandwidth"},
-                     MS_SOURCE_IGNORED,
-                     "follows from the results"},
-    [LOG_LIBRARY] = {"NCCL ...", {NULL}, MS_SOURCE_IGNORED, "messages of the library"},
-    [LOG_RESULT] = {"results",
-                    {NULL},
-                    MS_SOURCE_USED,
-                    "bytes, time_us, busbw_gb_s, in_place_time_us, in_place_busbw_gb_s"},
-};
-
 /* A log while it is read. */
 typedef struct log_reader {
     const ms_cases_reading *reading;
     const ms_text *text;
     ms_span body;
     int line;
-    int counts[LOG_SORTS], firsts[LOG_SORTS]; /* lines of a sort, and the first of them */
-    int unknown;
     /* of the run */
     ms_coll_kind kind; /* MS_COLL_NONE: not told yet */
     bool is_starting;  /* its collective is told, its settings are not yet */
@@ -124,57 +58,6 @@ static ms_coll_kind kind_in(const char *text) {
         }
     }
     return MS_COLL_NONE;
-}
-
-/* ---- what becomes of lines ---- */
-
-static ms_status tell(const log_reader *r, const ms_source_key *key) {
-    ms_status status = ms_source_keys_add(r->reading->keys, key, r->reading->arena);
-    return status == MS_OK ? MS_OK : ms_diag_no_memory(r->reading->diag);
-}
-
-static ms_mark place_of(const log_reader *r, int line) {
-    return (ms_mark){.file = r->text->name, .line = line};
-}
-
-static void count(log_reader *r, log_sort sort) {
-    r->firsts[sort] = r->counts[sort]++ == 0 ? r->line : r->firsts[sort];
-}
-
-/* A line that means nothing here: its beginning stands for it. */
-static ms_status tell_unknown(log_reader *r, const char *text) {
-    if (r->unknown++ >= UNKNOWN_MAX || r->reading->keys == NULL) {
-        return MS_OK;
-    }
-    const char *shown = ms_arena_strndup(r->reading->arena, text, SHOWN_B);
-    return shown == NULL ? ms_diag_no_memory(r->reading->diag)
-                         : tell(r, &(ms_source_key){.key = shown,
-                                                    .fate = MS_SOURCE_UNKNOWN,
-                                                    .mark = place_of(r, r->line)});
-}
-
-static const char *lines_of(const log_reader *r, int lines) {
-    return ms_arena_printf(r->reading->arena, "%d line%s", lines, lines == 1 ? "" : "s");
-}
-
-static ms_status tell_sorts(const log_reader *r) {
-    ms_status status = MS_OK;
-    for (int i = 0; i < LOG_SORTS && status == MS_OK; i++) {
-        if (r->counts[i] > 0) {
-            status = tell(r, &(ms_source_key){.key = SORTS[i].name,
-                                              .value = lines_of(r, r->counts[i]),
-                                              .fate = SORTS[i].fate,
-                                              .why = SORTS[i].why,
-                                              .mark = place_of(r, r->firsts[i])});
-        }
-    }
-    if (r->unknown > UNKNOWN_MAX && status == MS_OK) {
-        status = tell(r, &(ms_source_key){.key = "further lines",
-                                          .value = lines_of(r, r->unknown - UNKNOWN_MAX),
-                                          .fate = MS_SOURCE_UNKNOWN,
-                                          .mark = place_of(r, 0)});
-    }
-    return status;
 }
 
 /* ---- runs ---- */
@@ -285,34 +168,16 @@ static ms_status read_starting(log_reader *r, const char *text) {
                                    : status;
 }
 
-static log_sort sort_of(const char *comment) {
-    for (int i = 0; i < LOG_SORTS; i++) {
-        for (int b = 0; b < 6 && SORTS[i].beginnings[b] != NULL; b++) {
-            if (strncmp(comment, SORTS[i].beginnings[b], strlen(SORTS[i].beginnings[b])) == 0) {
-                return (log_sort)i;
-            }
-        }
-    }
-    return LOG_SORTS;
+static bool begins(const char *text, const char *beginning) {
+    return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
 static ms_status read_comment(log_reader *r, const char *text) {
     const char *comment = text + strspn(text, "# \t");
-    log_sort sort = sort_of(comment);
-    if (sort == LOG_SORTS) {
-        return comment[0] == '\0' ? MS_OK : tell_unknown(r, text);
-    }
-    count(r, sort);
-    switch (sort) {
-    case LOG_SETTINGS:
-        return read_settings(r, comment);
-    case LOG_RANK:
-        return read_rank(r, comment);
-    case LOG_STARTING:
-        return read_starting(r, comment);
-    default:
-        return MS_OK;
-    }
+    return begins(comment, "nThread ")                    ? read_settings(r, comment)
+           : begins(comment, "Rank ")                     ? read_rank(r, comment)
+           : begins(comment, "Collective test starting:") ? read_starting(r, comment)
+                                                          : MS_OK;
 }
 
 /* ---- results ---- */
@@ -373,22 +238,21 @@ static const char *find_wrong(char **blocks) {
     return NULL;
 }
 
-static void add_point(log_reader *r, double size_B, const double *block, double in_place_us) {
+static void add_point(log_reader *r, double size_B, const double *block) {
     int ranks = r->ranks > 0 ? r->ranks : r->threads_gpus;
     ms_coll_kind kind = r->kind != MS_COLL_NONE ? r->kind : guess_kind(ranks, block[1], block[2]);
     const ms_case_collective point = {.system = r->system == NULL ? "unknown" : r->system,
                                       .kind = kind,
                                       .ranks = ranks,
                                       .nodes = r->nodes == 0 ? 1 : r->nodes,
-                                      .size_B = size_B,
-                                      .in_place_s = in_place_us * US_IN_S};
+                                      .size_B = size_B};
     ms_cases_add_collective(r->reading, point, block[0] * US_IN_S, 0);
 }
 
 /* Size, and the two blocks of results: out of place, and in place. */
 static ms_status read_result(log_reader *r, char *text) {
     char *words[WORDS_MAX];
-    double size_B = 0, block[BLOCK - 1], in_place[BLOCK - 1] = {0};
+    double size_B = 0, block[BLOCK - 1];
     int words_count = split(text, words);
     if (words_count < RESULTS_MIN) {
         return fault_at(r, r->line,
@@ -399,11 +263,7 @@ static ms_status read_result(log_reader *r, char *text) {
     if (!read_number(words[0], &size_B) || size_B < 0 || !read_block(blocks, block)) {
         return fault_at(r, r->line, "expected a size and a time above 0", NULL);
     }
-    bool has_in_place = read_block(blocks + BLOCK, in_place);
-    if (is_in_ms(size_B, block)) {
-        block[0] *= MS_IN_US;
-        in_place[0] *= has_in_place ? MS_IN_US : 1;
-    }
+    block[0] *= is_in_ms(size_B, block) ? MS_IN_US : 1;
     const char *wrong = find_wrong(blocks);
     if (wrong != NULL) {
         return fault_at(r, r->line, "a benchmark with wrong results:", wrong);
@@ -415,7 +275,7 @@ static ms_status read_result(log_reader *r, char *text) {
     }
     r->results++;
     if (size_B > 0) {
-        add_point(r, size_B, block, has_in_place ? in_place[0] : NAN);
+        add_point(r, size_B, block);
     }
     return MS_OK;
 }
@@ -482,19 +342,12 @@ static ms_span take_label(ms_span line) {
     return is_own(rest) ? rest : line;
 }
 
+/* A line of results; messages of the library and of others say nothing. */
 static ms_status read_other(log_reader *r, char *text) {
     char first[LINE_MAX_B];
     bool is_result =
         sscanf(text, "%511s", first) == 1 && strspn(first, "0123456789") == strlen(first);
-    if (is_result) {
-        count(r, LOG_RESULT);
-        return read_result(r, text);
-    }
-    if (strstr(text, " NCCL ") != NULL || strncmp(text, "NCCL ", 5) == 0) {
-        count(r, LOG_LIBRARY);
-        return MS_OK;
-    }
-    return tell_unknown(r, text);
+    return is_result ? read_result(r, text) : MS_OK;
 }
 
 static ms_status read_line(log_reader *r, ms_span line) {
@@ -502,7 +355,6 @@ static ms_status read_line(log_reader *r, ms_span line) {
     line = take_label(ms_span_trim(line));
     size_t length = (size_t)(line.to - line.from);
     if (length >= sizeof text) { /* messages of the library are longer than any line of results */
-        count(r, LOG_LIBRARY);
         return MS_OK;
     }
     memcpy(text, line.from, length);
@@ -552,6 +404,5 @@ ms_status ms_cases_read_nccl_log(const ms_cases_reading *reading, const ms_text 
     if (status == MS_OK && r->results == 0) {
         status = fault_at(r, 0, "a log of nccl-tests without a line of results", NULL);
     }
-    status = status == MS_OK ? settle_run(r) : status;
-    return status == MS_OK ? tell_sorts(r) : status;
+    return status == MS_OK ? settle_run(r) : status;
 }

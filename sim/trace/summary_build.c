@@ -289,6 +289,63 @@ static void add_engine(const ms_result *result, ms_value *root) {
     ms_value_add_double(engine, "peak_rss_B", result->peak_rss_B);
 }
 
+/* ---- ranks ---- */
+
+static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
+    ms_value *times = object(row, "time_s");
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        ms_value_add_double(times, ms_time_category_name((ms_time_category)c), metrics->time_s[c]);
+    }
+    ms_value *others = object(row, "other_s");
+    for (int part = 0; part < MS_OTHER_COUNT; part++) {
+        ms_value_add_double(others, ms_other_part_name((ms_other_part)part),
+                            metrics->other_s[part]);
+    }
+    ms_value_add_double(row, "slowed_s", metrics->slowed_s);
+}
+
+/* Of each of the summary's kernels, its calls on each pipeline rank. */
+static ms_status add_kernel_calls(const ms_result *result, ms_arena *arena, ms_value *summary) {
+    const ms_value *rows = ms_value_get(summary, "kernels");
+    int stages = ms_mesh_size(&result->job->mesh, MS_AXIS_PP);
+    for (ms_value *row = rows->first; row != NULL; row = row->next) {
+        array(row, "count_by_pp_rank");
+    }
+    for (int pp = 0; pp < stages; pp++) {
+        double *calls = NULL;
+        ms_status status = ms_result_kernel_calls(result, pp, arena, &calls);
+        if (status != MS_OK) {
+            return status;
+        }
+        for (ms_value *row = rows->first; row != NULL; row = row->next) {
+            ms_value_add_double(row->last, NULL, *calls++);
+        }
+    }
+    return MS_OK;
+}
+
+ms_status ms_summary_add_ranks(const ms_result *result, ms_arena *arena, ms_value *summary) {
+    const ms_dag *dag = &result->dag;
+    ms_value *rows = array(summary, "ranks");
+    for (int32_t i = 0; i < dag->rank_count; i++) {
+        ms_value *row = object(rows, NULL);
+        ms_value_add_int(row, "rank", dag->ranks[i].rank);
+        ms_value_add_int(row, "pp_rank", dag->ranks[i].pp);
+        ms_value_add_int(row, "count", dag->ranks[i].multiplicity);
+        if (row != NULL) {
+            add_rank_times(&result->metrics.ranks[i], row);
+        }
+    }
+    const ms_value *collectives = ms_value_get(summary, "collectives");
+    int at = 0;
+    for (ms_value *row = collectives->first; row != NULL; row = row->next) {
+        ms_value_add_int(row, "group_size", result->metrics.collectives[at++].group_size);
+    }
+    return arena->has_failed ? MS_E_NOMEM : add_kernel_calls(result, arena, summary);
+}
+
+/* ---- all of it ---- */
+
 ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out) {
     ms_value *root = ms_value_new_object(arena);
     if (root == NULL) {

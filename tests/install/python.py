@@ -157,7 +157,7 @@ class Package(unittest.TestCase):
         trap = "import pathlib\npathlib.Path('TRAP').write_text(__name__)\n".replace("TRAP", str(folder / "ran"))
         for name in ("ctypes", "select", "pickle", "sitecustomize", "usercustomize", "meshsim/__init__", "meshsim/_worker", "_worker", "_messages"):
             (folder / f"{name}.py").write_text(trap, encoding="utf-8")
-        for name in ("libmeshsim.so.0", "libyajl.so.2", "meshsim.so"):
+        for name in ("libmeshsim.so.0", "libyaml-0.so.2", "meshsim.so"):
             (folder / name).write_text("no library", encoding="utf-8")
         script = WORK / "at_stranger.py"
         script.write_text("import os, meshsim\nos.environ['PYTHONPATH'] = os.environ['LD_LIBRARY_PATH'] = os.environ['HDF5_PLUGIN_PATH'] = '.'\n"

@@ -206,7 +206,7 @@ class Export(unittest.TestCase):
         """Export, import; the unsaid keys, and the workload that came back."""
         told = json.loads(self.meshsim("export", kind, path, "--json", "--quiet", "-o", "out.sh").stdout)
         self.assertEqual((self.folder / "out.sh").read_text(encoding="utf-8"), told["text"])
-        self.meshsim("import", kind, "out.sh", "--quiet", "-o", "back.yaml", "--set", f"platform={platform}", *more)
+        self.meshsim("import", kind, "out.sh", "--quiet", "--accept-differences", "-o", "back.yaml", "--set", f"platform={platform}", *more)
         return {row["key"]: row for row in told["unsaid"]}, "back.yaml"
 
     def figures(self, path):
@@ -249,7 +249,7 @@ class Megatron(Export):
             line = " ".join(name + (" " + shlex.quote(value) if value else "") for name, value in pairs)
             (self.folder / "run.sh").write_text(f"torchrun --nproc_per_node 8 --nnodes {nodes} pretrain_gpt.py {line}\n", encoding="utf-8")
             platform = f"{{file: dgx-h100, nodes: {nodes}}}"
-            self.meshsim("import", "megatron", "run.sh", "--quiet", "-o", "w.yaml", "--set", f"platform={platform}", "--set", "model.vocab=51200")
+            self.meshsim("import", "megatron", "run.sh", "--quiet", "--accept-differences", "-o", "w.yaml", "--set", f"platform={platform}", "--set", "model.vocab=51200")
             unsaid, back = self.there_and_back("w.yaml", platform)
             self.assertEqual({key for key in unsaid if not key.startswith("--")} - OUTSIDE, set(), row["id"])
             before, after = self.figures("w.yaml"), self.figures(back)

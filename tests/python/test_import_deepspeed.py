@@ -47,7 +47,7 @@ class ImportDeepSpeed(unittest.TestCase):
 
     def imported(self, config, *more):
         """What came of a configuration: the report, and the workload as a tree."""
-        told = json.loads(self.meshsim("import", "deepspeed", self.write(config), *more, "--quiet", "--json").stdout)
+        told = json.loads(self.meshsim("import", "deepspeed", self.write(config), *more, "--quiet", "--json", "--accept-differences").stdout)
         return told, yaml.safe_load(told["workload"])
 
     def fates(self, told):
@@ -56,10 +56,11 @@ class ImportDeepSpeed(unittest.TestCase):
     def test_two_commands_from_a_configuration_to_an_answer(self):
         self.write(AUTO)
         done = self.meshsim("import", "deepspeed", "ds.json", MODEL, "--platform", "dgx-h100", "--gpus", "16", "--batch", "32", "--set", "precision.parameters=bf16",
-                            "-o", "w.yaml")
+                            "-o", "w.yaml", code=1)
         self.assertIn("6738415616 parameters", done.stdout)
         self.assertIn("ds.json:51:3: note: train_batch_size: used for batch\n", done.stderr)
         self.assertIn("zero_optimization.reduce_bucket_size: assumed: hidden size squared, as Transformers fills it in\n", done.stderr)
+        self.assertIn("the memory of this run differs from what is simulated: zero_optimization.offload_param.device; --accept-differences takes that\n", done.stderr)
         run = json.loads(self.meshsim("run", "w.yaml", "--json").stdout)
         self.assertEqual((run["gpus"], run["global_batch"]), (16, 32))
 
@@ -154,6 +155,11 @@ class ImportDeepSpeed(unittest.TestCase):
             self.assertIn(message, self.meshsim("import", "deepspeed", self.write(config), code=3).stderr, config)
         twice = self.meshsim("import", "deepspeed", self.write({**BATCH, "zero_optimization": {"stage": 9}, "fp16": {"enabled": 7}}), code=3).stderr
         self.assertEqual(twice.count("error: "), 2)
+
+    def test_numbers_that_python_writes_are_read(self):
+        told, _ = self.imported('{"train_batch_size": 64, "gradient_clipping": Infinity, "scheduler": {"x": NaN}}')
+        self.assertEqual(self.fates(told)["gradient_clipping"][0], "ignored")
+        self.assertIn("got 'NaN'", self.meshsim("import", "deepspeed", self.write('{"train_batch_size": NaN}'), code=3).stderr)
 
     def test_files_go_together_in_either_order(self):
         self.write(BATCH)

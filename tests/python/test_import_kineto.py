@@ -239,8 +239,9 @@ class ImportKineto(programs.ProgramTest):
         small_B, host_B, gpu_B = (self.peak_B(f"{name}.json") for name in ("small", "host", "gpu"))
         self.assertGreater((self.folder / "host.json").stat().st_size, size_MB << 20)
         self.assertGreater((self.folder / "gpu.json").stat().st_size, size_MB << 20)
-        self.assertLess(host_B - small_B, 1 << 20)
-        self.assertLess(gpu_B - small_B, (1 << 20) + 200 * 3 * 2 * 400 * size_MB)
+        kernel_B = 200  # of three kernels in each layer
+        self.assertLess(host_B - small_B, (1 << 20) + kernel_B * 3 * 20 * size_MB)
+        self.assertLess(gpu_B - small_B, (1 << 20) + kernel_B * 3 * 2 * 400 * size_MB)
         self.assertLess(gpu_B, 200 << 20)
 
     def test_ranks_must_go_together(self):
@@ -270,6 +271,7 @@ class ImportKineto(programs.ProgramTest):
             ("text.json", b"ncclAllReduce took 5 us\n", "text.json:1: error: not valid JSON"),
             ("host.json", b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2}]}', "no work of a GPU"),
             ("deep.json", b'{"traceEvents": [{"args": ' + b"[" * 5000000, "at most 64 levels"),
+            ("held.json", b'{"traceEvents": [{"args": N/A, "x": ' + b"N" * 5000000, "at most 256 KiB"),
         ):
             with self.subTest(name):
                 (self.folder / name).write_bytes(data)
@@ -327,6 +329,23 @@ class ImportKineto(programs.ProgramTest):
                 for row in found["against"]["communication"]:
                     self.assertNotEqual(row["axis"], "unmatched")
                     self.assertTrue(row["groups"], f"only predicted: {row}")
+
+    def test_ranks_of_a_run_are_what_it_sums_up(self):
+        """`run --ranks`, which --against asks: its rows give the means that `run` prints, over all ranks and over kernels' calls."""
+        for workload, sets in (("tiny", ()), ("mixtral-8x7b-64", ("--set", "batch.global=64"))):
+            found = json.loads(self.meshsim("run", ROOT / f"workloads/{workload}.yaml", *sets, "--json", "--ranks").stdout)
+            self.assertEqual(sum(row["count"] for row in found["ranks"]), found["gpus"])
+            for shares, times in (("time_share", "time_s"), ("other_parts", "other_s")):
+                for key, share in found[shares].items():
+                    mean_s = sum(row["count"] * row[times][key] for row in found["ranks"]) / found["gpus"]
+                    self.assertAlmostEqual(mean_s, share * found["step_time_s"], delta=1e-9 * found["step_time_s"], msg=key)
+            for kernel in found["kernels"]:
+                self.assertEqual(len(kernel["count_by_pp_rank"]), found["mesh"].get("pp", 1))
+                self.assertAlmostEqual(sum(kernel["count_by_pp_rank"]) / found["mesh"].get("pp", 1), kernel["count"], delta=1e-9 * kernel["count"])
+            for row in found["collectives"]:
+                self.assertLessEqual(row["group_size"], found["gpus"])
+        refused = self.meshsim("run", ROOT / "workloads/tiny.yaml", "--ranks", code=2)
+        self.assertIn("'--ranks' needs '--json'", refused.stderr)
 
     def test_what_cannot_be_matched_is_named(self):
         trace = kineto_trace.Trace(self.folder / "x.json", 0, 8)

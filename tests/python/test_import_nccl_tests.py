@@ -134,6 +134,47 @@ class ImportNcclTests(programs.ProgramTest):
         (point,) = self.rows(self.write(log + row.replace("5.24", "5242.88"), "all_reduce.log"))
         self.assertEqual(float(point["time_us"]), 0.2)
 
+    def test_programs_that_ran_side_by_side_are_refused(self):
+        """nccl-tests without MPI=1: each of two programs has one rank, copies to itself, and prints 0.00 as bus bandwidth.
+        Source: NVIDIA/nccl-tests issue 30."""
+        head = "# nThread 1 nGpus 1 minBytes 1310720000 maxBytes 1310720000 step: 1048576(bytes) warmup iters: 5 iters: 20 validation: 1\n#\n# Using devices\n"
+        ranks = "".join(f"#   Rank  0 Pid   {pid} on ip-{host} device  0 [0x00] Tesla V100-SXM2-16GB\n" for host, pid in ((1, 1320), (2, 2066)))
+        row = "  1310720000     327680000     float     sum   3410.0  384.38    0.00  0e+00    3.45  379922    0.00  0e+00\n"
+        said = self.meshsim("import", "nccl-tests", self.write(head * 2 + ranks + row, "all_reduce_perf.log"), "-o", "p.csv", code=3).stderr
+        self.assertIn("all_reduce_perf.log:8: error: rank 0 is there twice: several programs ran side by side", said)
+        self.assertIn("all_reduce_perf.log:9: error: figures that contradict each other: busbw is 0.00 where algbw 384.38 makes 384.38", said)
+        self.assertFalse((self.folder / "p.csv").exists())
+
+    def test_bandwidth_follows_the_law_of_the_collective(self):
+        for op, factor in (("all_reduce", 1.75), ("all_gather", 0.875), ("reduce_scatter", 0.875), ("alltoall", 0.875)):
+            text = log_of(op, 8, 8, [(1 << 30, 4000.0), (16, 13.5)])
+            self.assertEqual(len(self.rows(self.write(text))), 2, op)
+            for right, wrong in (("  268.44", "  200.00"), (f"{factor * 268.435456:8.2f}", "   11.11")):
+                for times in (1, 2):  # in the place of the figure out of place, and in both blocks
+                    bad = text.replace(right, wrong, times)
+                    self.assertNotEqual(bad, text)
+                    self.assertIn("x.log:18: error: figures that contradict each other",
+                                  self.meshsim("import", "nccl-tests", self.write(bad), code=3).stderr, (op, right, times))
+        # early versions have the bandwidth of the bus in both columns, but of all-reduce
+        early = log_of("all_gather", 8, 8, [(1 << 30, 4000.0)]).replace("  268.44", "  234.88")
+        self.assertEqual(len(self.rows(self.write(early))), 1)
+        # a rank that is missing from the list, and the name of another collective
+        text = log_of("all_reduce", 8, 8, [(1 << 30, 4000.0)], starting=False)
+        lacks = "".join(line for line in text.splitlines(keepends=True) if "Rank  7" not in line)
+        for name, bad in (("all_reduce.log", lacks), ("all_gather.log", text)):
+            self.assertIn("busbw is", self.meshsim("import", "nccl-tests", self.write(bad, name), code=3).stderr)
+        # figures that are too large for two digits behind the point have fewer, or an exponent
+        row = "  1310720000     327680000     float     sum      -1     3.45  379919  664859      0     3.45 3.8e+05 6.6e+05    N/A\n"
+        big = "".join(line for line in log_of("all_reduce", 8, 8, [(8, 1.0)]).splitlines(keepends=True) if not line.startswith("  ")) + row
+        self.assertEqual([float(r["time_us"]) for r in self.rows(self.write(big))], [3.45])
+
+    def test_machines_of_one_name_are_told(self):
+        """Containers that all have one host name: their GPUs stand twice, and nodes cannot be counted."""
+        text = log_of("all_gather", 4, 2, [(8, 13.5)]).replace("node1", "node0")
+        done = self.meshsim("import", "nccl-tests", self.write(text), "--quiet")
+        self.assertEqual(done.stderr.count("x.log:8: warning: 'device  0 [0000:07:00]' of host 'node0' has two ranks"), 1)
+        self.assertEqual([r["nodes"] for r in csv.DictReader(done.stdout.splitlines())], ["1"])
+
     def test_options_of_workloads_are_refused(self):
         log = self.write(log_of("all_gather", 2, 1, [(8, 13.5)]))
         for words in (["--set", "a=1"], ["--platform", "dgx-h100"], ["--gpus", "8"], ["--batch", "8"]):

@@ -222,6 +222,69 @@ class ImportSlurm(programs.ProgramTest):
         self.assertEqual((list(plain["tiers"])[0], plain["tiers"]["pcie"]["bandwidth"], plain["node"]["gpus"], plain["node"]["nics"]), ("pcie", "31.51 GB/s", 2, 1))
         self.meshsim("platform", "./p.yaml")
 
+    def bridged(self, targets, device="0x2335", own=None):
+        """A node of GPUs, each with links to the GPUs of the numbers that `targets` has for it, and how many to each; own: links to itself."""
+        pieces = []
+        for index, peers in enumerate(targets):
+            links = [(f"{16 * peer + 8:02x}", count) for peer, count in peers.items()] + ([(f"{16 * index + 8:02x}", own)] if own else [])
+            pieces.append(gpu(index, 90, device, links, target="0x030200") + nic(index))
+        half = (len(pieces) + 1) // 2
+        return system("".join(pieces[:half]), "".join(pieces[half:]))
+
+    def test_bridges_in_pairs_are_no_switch(self):
+        pairs = self.platform(TREE, self.bridged([{1: 12}, {0: 12}, {3: 12}, {2: 12}]))
+        self.assertEqual((list(pairs["tiers"])[0], pairs["tiers"]["pcie"]["bandwidth"], pairs["node"]), ("pcie", "63.02 GB/s", {"gpus": 4, "nics": 4, "cpu": "intel"}))
+        self.assertIn("# NVLinks that do not join all GPUs of a node, such as bridges between two, are left out", self.text())
+        self.meshsim("platform", "./p.yaml")
+        rows = json.loads(self.meshsim("collective", "all_reduce", "--platform", "./p.yaml", "-n", "4", "-b", "1GiB", "-e", "1GiB", "--json").stdout)["rows"]
+        self.assertLess(rows[-1]["busbw_Bps"], 64e9)
+        # a link that ends at the GPU itself, as files of some clouds have, joins it to no other
+        own = self.platform(TREE, self.bridged([{}] * 4, own=18))
+        self.assertEqual((list(own["tiers"])[0], own["tiers"]["pcie"]["bandwidth"]), ("pcie", "63.02 GB/s"))
+        # without a PCI link that says its speed, what joins them all is required
+        dark = self.platform(TREE, self.bridged([{1: 12}, {0: 12}, {3: 12}, {2: 12}]).replace('link_speed="32.0 GT/s PCIe"', 'link_speed="Unknown"'))
+        self.assertEqual(dark["tiers"]["nvlink"]["bandwidth"], "required")
+
+    def test_links_between_every_two_gpus(self):
+        mesh = self.platform(TREE, self.bridged([{peer: 6 for peer in range(4) if peer != index} for index in range(4)]))
+        self.assertEqual((mesh["node"]["wiring"], mesh["tiers"]["nvlink"]["bandwidth"]), ("pairs", "150 GB/s"))
+        self.assertIn("NVLink 4, 6 links between two GPUs of 25 GB/s per direction", self.text())
+        self.assertNotIn("# NVLinks", self.text())
+        self.meshsim("platform", "./p.yaml")
+        two = self.platform(TREE, self.bridged([{1: 12}, {0: 12}]))
+        self.assertEqual((two["node"]["wiring"], two["tiers"]["nvlink"]["bandwidth"]), ("pairs", "300 GB/s"))
+
+    def test_the_cube_mesh_of_dgx_1_is_no_switch(self):
+        """Source: NVIDIA, DGX-1 With Tesla V100 System Architecture, figure 4: six links of a GPU to four others."""
+        ring = [{1: 1, 2: 1, 3: 2, 4: 2}, {0: 1, 2: 2, 3: 1, 5: 2}, {0: 1, 1: 2, 3: 2, 6: 1}, {0: 2, 1: 1, 2: 2, 7: 1},
+                {0: 2, 5: 1, 6: 1, 7: 2}, {1: 2, 4: 1, 6: 2, 7: 1}, {2: 1, 4: 1, 5: 2, 7: 2}, {3: 1, 4: 2, 5: 1, 6: 2}]
+        cube = self.platform(TREE, self.bridged(ring))
+        self.assertEqual(cube["tiers"]["nvlink"]["bandwidth"], "required")
+        self.assertNotIn("wiring", cube["node"])
+        self.assertIn("# NVLinks between GPUs are no switch", self.text())
+        self.meshsim("platform", "./p.yaml", code=3)
+        self.assertEqual(self.platform(TREE, self.bridged(ring), sets=["tiers.nvlink.bandwidth=130 GB/s"])["tiers"]["nvlink"]["bandwidth"], "130 GB/s")
+
+    def test_what_a_file_says_twice_agrees(self):
+        one_way = self.bridged([{1: 12}, {0: 12}]).replace('target="0000:08:00.0" count="12"', 'target="0000:08:00.0" count="10"').replace(
+            'target="0000:18:00.0" count="12"', 'target="0000:18:00.0" count="10"/><nvlink target="0000:77:00.0" count="2"', 1)
+        self.assertRegex(self.fault(TREE, one_way.replace('target="0000:08:00.0" count="10"', 'target="0000:08:00.0" count="12"')),
+                         "n0.xml:\\d+:\\d+: error: gpu: 10 links to the GPU at 0000:18:00.0, which has 12 to this one")
+        hosts = system(gpu(0, 90, "0x2330", HGX) + gpu(1, 90, "0x2330", HGX)).replace("</system>", '<cpu host_hash="0x2"/></system>')
+        self.assertIn("machines with different numbers of GPUs", self.fault(TREE, hosts))
+
+    def test_overrides_replace_whole_values(self):
+        said = self.imported(TREE, DGX_H100, sets=["tiers={nvlink: {bandwidth: 450 GB/s}}"], code=3).stderr
+        self.assertIn("--set:1:7: error: tiers: a 'rails' fabric has 2 to 4 tiers", said)
+        self.assertIn("--set:1:1: error: foo: unknown key", self.imported(TREE, DGX_H100, sets=["foo=1"], code=3).stderr)
+        self.assertIn("--set:1:6: error: expected a value behind '='", self.imported(TREE, DGX_H100, sets=["name="], code=3).stderr)
+        self.assertIn("--set:1:7: error: there are no keys below 'nodes', it holds '128'", self.imported(TREE, DGX_H100, sets=["nodes.x=1"], code=3).stderr)
+        for bad, said in (("nodes", "got no '='"), ("a..b=1", "got an empty key"), ("tiers[0=1", "expected an index such as 'name[2]'")):
+            self.assertIn(said, self.imported(TREE, DGX_H100, sets=[bad], code=2).stderr)
+        found = self.platform(TREE, DGX_H100, sets=["name='a: b'", "gpu.pcie=~", "slow_nodes={share: 0.005, time: 1.1}"])
+        self.assertEqual((found["name"], found["slow_nodes"]), ("a: b", {"share": 0.005, "time": 1.1}))
+        self.assertNotIn("pcie", found["gpu"])
+
     def test_networks(self):
         pair = "".join(gpu(i, 90, "0x2330", HGX) for i in range(2))
         slow = self.platform(TREE, system(pair + nic(0, link=("16.0 GT/s PCIe", 8)) + nic(1, link=("16.0 GT/s PCIe", 8))))

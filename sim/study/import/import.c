@@ -5,19 +5,9 @@
 #include "study/import/kinds.h"
 
 /* In the order of the help page. A row is added together with its file. */
-static const ms_import_kind *const KINDS[] = {&ms_import_hf,
-                                              &ms_import_megatron,
-                                              &ms_import_deepspeed,
-                                              &ms_import_nccl_tests,
-                                              &ms_import_kineto,
-                                              &ms_import_slurm,
-                                              NULL};
+static const ms_import_kind *const KINDS[] = {&ms_import_hf, NULL};
 
 enum { KIND_MAX = sizeof KINDS / sizeof KINDS[0] };
-
-const ms_import_kind *const *ms_import_kinds(void) {
-    return KINDS;
-}
 
 const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag) {
     const char *names[KIND_MAX];
@@ -74,26 +64,6 @@ static ms_status override(const ms_import_source *source, ms_arena *arena, ms_di
         status = ms_node_set(root, source->sets[i], arena, diag);
     }
     return status;
-}
-
-/* The platform is read only where nothing of it is open, and a copy of it, for reading lays the
- * keys of its GPU type into the tree. */
-static ms_status complete_platform(const ms_import_source *source, ms_arena *arena, ms_diag *diag,
-                                   ms_imported *out) {
-    const char *const *folders = NULL;
-    ms_platform platform;
-    ms_status status = override(source, arena, diag, out->root);
-    ms_config_take_out(out->root, MS_PLATFORM_FIELDS);
-    find_open(out);
-    if (status != MS_OK || out->missing_count > 0) {
-        return status;
-    }
-    ms_node *copy = ms_import_new_mapping(arena);
-    if (copy == NULL || ms_node_overlay(copy, out->root, arena) != MS_OK ||
-        ms_platform_folders(NULL, source->data_folder, arena, &folders) != MS_OK) {
-        return ms_diag_no_memory(diag);
-    }
-    return ms_platform_read(copy, folders, arena, diag, &platform);
 }
 
 /* Whether overrides say how many nodes there are. */
@@ -177,61 +147,11 @@ ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_ar
     ms_status status = found->read(source, arena, diag, &imported);
     if (status == MS_OK && found->product == MS_IMPORT_WORKLOAD) {
         status = complete(source, arena, diag, &imported);
-    } else if (status == MS_OK && found->product == MS_IMPORT_PLATFORM) {
-        status = complete_platform(source, arena, diag, &imported);
     }
     if (status == MS_OK) {
         *imported_out = imported;
     }
     return status;
-}
-
-/* What a value comes from, with its place in the source. */
-static void write_origin(const ms_node *node, ms_buffer *out) {
-    const char *origin = node->origin == NULL ? "" : node->origin;
-    bool has_place = node->mark.file != NULL && node->mark.line > 0 && strcmp(origin, "--set") != 0;
-    ms_buffer_puts(out, "  # ");
-    ms_buffer_puts_inline(out, origin);
-    if (has_place) {
-        const char *slash = strrchr(node->mark.file, '/');
-        ms_buffer_puts(out, " (");
-        ms_buffer_puts_inline(out, slash == NULL ? node->mark.file : slash + 1);
-        ms_buffer_printf(out, ":%d)", node->mark.line);
-    }
-}
-
-/* A key of a mapping with all below it, at an indent. */
-static void write_key(const ms_node *node, int indent, ms_buffer *out) {
-    ms_node child = *node;
-    ms_node root = {.type = MS_NODE_MAPPING, .first = &child, .last = &child, .count = 1};
-    ms_buffer text;
-    if (node->type == MS_NODE_MAPPING && node->count > 0) {
-        ms_buffer_printf(out, "%*s%s:\n", indent, "", node->key);
-        for (const ms_node *inner = node->first; inner != NULL; inner = inner->next) {
-            write_key(inner, indent + 2, out);
-        }
-        return;
-    }
-    child.next = NULL;
-    ms_buffer_init(&text);
-    ms_node_write(&root, &text);
-    for (const char *line = ms_buffer_text(&text); *line != '\0';) {
-        int length = (int)strcspn(line, "\n");
-        ms_buffer_printf(out, "%*s%.*s", indent, "", length, line);
-        line += length + (line[length] == '\n');
-        if (*line == '\0' && node->type == MS_NODE_SCALAR) {
-            write_origin(node, out);
-        }
-        ms_buffer_puts(out, "\n");
-    }
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
-}
-
-static void write_platform(const ms_imported *imported, ms_buffer *out) {
-    for (const ms_node *node = imported->root->first; node != NULL; node = node->next) {
-        write_key(node, 0, out);
-    }
 }
 
 /* What the user owes first, then what else is to say of the source. */
@@ -255,9 +175,5 @@ void ms_import_write(const ms_imported *imported, ms_buffer *out) {
     ms_buffer_puts_inline(out, imported->about);
     ms_buffer_puts(out, ".\n");
     write_comments(imported, out);
-    if (imported->product == MS_IMPORT_PLATFORM) {
-        write_platform(imported, out);
-    } else {
-        ms_job_spec_write_draft(imported->root, out);
-    }
+    ms_job_spec_write_draft(imported->root, out);
 }

@@ -5,11 +5,6 @@
 #include "meshsim/import.h"
 
 extern const ms_import_kind ms_import_hf;
-extern const ms_import_kind ms_import_megatron;
-extern const ms_import_kind ms_import_nccl_tests;
-extern const ms_import_kind ms_import_deepspeed;
-extern const ms_import_kind ms_import_kineto;
-extern const ms_import_kind ms_import_slurm;
 
 /* An empty mapping that stands nowhere, for trees; NULL: no memory. */
 ms_node *ms_import_new_mapping(ms_arena *arena);
@@ -25,9 +20,5 @@ typedef struct ms_import_setting {
 /* Hang a key's value into the tree; one that is required is open.  Returns as ms_node_set. */
 ms_status ms_import_set(ms_imported *out, const ms_import_setting *setting, ms_arena *arena,
                         ms_diag *diag);
-
-/* Note that a key is open whose node, MS_IMPORT_REQUIRED, is in the tree.  key, why: borrowed.
- * Returns MS_OK; MS_E_NOMEM (not reported). */
-ms_status ms_import_open_key(ms_imported *out, const char *key, const char *why, ms_arena *arena);
 
 #endif

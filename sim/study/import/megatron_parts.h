@@ -4,7 +4,6 @@
 
 #include "meshsim/megatron.h"
 #include "study/import/megatron_words.h"
-#include "study/shell/shell.h"
 
 /* What stands before the name of an environment variable, and of an argument of torchrun or srun.
  */
@@ -18,7 +17,6 @@ typedef enum ms_megatron_arity { MS_TAKES_NONE, MS_TAKES_ONE, MS_TAKES_MANY } ms
 typedef struct ms_megatron_flag {
     ms_megatron_arity arity;
     bool is_used;      /* the translation may ask for it */
-    bool is_off;       /* in a log its value is whether it was NOT given */
     bool is_different; /* it changes a step, and nothing here follows it */
     const char *name;  /* with its dashes */
     const char *why;   /* of one that is never used */
@@ -32,20 +30,6 @@ bool ms_megatron_find_flag(const char *name, ms_megatron_flag *flag_out);
 
 /* Whether an argument is one of Megatron-LM's, by its own name or by another software's. */
 bool ms_megatron_is_called(const char *name, const char *usual);
-
-/* Find what a line of a log says: a name with underscores, of an argument or of what Megatron-LM
- * works out of them ("world_size").  *flag_out: its name in `arena`.  Returns MS_OK; MS_E_RANGE if
- * it is not known; MS_E_NOMEM. */
-ms_status ms_megatron_find_dumped(const char *key, ms_arena *arena, ms_megatron_flag *flag_out);
-
-/* Whether a log shows this of an argument that was not given.  name: with its dashes. */
-bool ms_megatron_is_default(const char *name, const char *value);
-
-/* Find the words of the command that holds the most arguments of Megatron-LM, or of lines that are
- * nothing else; without both, all words of the variables.  words: ms_shell_word, appended to.
- * Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_megatron_choose_command(const ms_shell *shell, ms_arena *arena, ms_diag *diag,
-                                     ms_vector *words);
 
 /* A letter of an argument's value. */
 typedef struct ms_megatron_letter {

@@ -31,7 +31,8 @@ static void place(ms_node *root, const char *key, const ms_mark *mark) {
     }
 }
 
-ms_status ms_import_open_key(ms_imported *out, const char *key, const char *why, ms_arena *arena) {
+/* Note that a key is open whose node, MS_IMPORT_REQUIRED, is in the tree.  key, why: borrowed. */
+static ms_status open_key(ms_imported *out, const char *key, const char *why, ms_arena *arena) {
     ms_import_open *open = MS_NEW(arena, ms_import_open, 1);
     if (open == NULL) {
         return MS_E_NOMEM;
@@ -58,8 +59,7 @@ ms_status ms_import_set(ms_imported *out, const ms_import_setting *setting, ms_a
         return status;
     }
     place(out->root, setting->key, &setting->mark);
-    return setting->value != NULL ||
-                   ms_import_open_key(out, setting->key, setting->why, arena) == MS_OK
+    return setting->value != NULL || open_key(out, setting->key, setting->why, arena) == MS_OK
                ? MS_OK
                : ms_diag_no_memory(diag);
 }

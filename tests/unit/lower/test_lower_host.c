@@ -22,6 +22,32 @@ Test(lower_host, launches_what_is_lowered) {
     lower_release(&x);
 }
 
+/* The host of a rank waits for the gradient's norm before it launches the update, if it is said to.
+ */
+Test(lower_host, waits_for_the_norm_before_the_update) {
+    static const unsigned SYNCS[] = {MS_SYNC_MESSAGES, MS_SYNC_NORM};
+    for (int i = 0; i < 2; i++) {
+        lower_fixture x;
+        lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
+        lower_set_plain_passes(&x);
+        x.optimizer_s[0] = x.optimizer_s[1] = 1e-3;
+        x.costs.optimizer_launches = 7;
+        x.input.is_validated_late = false;
+        x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = SYNCS[i]};
+        cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+        int updates = 0;
+        for (int32_t op = 0; op < x.dag.op_count; op++) {
+            if (x.dag.ops[op].kind == MS_OP_OPTIMIZER) {
+                bool waits = x.dag.works[x.dag.ops[op].work].is_synchronising;
+                cr_assert_eq(waits, SYNCS[i] == MS_SYNC_NORM, "%u", SYNCS[i]);
+                updates++;
+            }
+        }
+        cr_assert_eq(updates, 2);
+        lower_release(&x);
+    }
+}
+
 /* Hosts that learn the sizes of a batch wait before forward passes, on one pipeline rank as well;
  * for messages there is nothing to wait for on it. */
 Test(lower_host, waits_before_some_passes) {

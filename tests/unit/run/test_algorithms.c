@@ -56,6 +56,25 @@ static void check_job(const char *set, const ms_coll_algorithm *expected, bool n
     job_fixture_release(&f);
 }
 
+/* Two stages on each node reduce their gradients through its one NIC, at the same time for half of
+ * the later one's, and so each takes more than its time alone: fifths more at least. */
+Test(job_algorithms, reductions_of_two_stages_share_a_nic) {
+    static const char *const SETS[] = {"platform.nodes=2",
+                                       "platform.node.gpus=2",
+                                       "platform.node.nics=1",
+                                       "mesh.tp=1",
+                                       "mesh.order=[dp, pp, tp]",
+                                       "model.vocab=0",
+                                       "batch.global=4",
+                                       "data_parallel.overlap_reduce=false",
+                                       NULL};
+    job_fixture f;
+    const ms_result *result = job_fixture_run(&f, "tiny", SETS, "flow", false);
+    const ms_coll_row *row = find_row(result, MS_AXIS_DP);
+    cr_assert_gt(row->time_s, 1.4 * row->alone_s, "%g s, alone %g s", row->time_s, row->alone_s);
+    job_fixture_release(&f);
+}
+
 Test(job_algorithms, what_is_asked_for_is_simulated) {
     static const ms_coll_algorithm RING[] = {MS_ALGORITHM_RING, MS_ALGORITHM_RING};
     static const ms_coll_algorithm TREE[] = {MS_ALGORITHM_TREE, MS_ALGORITHM_TREE};

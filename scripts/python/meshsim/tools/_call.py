@@ -6,6 +6,7 @@ import contextlib
 import errno
 import importlib
 import json
+import keyword
 import os
 import signal
 import subprocess
@@ -36,7 +37,7 @@ class Place:
 
     file: str
     line: int
-    """from 1 on"""
+    """from 1 on; 0: the whole file"""
     column: int = 0
     """from 1 on, in characters; 0: the whole line"""
     width: int = 1
@@ -70,20 +71,21 @@ class Talk:
     def warning(self, message: str, place: Optional[Place] = None) -> None:
         self._say("warning", message, place)
 
-    def note(self, message: str) -> None:
-        self._say("note", message, None)
+    def note(self, message: str, place: Optional[Place] = None) -> None:
+        self._say("note", message, place)
 
     def finish(self) -> None:
         """Say how many errors were not told."""
         if self.errors > FAULTS_MAX:
-            print(f"meshsim: {self.errors - FAULTS_MAX} more errors", file=sys.stderr)
+            print(f"meshsim: ... and {self.errors - FAULTS_MAX} more faults", file=sys.stderr)
 
     def _say(self, kind: str, message: str, place: Optional[Place]) -> None:
         if place is None:
             text = f"meshsim: {kind}: {message}\n"
         else:
-            column = f"{place.column}:" if place.column > 0 else ""
-            text = f"{place.file}:{place.line}:{column} {kind}: {message}\n" + self._caret(place)
+            line = f":{place.line}" if place.line > 0 else ""
+            column = f":{place.column}" if line and place.column > 0 else ""
+            text = f"{place.file}{line}{column}: {kind}: {message}\n" + (self._caret(place) if kind == "error" else "")
         with contextlib.suppress(OSError):
             sys.stderr.write(visible(text))
             sys.stderr.flush()
@@ -270,7 +272,8 @@ def main(words: Sequence[str]) -> int:
         signal.signal(number, _interrupt)
     call = parse(words)
     try:
-        run: Callable[[Call], Optional[int]] = importlib.import_module(f"meshsim.tools.{call.command.replace('-', '_')}").run
+        module = call.command.replace("-", "_") + ("_" if keyword.iskeyword(call.command) else "")  # import_
+        run: Callable[[Call], Optional[int]] = importlib.import_module(f"meshsim.tools.{module}").run
         code = run(call) or OK
     except Fault as fault:
         code = fault.code

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
+    sys.dont_write_bytecode = True  # the folder may be the system's, or be read by others at the same time
     folder = Path(__file__).resolve().parent.parent
     spec = importlib.util.spec_from_file_location("meshsim", folder / "__init__.py", submodule_search_locations=[str(folder)])
     assert spec and spec.loader

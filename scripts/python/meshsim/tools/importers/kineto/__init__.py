@@ -1,0 +1,98 @@
+"""`meshsim import kineto`: what traces of PyTorch's profiler say, as pages, tables and JSON. kineto.md says what stands in a trace and how it is taken.
+
+From Python: `read(call, paths)` gives the tables of a Trace, of which each is a list of rows that pandas.DataFrame takes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any, Dict, List, Optional
+
+from meshsim.tools._call import USAGE, Call, Place, check_target, print_json, print_page, write_file
+from meshsim.tools.importers.kineto.against import compare
+from meshsim.tools.importers.kineto.page import page_of
+from meshsim.tools.importers.kineto.trace import Row, Trace, read
+
+__all__ = ["Trace", "compare", "read", "run"]
+
+_STEPS_MAX = 1000000
+
+
+def _plain(value: Any) -> Any:
+    """A tree as the C program prints it: what is whole without a point."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
+
+
+def _csv(columns: List[str], rows: List[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([value if isinstance(value, str) else json.dumps(_plain(value)) for value in map(row.get, columns)] for row in rows)
+    return text.getvalue()
+
+
+def _check_targets(call: Call) -> None:
+    users = ["--json"] if call.has("json") else []
+    for name in ("output", "kernels"):
+        users += [f"--{name} -"] if call.value(name) == "-" else []
+    if len(users) > 1:
+        call.refuse(f"'{users[0]}' and '{users[1]}' both want the standard output", code=USAGE)
+    for name in ("output", "kernels"):
+        check_target(call, call.value(name) or "-")
+
+
+def _steps(call: Call) -> int:
+    text = call.value("steps", "1") or ""
+    is_whole = text.lstrip("+-").isascii() and text.lstrip("+-").isdigit() and len(text) <= 20
+    steps = int(text) if is_whole and len(text) - len(text.lstrip("+-")) <= 1 else 0
+    if not 1 <= steps <= _STEPS_MAX:
+        call.refuse(f"option '--steps' takes a whole number from 1 to {_STEPS_MAX}, got '{text}'", code=USAGE)
+    return steps
+
+
+def _compare(call: Call, trace: Trace) -> Optional[Dict[str, Any]]:
+    """Simulate the workload of --against and put its step beside the trace's; None: there is no such option."""
+    workload = call.value("against")
+    if workload is None:
+        return None
+    sets = [word for assignment in call.values("set") for word in ("--set", assignment)]
+    result = call.ask("run", workload, *sets, "--ranks", "--ignore-memory")
+    against = compare(trace, result)
+    if not against["of_traced_ranks"]:
+        call.talk.note(f"predicted times are means over all {result['gpus']} ranks: the trace does not say which of them it is of")
+    return against
+
+
+def _check_measured(call: Call, trace: Trace) -> None:
+    """Refuse to write a table of measured kernels that says nothing."""
+    if trace.measured():
+        return
+    reason = ("expected matrix products or attentions with their sizes, which the profiler records with record_shapes=True, got none")
+    if trace.shapes:
+        first = trace.shapes[0]
+        reason = f"all {len(trace.shapes)} shapes are left out, the longest, {first['kernel']} {first['shape'][:60]}: {first['left_out']}"
+    call.refuse(f"no measured kernels to write: {reason}", Place(trace.ranks[0]["file"], 0))
+
+
+def run(call: Call) -> None:
+    """Read the traces that the call names, and write and print what it asks for."""
+    _check_targets(call)
+    trace = read(call, call.arguments, _steps(call))
+    against = _compare(call, trace)
+    if call.value("output"):
+        _check_measured(call, trace)
+    texts = {"output": _csv(["kernel", "shape", "time"], trace.measured()), "kernels": _csv(list(trace.kernels[0]), trace.kernels)}
+    targets = sorted((name for name in texts if call.has(name)), key=lambda name: call.value(name) == "-")  # files first
+    for name in targets:
+        write_file(call, call.value(name) or "-", texts[name])
+    if call.has("json"):
+        keys = ("ranks", "mean", "steps", "channels", "collectives", "kernels", "shapes")
+        print_json(call, _plain({**{key: getattr(trace, key) for key in keys}, **({"against": against} if against else {})}))
+    elif all(call.value(name) != "-" for name in targets):
+        print_page(call, page_of(trace, against))
