@@ -19,6 +19,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
+#include "meshsim/pass_times.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
 
@@ -91,18 +92,6 @@ typedef struct ms_case_figure {
     const char *text; /**< as it stands */
     double value;     /**< NAN: no number */
 } ms_case_figure;
-
-/** What a pipeline rank's time in a step goes to, as DeepSeek-V3's authors part it: passes that run
- * alone by their kind, pairs of a forward and a backward pass, the step's end, and waiting. */
-typedef enum ms_step_phase {
-    MS_STEP_FORWARD,  /**< "1F": forward passes that run alone */
-    MS_STEP_BUBBLE,   /**< "bubble": between passes */
-    MS_STEP_BACKWARD, /**< "1B": backward passes that run alone, of input gradients or of both */
-    MS_STEP_WEIGHT,   /**< "1W": weight gradients put off */
-    MS_STEP_PAIR,     /**< "1F1B": a forward and a backward pass that run together */
-    MS_STEP_END,      /**< "optimizer": behind the last pass of all ranks */
-    MS_STEP_PHASE_COUNT,
-} ms_step_phase;
 
 /** What was measured. */
 typedef struct ms_case_measured {

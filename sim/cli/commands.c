@@ -6,6 +6,7 @@
 static const ms_command *const COMMANDS[] = {
     &ms_cmd_new,
     &ms_cmd_run,
+    &ms_cmd_runs,
     &ms_cmd_check,
     &ms_cmd_platform,
     &ms_cmd_mesh,

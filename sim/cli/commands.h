@@ -7,6 +7,7 @@
 
 extern const ms_command ms_cmd_new;
 extern const ms_command ms_cmd_run;
+extern const ms_command ms_cmd_runs;
 extern const ms_command ms_cmd_check;
 extern const ms_command ms_cmd_mesh;
 extern const ms_command ms_cmd_schedule;

@@ -11,11 +11,6 @@
 /* In a child: fill the ms_validate_finding of a run. */
 void ms_validate_find(size_t index, const ms_result *result, void *finding_out);
 
-/* Part the step of every pipeline rank into phases.
- *  phase_s_out: [MS_STEP_PHASE_COUNT] mean over ranks; NAN where several steps were simulated, or
- * memory ran out. */
-void ms_validate_find_phases(const ms_result *result, double *phase_s_out);
-
 /* Sum errors up by group.  An item of a group without a name is left out. */
 typedef struct ms_error_item {
     const char *group;

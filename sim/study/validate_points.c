@@ -126,13 +126,10 @@ static void add_layer(const ms_validate_row *row, ms_validate_points *points) {
 }
 
 static void add_phases(const ms_validate_row *row, ms_validate_points *points) {
-    static const char *const NAMES[MS_STEP_PHASE_COUNT] = {
-        [MS_STEP_FORWARD] = "1F", [MS_STEP_BUBBLE] = "bubble", [MS_STEP_BACKWARD] = "1B",
-        [MS_STEP_WEIGHT] = "1W",  [MS_STEP_PAIR] = "1F1B",     [MS_STEP_END] = "optimizer"};
     for (int i = 0; i < MS_STEP_PHASE_COUNT; i++) {
         add_point(points, (ms_validate_point){.id = row->id,
                                               .group = row->group,
-                                              .quantity = NAMES[i],
+                                              .quantity = ms_step_phase_name((ms_step_phase)i),
                                               .predicted = row->finding.phase_s[i],
                                               .measured = row->measured->measured.phase_s[i]});
     }
