@@ -43,8 +43,7 @@ typedef struct ms_listed_outcome {
 /** What is asked of a list.  All is borrowed. */
 typedef struct ms_job_list_study {
     const ms_job_list *list;
-    ms_words sets; /**< overrides of all jobs, after their own; "platform.tiers.*.KEY=value" stands
-                      for each tier of a job's platform */
+    ms_words sets;           /**< overrides of all jobs, after their own */
     const char *data_folder; /**< as in ms_job_request */
     int jobs;                /**< simulations at once, >= 1 */
     /** Called when a job has ended, in the order in which they end.  outcome: valid during the call.

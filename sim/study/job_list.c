@@ -73,14 +73,7 @@ ms_status ms_job_list_read(const char *path, ms_arena *arena, ms_diag *diag,
     return status;
 }
 
-/* ---- overrides ---- */
-
-static const char ANY_TIER[] = "platform.tiers.*.";
-enum { ANY_TIER_LENGTH = sizeof ANY_TIER - 1 };
-
-static bool is_of_any_tier(const char *set) {
-    return strncmp(set, ANY_TIER, ANY_TIER_LENGTH) == 0;
-}
+/* ---- jobs ---- */
 
 /* One job under way. */
 typedef struct listed_run {
@@ -92,58 +85,28 @@ typedef struct listed_run {
     ms_status status; /* that ends the study */
 } listed_run;
 
-/* Append the overrides of all jobs.  platform: whose tiers those of any tier are for; NULL: they are
- * left out. */
-static bool add_sets(listed_run *run, const ms_platform *platform, ms_vector *sets) {
-    bool is_added = true;
-    for (size_t i = 0; i < run->study->sets.count; i++) {
-        const char *set = run->study->sets.items[i];
-        bool is_any = is_of_any_tier(set);
-        int count = !is_any ? 1 : platform == NULL ? 0 : platform->tier_count;
-        for (int t = 0; t < count && is_added; t++) {
-            const char *one = is_any ? ms_arena_printf(&run->arena, "platform.tiers.%s.%s",
-                                                       platform->tiers[t].name,
-                                                       set + ANY_TIER_LENGTH)
-                                     : set;
-            is_added = one != NULL && ms_vector_add(sets, &one, 1) != NULL;
+/* Read a job, with its own overrides and those of all jobs. */
+static ms_status read_job(listed_run *run, const ms_listed_job *job, ms_diag *diag) {
+    const ms_words *lists[] = {&job->sets, &run->study->sets};
+    ms_words sets = {
+        .items = MS_NEW(&run->arena, const char *, lists[0]->count + lists[1]->count)};
+    if (sets.items == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    for (size_t list = 0; list < 2; list++) {
+        for (size_t i = 0; i < lists[list]->count; i++) {
+            sets.items[sets.count++] = lists[list]->items[i];
         }
     }
-    return is_added;
-}
-
-static ms_status read_spec(listed_run *run, const ms_listed_job *job, const ms_platform *platform,
-                           ms_diag *diag) {
-    ms_vector sets; /* const char * */
-    ms_vector_init(&sets, sizeof(const char *));
-    bool has_all =
-        (job->sets.count == 0 || ms_vector_add(&sets, job->sets.items, job->sets.count) != NULL) &&
-        add_sets(run, platform, &sets);
     const ms_job_request request = {.workload = job->workload,
                                     .text = job->text,
                                     .platform = job->platform,
                                     .data_folder = run->study->data_folder,
-                                    .sets = sets.data,
+                                    .sets = sets.items,
                                     .set_count = sets.count};
-    ms_status status = has_all ? ms_job_spec_read(&request, &run->arena, diag, &run->spec)
-                               : ms_diag_no_memory(diag);
-    ms_vector_release(&sets);
-    return status;
+    return ms_job_spec_read(&request, &run->arena, diag, &run->spec);
 }
 
-/* Read a job; again where an override of any tier needs to know the tiers. */
-static ms_status read_job(listed_run *run, const ms_listed_job *job, ms_diag *diag) {
-    bool has_any = false;
-    for (size_t i = 0; i < run->study->sets.count; i++) {
-        has_any = has_any || is_of_any_tier(run->study->sets.items[i]);
-    }
-    ms_status status = read_spec(run, job, NULL, diag);
-    if (status == MS_OK && has_any) {
-        status = read_spec(run, job, run->spec.platform.cluster, diag);
-    }
-    return status;
-}
-
-/* ---- jobs ---- */
 
 static void keep_talk(void *context, const char *text) {
     ms_buffer_puts(context, text);
