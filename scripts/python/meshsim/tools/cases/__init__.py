@@ -1,107 +1,42 @@
 """Cases: published or own measured runs, each with what was measured and the workload that ran.
 
 A file of cases is a YAML list or a table of runs (CSV). A row of the list has its job as a workload under `workload`, or it says where and what it ran in the
-fields format (workloads/validation/README.md); then rules make a workload of it, and each word of the table of words that was used stands in `assumptions`.
+fields format (workloads/validation/README.md); then rules make a workload of it (rules.py), and each word of the table of words (words.yaml) that they used
+stands in `assumptions`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional
+from typing import List
 
-from .._call import Call, Place
+from .._call import Call, Fault
+from ..importers import source, yaml_tree
+from ._case import APART, LAYER, PHASES, SCORED, Case, Measured
+from ._csv import read_csv
+from ._rows import read_rows
+from ._words import Words
+from .rules import translate
 
-SCORED, APART, LAYER = "scored", "apart", "layer"
-"""which table a case's step time belongs to: a group of the score, one outside the mean of groups, a layer's"""
-
-PHASES = {"1F": "t_1F_s", "bubble": "t_bubble_s", "1B": "t_1B_s", "1W": "t_1W_s", "1F1B": "t_1F1B_s", "optimizer": "t_opt_s"}
-"""what a pipeline rank's time in a step goes to, and the figure that holds it"""
-
-
-@dataclass
-class Measured:
-    """What was measured; None: not published."""
-
-    step_s: Optional[float] = None
-    """the step time to predict [s]"""
-    low_s: Optional[float] = None
-    """with high_s: a step time is right anywhere between them [s]"""
-    high_s: Optional[float] = None
-    peak_B: Optional[float] = None
-    """memory at its peak [bytes]"""
-    static_B: Optional[float] = None
-    """memory between steps [bytes]"""
-    forward_s: Optional[float] = None
-    """of a layer [s], as the next two"""
-    backward_s: Optional[float] = None
-    layer_s: Optional[float] = None
-    """forward and backward pass together"""
-    phase_s: Dict[str, float] = field(default_factory=dict)
-    """by a name of PHASES [s]"""
-    is_last_rank: bool = False
-    """memory is that of the last rank, not of the fullest one"""
-    is_allocated: bool = False
-    """memory counts tensors, not what the allocator reserved"""
-    is_device: bool = False
-    """memory counts all of the device, with context and communication library"""
-    figures: Dict[str, str] = field(default_factory=dict)
-    """every figure of the source as it stands, by its name with the unit"""
-
-
-@dataclass
-class Case:
-    """A measured run."""
-
-    id: str
-    group: str
-    place: Place
-    """where it stands, for messages"""
-    measured: Measured
-    use: str = SCORED
-    is_core: bool = False
-    """of the recommended first set"""
-    is_suspect: bool = False
-    """its source's data contradict each other; it counts all the same"""
-    recompute_is_stated: bool = True
-    """the source says what is recomputed"""
-    source: Optional[str] = None
-    notes: Optional[str] = None
-    url: Optional[str] = None
-    workload: Optional[Dict[str, Any]] = None
-    """the job, a document with the keys of workloads/README.md, of texts, numbers, lists and mappings; None: see path, or reason"""
-    path: Optional[str] = None
-    """of an own run: its workload's file"""
-    platform: Optional[str] = None
-    """of an own run: in place of its workload's platform"""
-    sets: List[str] = field(default_factory=list)
-    """of an own run: overrides of its workload, KEY=VALUE"""
-    framework: Optional[str] = None
-    """profile of the software; None: that of an own run's workload"""
-    assumptions: List[str] = field(default_factory=list)
-    """what the rules took for granted, and the words that they read"""
-    differs: List[str] = field(default_factory=list)
-    """what is simulated otherwise than it was"""
-    reason: Optional[str] = None
-    """why there is no job"""
-    fields: Optional[Dict[str, Any]] = None
-    """of a row in the fields format: its fields as they stand, until `translate` has made its workload"""
+FILE_MAX_B = 16 * 2**20
+NCCL_LOG = "# nThread "
 
 
 def read(call: Call, path: str, cases: List[Case]) -> bool:
-    """Add the cases of a file.  Returns whether it is a file of cases; False: it is one of collectives, and nothing was read.
+    """Add the cases of a file.  Returns whether it is a file of cases; False: it is one of collectives, or another mapping, and nothing was read.
     Faults are told, each with its place; what is sound is added all the same (call.talk.errors tells)."""
-    raise NotImplementedError
+    data = source.read_bytes(call.talk, path, 16 * FILE_MAX_B if path.endswith(".csv") else FILE_MAX_B)
+    text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    if path.endswith(".csv"):
+        return read_csv(call.talk, path, text, cases)
+    if any(line.startswith(NCCL_LOG) for line in text.splitlines()[:100]):
+        return False
+    try:
+        root = yaml_tree.parse(call.talk, path, text)
+    except Fault:
+        return True  # told
+    if isinstance(root.value, list):
+        read_rows(call.talk, root.value, cases)
+    return isinstance(root.value, list)
 
 
-def translate(call: Call, case: Case, words: "Words") -> None:
-    """Make the workload of a case in the fields format, or set the reason why there is none. A case that has one is left alone.
-    Raises Fault, told, where its framework's profile cannot be read."""
-    raise NotImplementedError
-
-
-class Words:
-    """The table of words (words.yaml), and what a user's own files add in front of it (`validate --words FILE`)."""
-
-    def __init__(self, call: Call, paths: List[str]):
-        """Raises Fault, told, where a file is not sound."""
-        raise NotImplementedError
+__all__ = ["APART", "LAYER", "PHASES", "SCORED", "Case", "Measured", "Words", "read", "translate"]
