@@ -41,6 +41,20 @@ def plain(node: Node) -> Any:
     return None if node.is_null else node.value
 
 
+def document(node: Node) -> Any:
+    """A value as a document has it: what is not in quotes is a number, a switch or nothing where it looks like one."""
+    if isinstance(node.value, dict):
+        return {key: document(child) for key, child in node.value.items()}
+    if isinstance(node.value, list):
+        return [document(child) for child in node.value]
+    if node.is_quoted or node.is_null:
+        return node.value if node.is_quoted else None
+    switch = {"true": True, "false": False}.get(node.value)
+    whole = int(node.value) if re.fullmatch(r"-?\d{1,18}", node.value, re.A) else None
+    value = number(node.value)
+    return switch if switch is not None else whole if whole is not None else value if value is not None and abs(value) < 1e300 else node.value
+
+
 class _Reader:
     """One row on its way."""
 
@@ -162,13 +176,14 @@ def _read_row(talk: Talk, node: Node, index: int, cases: List[Case]) -> None:
     case = Case(id=path, group=group, place=node.place, use=use, measured=measured_of(figures, row.get("score_step_time_s"), row.get("score_peak_alloc_bytes")),
                 is_core=row.get("core") or False, is_suspect="suspect" in row.get("flags", ()), source=row.get("source"), notes=row.get("notes"),
                 recompute_is_stated=recompute != "unstated" and (recompute is not None or has_workload), url=row["url"] if isinstance(row.get("url"), str) else None,
-                differs=row.get("differs", []) if has_workload else [], reason=row.get("skipped"), workload=row.get("workload"))
+                differs=row.get("differs", []) if has_workload else [], reason=row.get("skipped"))
     if reader.foreign:
         case.differs = [f"no rule for {', '.join(reader.foreign)}", *case.differs]
-    if has_workload:
-        framework = (case.workload or {}).get("framework")
+    if has_workload and isinstance(row.get("workload"), dict):
+        case.workload = document(node.value["workload"])
+        framework = case.workload.get("framework")
         case.framework = framework.get("name") if isinstance(framework, dict) else framework
-    else:
+    elif not has_workload:
         case.fields = row
     cases.append(case)
 

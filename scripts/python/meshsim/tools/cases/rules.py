@@ -5,22 +5,19 @@ Rules read fields; what only words say they take from the table of words. No rul
 
 from __future__ import annotations
 
-import json
 import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from .._call import INPUT, Call, Fault
-from ..importers.megatron import Word, take_words
-from ..importers.megatron_arguments import tables as argument_tables
-from ..importers.megatron_job import translate as translate_arguments
-from ..importers.megatron_run import DIFFERENT, UNKNOWN, Facts
-from ..importers.megatron_run import Argument
+from .._call import Call
+from ..importers import megatron_arguments, megatron_job, yaml_tree
+from ..importers.megatron import joined
+from ..importers.megatron_run import DIFFERENT, ENV, UNKNOWN, Argument, Facts
 from ..importers.megatron_values import Bad, read_layout
 from ..export import nearest
 from ._case import LAYER, Case
-from ._rows import tables
+from ._rows import document, tables
 from ._words import Line, Words, month_of
 
 Tree = Dict[str, Any]
@@ -94,8 +91,9 @@ def _platform(program: Path, name: str) -> Tree:
 
 
 def _gpu(call: Call, name: str) -> Tree:
-    """A GPU type, as it is written."""
-    return next((_load(path) for path in (folder / f"{name}.yaml" for folder in _folders(call, "platforms/gpus")) if path.is_file()), {})
+    """A GPU type, as it is written, over the one that it builds on."""
+    own = next((_load(path) for path in (folder / f"{name}.yaml" for folder in _folders(call, "platforms/gpus")) if path.is_file()), {})
+    return {**(_gpu(call, own["type"]) if "type" in own else {}), **own}
 
 
 # ---- one row ----
@@ -131,8 +129,7 @@ class _Translation:
     def choose(self, key: str, value: Any) -> None:
         """Set a key of the workload, unless its profile has it so."""
         own = at(self.profile, key)
-        text = str(value).lower() if isinstance(value, (bool, int)) else value
-        put(self.doc, key, None if own == text else value)
+        put(self.doc, key, None if own == _said(value) and key != "model.type" else value)
 
     def say(self, words: str, what: str) -> None:
         """Tell what was taken from the table of words."""
@@ -169,6 +166,8 @@ class _Translation:
         changes, node, network_Bps = self._changes(own)
         gpus = self.row["num_gpus"]
         nodes = -(-gpus // node)
+        if self.get("parallel.tp") > node:
+            put(self.doc, "tensor_parallel.allow_slow", True)  # what ran, ran
         self.doc["platform"] = {"file": name, "nodes": nodes, **changes}
         if nodes * node > gpus:
             self.doc["placement"] = {"spares": 0}  # some GPUs stay without a rank
@@ -387,9 +386,8 @@ class _Translation:
         if layers % stages == 0 and said != "ends_fewer":
             self.choose("schedule.partition", None if at(self.profile, "schedule.partition") is None else "even")
         elif (layers + 2) % stages == 0 and said != "rest_last" and stages > 1:
-            ends = (layers + 2) // stages - 1
-            put(self.doc, "schedule.first_stage_layers", ends)
-            put(self.doc, "schedule.last_stage_layers", ends)
+            each = (layers + 2) // stages
+            put(self.doc, "schedule.stage_layers", [each - 1, *[each] * (stages - 2), each - 1])
         elif rest > 0:
             put(self.doc, "schedule.stage_layers", [share] * (stages - 1) + [rest])
         else:
@@ -435,7 +433,7 @@ class _Translation:
         """A GPU without products of few bits multiplies in the working type."""
         kind = at(self.doc, "precision.products")
         gpu = self.cluster.get("gpu_type") or self.platform["gpu"]["name"]
-        if kind not in (None, "parameters") and not at(_gpu(self.call, gpu), f"{kind}.peak"):
+        if kind not in (None, "parameters") and kind not in _gpu(self.call, gpu):
             for key in ("products", "scaling", "tensor_gathers", "parameter_gathers"):
                 put(self.doc, f"precision.{key}", None)
             self.case.differs.append("products of fewer bits run in the working type: the GPU has none")
@@ -461,6 +459,35 @@ class _Translation:
         """A row with its run's arguments: they say the job, all but GPUs, vocabulary and cluster, by the translation that users' imports take."""
         if not self.row.get("num_gpus"):
             raise Refused("num_gpus is not published")
+        known = megatron_arguments.tables()
+        arguments = []
+        for text in self.row["args"]:
+            name, _, value = text.removeprefix(ENV).partition("=" if text.startswith(ENV) else " ")
+            flag = known.find(name)
+            arguments.append(Argument(ENV + name if text.startswith(ENV) else name, joined(value) if flag and flag.takes == megatron_arguments.MANY else value))
+        facts = Facts(self.case.framework, self.row["num_gpus"], self.get("model.vocab"), self.get("global_batch"), lambda name: (
+            at(self.profile, "memory.libraries") in (None, "none"), "weight_gradients" in (at(self.profile, "memory.buffers") or [])))
+        job = megatron_job.translate(arguments, known, facts)
+        if job.faults:
+            raise Refused(f"args: {job.faults[0][0]}")
+        for setting in job.settings:
+            if setting.value is None:
+                raise Refused(f"{setting.key} is not published")
+            self.choose(setting.key, document(yaml_tree.parse(self.call.talk, "args", f"value: {setting.value}").value["value"]))
+        for argument in arguments:
+            if argument.use == DIFFERENT and argument.why not in "; ".join(self.case.differs):
+                self.case.differs.append(argument.why)
+            elif argument.use == UNKNOWN:
+                self.case.differs.append(f"no rule for {argument.name}")
+        self.set_cluster()
+        self.fit_products()
+
+
+def _said(value: Any) -> Any:
+    """A value as profiles are read: of texts."""
+    if isinstance(value, list):
+        return [_said(entry) for entry in value]
+    return str(value).lower() if isinstance(value, (bool, int, float)) else value
 
 
 def _is_other(published_Bps: float, own_Bps: float) -> bool:
