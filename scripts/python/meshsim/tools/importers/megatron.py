@@ -122,11 +122,11 @@ def _take_argument(call: Call, known: Tables, software: Software, words: Sequenc
     if flag is not None and takes == ONE and not equals and not value:
         call.talk.error(f"{name}: expected a value, got {behind or 'the end of the command'}", place)
         return at
-    found.append(Argument(name, _joined(value) if flag is not None and takes == MANY else value, place))
+    found.append(Argument(name, joined(value) if flag is not None and takes == MANY else value, place))
     return at
 
 
-def _joined(text: str) -> str:
+def joined(text: str) -> str:
     """Several values as one text: "[a b]", "['a', 'b']" and "a b" are all "a b"."""
     return re.sub(r"[ ,\t\n]+", " ", re.sub(r"[\[\]'\"]", "", text)).strip(" ")
 
@@ -169,7 +169,7 @@ def _logged(known: Tables, key: str, value: str, place: Place) -> Optional[Argum
         text = text[1:-1]
     if flag is None:
         return Argument(key, text, place)
-    text = _joined(text) if flag.takes == MANY else text
+    text = joined(text) if flag.takes == MANY else text
     return None if flag.harmless and re.fullmatch(flag.harmless, text) else Argument(flag.name, text, place)
 
 
@@ -251,7 +251,7 @@ def _pair(call: Call, known: Tables, text: _Text, key: Any, value: Any) -> List[
         return []
     if is_plain and found in ("true", "True") and (flag is None or flag.takes == NONE):
         found = ""
-    return [Argument(key.value, _joined(found) if flag is not None and flag.takes == MANY else found, _yaml_place(text, key))]
+    return [Argument(key.value, joined(found) if flag is not None and flag.takes == MANY else found, _yaml_place(text, key))]
 
 
 # ---- lines of arguments ----
