@@ -62,7 +62,7 @@ extern const ms_timed_kind MS_TIMED_KINDS[];
 
 /** What to time, and what was found. */
 typedef struct ms_times {
-    const char *name;             /**< of the platform, or its path */
+    const char *name;             /**< of the platform, or its path; NULL: the file has none */
     ms_node *changes;             /**< overrides of it, for every variant */
     const char *const *folders;   /**< where it is looked for */
     const ms_timed_point *points; /**< [point_count] */

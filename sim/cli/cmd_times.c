@@ -7,6 +7,11 @@
 #include "meshsim/times.h"
 
 static const ms_option OPTIONS[] = {
+    {.name = "platform",
+     .argument = "P.yaml",
+     .arguments = 1,
+     .help = "platform file, or the name of one, in place of the points' own"},
+    MS_OPTION_SET_PLATFORM,
     MS_OPTION_JSON,
     {0},
 };
@@ -82,12 +87,31 @@ static ms_status print_page(const ms_invocation *call, const ms_times *times) {
     return ms_cli_print_page(call, &page);
 }
 
+/* Options come in the place of what the file says. */
+static ms_status take_options(const ms_invocation *call, ms_times *times) {
+    const char *name = ms_cli_value(call, "platform", NULL);
+    ms_node *sets = NULL;
+    ms_status status = ms_cli_platform_changes(call, &sets);
+    if (status == MS_OK && name == NULL && times->name == NULL) {
+        ms_diag_error(call->diag, "expected a key 'platform', or --platform P.yaml");
+        return MS_E_USAGE;
+    }
+    if (status == MS_OK && name != NULL) {
+        times->name = name;
+        times->changes = sets;
+        return MS_OK;
+    }
+    status = status == MS_OK ? ms_node_overlay(times->changes, sets, call->arena) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(call->diag) : status;
+}
+
 static ms_status run(const ms_invocation *call) {
     const char *path = call->positionals[0];
     const char *file = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
     ms_times times;
     ms_status status =
         ms_times_read(file, ms_cli_data_folder(call->arena), call->arena, call->diag, &times);
+    status = status == MS_OK ? take_options(call, &times) : status;
     status = status == MS_OK ? ms_times_run(&times, call->arena, call->diag) : status;
     if (status != MS_OK) {
         return status;

@@ -93,7 +93,7 @@ typedef struct times_text {
     }
 
 static const ms_field FILE_FIELDS[] = {
-    ROW(NODE, "platform", platform, .is_required = true,
+    ROW(NODE, "platform", platform,
         .help = "name or path of a platform, or a mapping of 'file' and keys to change"),
     ROW(WORDS, "set", sets, .help = "overrides of it, 'key.path=value'"),
     ROW(NODE, "points", points, .is_required = true, .help = "list of what is timed"),
@@ -229,8 +229,9 @@ static ms_status read_file(const times_reader *r, const char *path, const char *
     ms_status status = ms_yaml_load(path, r->arena, r->diag, &root);
     status =
         status == MS_OK ? ms_config_read(root, FILE_FIELDS, "", &text, r->arena, r->diag) : status;
-    status = status == MS_OK ? read_platform(r, ms_node_get(root, "platform"), home) : status;
-    for (size_t i = 0; i < text.sets.count && status == MS_OK; i++) {
+    bool has_platform = status == MS_OK && text.platform != NULL;
+    status = has_platform ? read_platform(r, ms_node_get(root, "platform"), home) : status;
+    for (size_t i = 0; has_platform && i < text.sets.count && status == MS_OK; i++) {
         status = apply(r->out->changes, text.sets.items[i], r->arena, r->diag);
     }
     status = status == MS_OK ? read_points(r, text.points) : status;
