@@ -16,6 +16,7 @@ static const ms_command *const COMMANDS[] = {
     &ms_cmd_merge,
     &ms_cmd_textbook,
     &ms_cmd_collective,
+    &ms_cmd_times,
     &ms_cmd_compare,
     &ms_cmd_validate,
     &ms_cmd_calibrate,
