@@ -66,7 +66,7 @@ static const ms_option OPTIONS[] = {
              "pipeline rank and sizes of groups"},
     {.name = "passes",
      .help = "with --json: times of passes and phases of the step, memory of the last pipeline "
-             "rank; simulates every microbatch"},
+             "rank, the framework; simulates every microbatch"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };

@@ -366,6 +366,8 @@ void ms_summary_add_passes(const ms_result *result, ms_value *summary) {
     ms_value_add_double(last, "peak_B", times.last_peak_B);
     ms_value_add_double(last, "static_B", times.last_static_B);
     ms_value_add_double(last, "reserve_B", times.reserve_B);
+    const char *framework = result->job->spec.framework.name;
+    ms_value_add_string(summary, "framework", framework == NULL ? "none" : framework);
 }
 
 /* ---- all of it ---- */

@@ -10,13 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from .._call import Call
+from .._call import Call, Place
 from ..importers import megatron_arguments, megatron_job, yaml_tree
 from ..importers.megatron import joined
 from ..importers.megatron_run import DIFFERENT, ENV, UNKNOWN, Argument, Facts
 from ..importers.megatron_values import Bad, read_layout
 from ..export import nearest
-from ._case import LAYER, Case
+from ._case import LAYER, Case, Measured
 from ._rows import document, tables
 from ._words import Line, Words, month_of
 
@@ -509,3 +509,15 @@ def translate(call: Call, case: Case, words: Words) -> None:
         case.workload = {"framework": work.doc.pop("framework"), **work.doc}
     except Refused as refused:
         case.reason = str(refused)
+
+
+def find_platform(call: Call, words: Words, gpu: str, network: str, gpus: int) -> Optional[Tree]:
+    """The platform of at least so many GPUs that goes by a source's words, as a workload has it; None: there is none."""
+    case = Case("", "", Place("", 0), Measured(), fields={"system": {"gpu": gpu, "network": network}, "num_gpus": gpus})
+    work = _Translation(call, case, words)
+    try:
+        work.set_cluster()
+    except Refused:
+        return None
+    found: Tree = work.doc["platform"]
+    return found
