@@ -35,6 +35,7 @@ typedef struct ms_listed_outcome {
     size_t index;       /**< of the job */
     ms_status status;   /**< of reading, building and running it */
     bool is_read;       /**< its workload, platform and overrides could be read */
+    bool blames_sets;   /**< they could not, and can be without the overrides of all jobs */
     const char *said;   /**< messages on the way; "" if none */
     const char *reason; /**< the first fault in one line, without its place; NULL if MS_OK */
     const char *result; /**< what `run --json --passes` prints, on one line; NULL if not MS_OK */
@@ -46,8 +47,8 @@ typedef struct ms_job_list_study {
     ms_words sets;           /**< overrides of all jobs, after their own */
     const char *data_folder; /**< as in ms_job_request */
     int jobs;                /**< simulations at once, >= 1 */
-    /** Called when a job has ended, in the order in which they end.  outcome: valid during the call.
-     *  Anything but MS_OK (reported) ends the study. */
+    /** Called when a job has ended, in the order in which they end.  outcome: valid during the
+     * call. Anything but MS_OK (reported) ends the study. */
     ms_status (*tell)(void *context, const ms_listed_outcome *outcome);
     void *context; /**< its first argument */
 } ms_job_list_study;

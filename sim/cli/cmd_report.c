@@ -43,16 +43,15 @@ static ms_status show_results(const ms_invocation *call) {
         return status;
     }
     if (has_markdown) {
-        const char *heading =
-            file.title == NULL ? "validate"
-                               : ms_arena_printf(call->arena, "validate: %s", file.title);
+        const char *heading = file.title == NULL
+                                  ? "validate"
+                                  : ms_arena_printf(call->arena, "validate: %s", file.title);
         return ms_cli_print_markdown(call, heading, MS_VALIDATE_TABLES, file.tree);
     }
     ms_page_results results = {
         .kind = "validate",
-        .title = file.title == NULL
-                     ? "validation"
-                     : ms_arena_printf(call->arena, "validation: %s", file.title),
+        .title = file.title == NULL ? "validation"
+                                    : ms_arena_printf(call->arena, "validation: %s", file.title),
         .subject = file.subject == NULL ? source : file.subject,
         .command = file.command == NULL ? "" : file.command,
         .version = MESHSIM_VERSION,

@@ -23,8 +23,9 @@ static ms_status print_outcome(void *context, const ms_listed_outcome *outcome) 
     const ms_invocation *const *call = context;
     ms_buffer line;
     ms_buffer_init(&line);
-    ms_buffer_printf(&line, "{\"job\":%zu,\"exit\":%d,\"is_read\":%s,\"said\":", outcome->index,
-                     ms_status_exit_code(outcome->status), outcome->is_read ? "true" : "false");
+    ms_buffer_printf(&line, "{\"job\":%zu,\"exit\":%d,\"is_read\":%s,\"blames_set\":%s,\"said\":",
+                     outcome->index, ms_status_exit_code(outcome->status),
+                     outcome->is_read ? "true" : "false", outcome->blames_sets ? "true" : "false");
     ms_json_write_string(&line, outcome->said);
     if (outcome->status == MS_OK) {
         ms_buffer_printf(&line, ",\"result\":%s", outcome->result);
@@ -34,8 +35,7 @@ static ms_status print_outcome(void *context, const ms_listed_outcome *outcome) 
     }
     ms_buffer_puts(&line, "}\n");
     fwrite(ms_buffer_text(&line), 1, line.length, stdout);
-    ms_status status =
-        line.failed ? ms_diag_no_memory((*call)->diag) : ms_cli_finish_stdout(*call);
+    ms_status status = line.failed ? ms_diag_no_memory((*call)->diag) : ms_cli_finish_stdout(*call);
     ms_buffer_release(&line);
     return status;
 }
@@ -68,7 +68,8 @@ const ms_command ms_cmd_runs = {
         "the place of what stands in that file, whose folder its relative paths start from. Prints "
         "a line of JSON for each job as soon as it has ended: 'job', its place in the list from 0; "
         "'exit', the exit code that 'run' would have had, 0 also for a job that does not fit in "
-        "memory; 'is_read', whether its inputs could be read; 'said', messages; and 'result', what "
+        "memory; 'is_read', whether its inputs could be read; 'blames_set', whether they could be "
+        "without --set; 'said', messages; and 'result', what "
         "'run --json --passes' prints, or 'reason', the first fault in one line. A job that fails "
         "leaves the others be.",
     .example = "meshsim runs jobs.json --jobs 2",

@@ -85,11 +85,11 @@ typedef struct listed_run {
     ms_status status; /* that ends the study */
 } listed_run;
 
-/* Read a job, with its own overrides and those of all jobs. */
-static ms_status read_job(listed_run *run, const ms_listed_job *job, ms_diag *diag) {
-    const ms_words *lists[] = {&job->sets, &run->study->sets};
-    ms_words sets = {
-        .items = MS_NEW(&run->arena, const char *, lists[0]->count + lists[1]->count)};
+/* Read a job, with its own overrides and then those of all jobs. */
+static ms_status read_job(listed_run *run, size_t index, const ms_words *of_all, ms_diag *diag) {
+    const ms_listed_job *job = &run->study->list->items[index];
+    const ms_words *lists[] = {&job->sets, of_all};
+    ms_words sets = {.items = MS_NEW(&run->arena, const char *, lists[0]->count + lists[1]->count)};
     if (sets.items == NULL) {
         return ms_diag_no_memory(diag);
     }
@@ -107,7 +107,6 @@ static ms_status read_job(listed_run *run, const ms_listed_job *job, ms_diag *di
     return ms_job_spec_read(&request, &run->arena, diag, &run->spec);
 }
 
-
 static void keep_talk(void *context, const char *text) {
     ms_buffer_puts(context, text);
 }
@@ -115,11 +114,16 @@ static void keep_talk(void *context, const char *text) {
 /* Tell of a job that cannot be read. */
 static ms_status tell_unread(listed_run *run, size_t index, ms_status status, ms_buffer *said,
                              ms_buffer *reason) {
-    const ms_listed_outcome outcome = {.index = index,
-                                       .status = status,
-                                       .said = ms_buffer_text(said),
-                                       .reason = reason->length > 0 ? ms_buffer_text(reason)
-                                                                    : ms_status_name(status)};
+    static const ms_words NONE = {.count = 0};
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    bool has_sets = status == MS_E_INPUT && run->study->sets.count > 0;
+    const ms_listed_outcome outcome = {
+        .index = index,
+        .status = status,
+        .blames_sets = has_sets && read_job(run, index, &NONE, &mute) == MS_OK,
+        .said = ms_buffer_text(said),
+        .reason = reason->length > 0 ? ms_buffer_text(reason) : ms_status_name(status)};
     return said->failed || reason->failed ? ms_diag_no_memory(run->diag)
                                           : run->study->tell(run->study->context, &outcome);
 }
@@ -133,7 +137,7 @@ static bool take_next(listed_run *run, size_t index) {
     ms_diag_init(&diag, keep_talk, &said);
     diag.reason = &reason;
     ms_arena_clear(&run->arena);
-    ms_status status = read_job(run, &run->study->list->items[index], &diag);
+    ms_status status = read_job(run, index, &run->study->sets, &diag);
     ms_diag_finish(&diag);
     if (status != MS_OK) {
         run->status = tell_unread(run, index, status, &said, &reason);

@@ -6,6 +6,7 @@ case without a workload, or whose workload fails, is left out with the reason; o
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -18,12 +19,12 @@ import time
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from meshsim._arguments import yaml_of
 
 from . import _units, cases, measured
-from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, check_target, print_json, print_page, write_file
+from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, print_json, print_page, write_file
 from .cases import APART, LAYER, PHASES, SCORED, Case
 from .cases.rules import find_platform
 from .export import nearest
@@ -201,10 +202,11 @@ class Study:
         rows = [Row(case, self.unseen[case.id], case.reason) for case in self.cases]
         to_run = [row for row in rows if row.reason is None]
         self.expected = self.expected or len(to_run)
-        for line in self._simulate([_job(row.case) for row in to_run], sets):
-            _take(self.call, to_run[line["job"]], line)
-            self.done += 1
-            self._show_progress()
+        with contextlib.closing(self._simulate([_job(row.case) for row in to_run], sets)) as lines:
+            for line in lines:
+                _take(self.call, to_run[line["job"]], line)
+                self.done += 1
+                self._show_progress()
         validation = Validation(rows)
         for row in rows:
             if row.reason is None:
@@ -212,7 +214,7 @@ class Study:
         self._time_collectives([word for word in sets if word.startswith("platform.")], validation)
         return validation
 
-    def _simulate(self, jobs: List[Tree], sets: Sequence[str]) -> Iterable[Tree]:
+    def _simulate(self, jobs: List[Tree], sets: Sequence[str]) -> Iterator[Tree]:
         """What the program says of each job, as they end."""
         if not jobs:
             return
@@ -227,6 +229,7 @@ class Study:
                     code = child.wait()
                 finally:
                     child.terminate()  # what runs is nobody's any more
+                    child.stdout.read()
         if code != OK:
             raise Fault(code if code > 0 else 128 - code)
 
@@ -278,11 +281,10 @@ def _job(case: Case) -> Tree:
 
 def _take(call: Call, row: Row, line: Tree) -> None:
     """Fill a row with what the program says of it."""
-    is_override = re.search("^--set:", line["said"], re.MULTILINE)
-    if not line["is_read"] and (row.case.path is not None or is_override):
+    if not line["is_read"] and (row.case.path is not None or line["blames_set"]):
         sys.stderr.write(line["said"])
         if row.case.path is not None:
-            call.talk.error(f"the workload of '{row.case.id}' is not sound", row.case.place)
+            call.talk.error(f"the workload of '{row.case.id}' is not sound", Place(row.case.place.file, row.case.place.line))
         raise Fault(line["exit"])
     row.reason = line.get("reason")
     if row.reason is None:
@@ -345,7 +347,7 @@ def table(rows: List[Tree]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, dict.fromkeys(key for row in flat for key in row), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: value if isinstance(value, str) or value is None else json.dumps(in_json(value)) for key, value in row.items()} for row in flat)
+    writer.writerows({key: value if isinstance(value, str) or value is None else json.dumps(value) for key, value in row.items()} for row in in_json(flat))
     return out.getvalue()
 
 
