@@ -153,7 +153,7 @@ def _read_row(talk: Talk, node: Node, index: int, cases: List[Case]) -> None:
     usual = LAYER if row.get("schedule_kind") == "layer" else APART if group.startswith(APART_PREFIX) else SCORED
     case = Case(path, group, node.place or Place("", 0), measured_of(figures, row.get("score_step_time_s"), row.get("score_peak_alloc_bytes")),
                 row.get("use", usual), row.get("core", False), "suspect" in row.get("flags", ()), recompute != "unstated" and (is_own or recompute is not None),
-                row.get("source"), row.get("notes"), row["url"] if isinstance(row.get("url"), str) else None, reason=row.get("skipped"),
+                row.get("source"), row.get("notes"), row["url"] if isinstance(row.get("url"), str) else None, reason=row.get("skipped"), assumptions=row.get("assumptions", []),
                 differs=[f"no rule for {', '.join(reader.foreign)}"] * bool(reader.foreign) + row.get("differs", []), fields=None if is_own else row)
     if isinstance(workload, dict):
         framework, case.workload = workload.get("framework"), workload
