@@ -20,6 +20,7 @@ TEXTS = {"group": ["group"], "gpu": ["system.gpu"], "network": ["system.network"
 FACTS = ("since", "before", "dated", "zero", "parallel_block", "attention")
 # Ways to write a month in a source: a paper's number, a date or a year alone, a release; none in the middle of a commit's name.
 DATES = [re.compile(r"(?<![0-9A-Za-z.])" + form, re.A) for form in (r"(\d\d)(\d\d)\.\d{5}(?!\d)", r"(\d{4})(?![0-9A-Za-z.])(?:-(\d\d)(?!\d))?", r"(\d\d)\.(\d\d)(?!\d)")]
+COMMIT = re.compile(r"\bat [0-9a-f]{7,40} \((20\d\d-\d\d)-\d\d\)", re.A)
 YEARS = range(2017, 2036)
 
 
@@ -73,10 +74,14 @@ def _holds(key: str, wanted: Any, row: Dict[str, Any], facts: Dict[str, Any]) ->
 
 
 def month_of(row: Dict[str, Any]) -> Optional[str]:
-    """The month of a row's software, as "2024-07": `software_date`; else, in its source or the address of that, a paper's number (2201.11990), then a date
-    (2024-12; the middle of a year alone), then a release (24.07).  None: nothing says it."""
+    """The month of a row's software, as "2024-07": `software_date`; else that of the commit that `provenance` names (at 93ebf8d72f (2026-08-19)), never the
+    day on which the row was read; else, in its source or the address of that, a paper's number (2201.11990), then a date (2024-12; the middle of a year
+    alone), then a release (24.07).  None: nothing says it."""
+    commit = COMMIT.search(str(row.get("provenance")))
+    said = [row.get("software_date") or commit and commit[1]]
+    said = said if said[0] else [row[key] for key in ("source", "url") if isinstance(row.get(key), str)]
     for form in DATES:
-        for text in [row["software_date"]] if "software_date" in row else [row[key] for key in ("provenance", "source", "url") if isinstance(row.get(key), str)]:
+        for text in said:
             for found in form.finditer(text):
                 year, month = int(found[1]) + (2000 if len(found[1]) == 2 else 0), found[2] or ""
                 month = month if month and 1 <= int(month) <= 12 else "06" if len(found[1]) == 4 else ""
