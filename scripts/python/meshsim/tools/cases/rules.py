@@ -189,9 +189,13 @@ class _Translation:
         data centre's network, layer by layer.  Source of that: PaLM (arXiv 2204.02311), section 4."""
         p, gpus, inner, pods, ranks = self.parallel, self.row["num_gpus"], 1, 1, 1
         sizes = {"tp": p["tp"], "pp": p["pp"], "dp": p["dp"], "cp": p.get("cp", 1)}
-        ep, etp, order = p.get("ep", 1), p.get("etp", 1), p.get("order") or USUAL_ORDER
+        ep, order = p.get("ep", 1), p.get("order") or USUAL_ORDER
         if self.model.get("experts") and ep > 1 and sizes["tp"] * sizes["cp"] > 1:
+            is_usual = sizes["tp"] * sizes["cp"] * sizes["dp"] % (ep * sizes["tp"]) == 0  # Megatron-LM refuses a run where it is not
+            etp = p.get("etp") or (sizes["tp"] if is_usual else 1)
             self.doc["expert_mesh"] = {"ep": ep, **({"tp": etp} if etp > 1 else {})}
+            if "etp" not in p and sizes["tp"] > 1:
+                self.say("parallel.etp is not published", f"expert_mesh.tp {etp}" + (", Megatron-LM's default: tp" if is_usual else ", the only one that the ranks leave"))
         elif self.model.get("experts"):
             inner = ep
         if sizes["dp"] % inner:
