@@ -5,6 +5,7 @@
 #include "cli/markdown_tables.h"
 #include "cli/show_ablation.h"
 #include "cli/show_validation.h"
+#include "cli/tool.h"
 #include "cli/worker_options.h"
 #include "meshsim/usage.h"
 #include "meshsim/validate.h"
@@ -92,10 +93,6 @@ static void write_csv(const ms_ablation *a, ms_arena *arena, ms_buffer *out) {
     }
 }
 
-static void write_plot(const ms_ablation *a, ms_arena *arena, ms_buffer *out) {
-    ms_show_validation_plot(&a->whole, arena, out);
-}
-
 static ms_value *make_tree(const ms_invocation *call, const ms_ablation *a) {
     ms_value *root = ms_show_validation_tree(call, &a->whole);
     if (a->count > 0) {
@@ -126,8 +123,8 @@ static ms_status write_html(const ms_invocation *call, const ms_ablation *a) {
 /* a: without rows where no ablation was asked for. */
 static ms_status show(const ms_invocation *call, const ms_ablation *a) {
     ms_status status = write_option(call, "csv", a, write_csv);
-    if (status == MS_OK) {
-        status = write_option(call, "plot", a, write_plot);
+    if (status == MS_OK && ms_cli_has(call, "plot")) {
+        status = ms_cli_draw(call, "plot", NULL, make_tree(call, a));
     }
     status = status == MS_OK ? write_html(call, a) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {

@@ -19,6 +19,7 @@ extern const ms_command ms_cmd_collective;
 extern const ms_command ms_cmd_compare;
 extern const ms_command ms_cmd_validate;
 extern const ms_command ms_cmd_calibrate;
+extern const ms_command ms_cmd_plot;
 extern const ms_command ms_cmd_report;
 extern const ms_command ms_cmd_import;
 extern const ms_command ms_cmd_export;
