@@ -21,6 +21,7 @@ static const ms_command *const COMMANDS[] = {
     &ms_cmd_validate,
     &ms_cmd_calibrate,
     &ms_cmd_report,
+    &ms_cmd_plot,
     &ms_cmd_import,
     &ms_cmd_export,
     &ms_cmd_schema,

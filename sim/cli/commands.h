@@ -21,6 +21,7 @@ extern const ms_command ms_cmd_times;
 extern const ms_command ms_cmd_compare;
 extern const ms_command ms_cmd_validate;
 extern const ms_command ms_cmd_calibrate;
+extern const ms_command ms_cmd_plot;
 extern const ms_command ms_cmd_report;
 extern const ms_command ms_cmd_import;
 extern const ms_command ms_cmd_export;
