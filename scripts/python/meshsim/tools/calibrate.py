@@ -37,8 +37,8 @@ SIZES = {"gemm": ("m", "n", "k", "count"), "memory": ("bytes",),
 """kernels that count, in the order of their points, and what `meshsim times` calls their sizes"""
 MOVE_MIN, MOVE = 1e-6, 0.05
 """a parameter moves a prediction if a twentieth of its range changes it by more"""
-STEP = 1e-5
-"""of a range, for derivatives"""
+STEP, STEPS_MAX, TOLERANCE = 1e-5, 200, 1e-12
+"""of a range, for derivatives; of the search"""
 BOUND = 1e-6
 """of a range: nearer to its end is at it"""
 
@@ -194,10 +194,11 @@ def _fit(model: Model, fitted: List[Parameter]) -> None:
         return (np.array(moved) - at).T / steps
 
     start = np.array([parameter.place_of(parameter.before) for parameter in fitted])
-    found = optimize.least_squares(lambda x: residuals(x)[0], start, jacobian, bounds=(0, 1), method=os.environ.get("LSM", "trf"), xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=200)
-    import sys
-    print(found.message, found.nfev, found.njev, 2 * found.cost, file=sys.stderr)
-    for parameter, x in zip(fitted, found.x):
+    # the sum has several minima where kinds of algorithms change places; neither method finds the lowest one always
+    found = min((optimize.least_squares(lambda x: residuals(x)[0], start, jacobian, bounds=(0, 1), method=method, x_scale=scale, xtol=TOLERANCE, ftol=TOLERANCE,
+                                        gtol=TOLERANCE, max_nfev=STEPS_MAX) for method, scale in (("trf", 1.0), ("dogbox", "jac"))), key=lambda found: found.cost)
+    ends = np.where(found.x < BOUND, 0.0, np.where(found.x > 1 - BOUND, 1.0, found.x))
+    for parameter, x in zip(fitted, ends):
         parameter.after = parameter.at(float(x))
     for point, time_s in zip(model.points, model.times([[parameter.set(parameter.after) for parameter in fitted]])[0]):
         point.after_s = time_s
