@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -351,20 +352,20 @@ def table(rows: List[Tree]) -> str:
     return out.getvalue()
 
 
-def _render(call: Call, found: Tree, *words: str) -> bytes:
-    """What the program makes of results: a page of HTML, or tables in Markdown."""
-    files = [*call.arguments, *call.values("own")]
-    title = call.value("group")
+def _render(call: Call, found: Tree, *words: str, ending: str = "") -> bytes:
+    """What a command of the program makes of results, in a file of that ending, or prints.  words: the command and its options"""
     options = [f"--{name}" + (f"={value}" if value else "") for name, values in call.options.items() for value in values]
     command = " ".join(f"'{word}'" if re.search(r"[^\w+=./:,%@-]", word, re.A) else word for word in ["meshsim", "validate", *call.arguments, *options])
-    page = {"subject": call.arguments[0] if call.arguments else "", "command": command, "files": files, **({"title": title} if title else {})}
+    page = {"subject": call.arguments[0] if call.arguments else "", "command": command, "files": [*call.arguments, *call.values("own")]}
+    if call.has("group"):
+        page["title"] = call.value("group") or ""
     with tempfile.TemporaryDirectory(prefix="meshsim-") as folder:
-        source, target = Path(folder, "result.json"), Path(folder, "page.html")
+        source, target = Path(folder, "result.json"), Path(folder, "made" + ending)
         source.write_text(json.dumps({**found, "page": page}, ensure_ascii=False), encoding="utf-8", errors="surrogateescape")
-        done = subprocess.run([str(call.program), "report", str(source), *(words or ["-o", str(target)])], stdout=subprocess.PIPE, check=False)
+        done = subprocess.run([str(call.program), words[0], str(source), *words[1:], *(["-o", str(target)] if ending else [])], stdout=subprocess.PIPE, check=False)
         if done.returncode != OK:
-            raise Fault(FAILED)
-        return done.stdout if words else target.read_bytes()
+            raise Fault(done.returncode if done.returncode > 0 else FAILED)
+        return target.read_bytes() if ending else done.stdout
 
 
 def _check(call: Call) -> None:
@@ -380,14 +381,6 @@ def _check(call: Call) -> None:
             check_target(call, call.value(name) or "")
     if not call.arguments and not call.has("own"):
         call.refuse("expected files of measured runs, or --own CSV", code=USAGE)
-
-
-def _draw(call: Call, v: Validation) -> None:
-    from . import plot  # pylint: disable=import-outside-toplevel
-    rows = [row for row in v.of(SCORED) if row.has_error]
-    names = list(v.groups())
-    points = [(row.measured_s, row.predicted_s, names.index(row.case.group), row.case.id) for row in rows]
-    plot.scatter(call, points, names, "Step time, predicted against measured", "measured [s]", "predicted [s]", call.value("plot"))
 
 
 def run(call: Call) -> None:
@@ -410,18 +403,17 @@ def run(call: Call) -> None:
     rows = [row.tree() for is_kept in (True, False) for row in whole.rows if (row.reason is None) == is_kept]
     made: List[Tuple[str, Callable[[], "str | bytes"]]] = [
         ("csv", lambda: table(rows if gains is None else [{key: row[key] for key in row if key != "groups"} for row in gains])),
-        ("html", lambda: _render(call, found))]
+        ("plot", lambda: _render(call, found, "plot", ending=os.path.splitext(call.value("plot") or "")[1].lower() or ".svg")),
+        ("html", lambda: _render(call, found, "report", ending=".html"))]
     for name, make in made:
         if call.has(name):
             write_file(call, call.value(name) or "", make())
-    if call.has("plot"):
-        _draw(call, whole)
     if "-" in (call.value("csv"), call.value("plot"), call.value("html")):
         return
     if call.has("json"):
         print_json(call, found)
     elif call.has("markdown"):
-        print_page(call, _render(call, found, "--markdown").decode("utf-8"))
+        print_page(call, _render(call, found, "report", "--markdown").decode("utf-8"))
     else:
         print_page(call, validate_page.ablation_page(whole, gains) if gains is not None else validate_page.case_page(whole.rows[0])
                    if call.has("explain") else validate_page.page(whole))
