@@ -9,7 +9,7 @@ Quantities have their unit at the end of their name: _s seconds, _B bytes, _Bps 
 """
 
 from . import plot
-from ._calls import check, collective, command, compare, estimate, report, run, run_many, schedule, search, sweep
+from ._calls import check, collective, command, compare, estimate, report, run, run_many, schedule, search, sweep, validate
 from ._errors import (BugError, Diagnostic, FileError, InputError, Interrupted, LibraryError, MeshsimError, UsageError,
                       WorkerError)
 from ._result import Result
@@ -19,4 +19,4 @@ __version__ = "0.1.0"
 
 __all__ = ["BugError", "Diagnostic", "FileError", "InputError", "Interrupted", "LibraryError", "MeshsimError", "Result", "UsageError",
            "WorkerError", "check", "collective", "command", "compare", "estimate", "plot", "report", "run", "run_many", "schedule", "search", "shut_down",
-           "sweep"]
+           "sweep", "validate"]
