@@ -348,6 +348,6 @@ def translate(call: Call, case: Case, words: Words) -> None:
             work.translate_arguments()
         else:
             work.translate()
-        case.workload = work.doc
+        case.workload = {key: value for key, value in work.doc.items() if value != {}}
     except Refused as refused:
         case.reason = str(refused)
