@@ -19,8 +19,10 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
+#include "meshsim/pass_times.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
+#include "meshsim/times.h"
 
 MS_BEGIN_DECLS
 
@@ -92,18 +94,6 @@ typedef struct ms_case_figure {
     double value;     /**< NAN: no number */
 } ms_case_figure;
 
-/** What a pipeline rank's time in a step goes to, as DeepSeek-V3's authors part it: passes that run
- * alone by their kind, pairs of a forward and a backward pass, the step's end, and waiting. */
-typedef enum ms_step_phase {
-    MS_STEP_FORWARD,  /**< "1F": forward passes that run alone */
-    MS_STEP_BUBBLE,   /**< "bubble": between passes */
-    MS_STEP_BACKWARD, /**< "1B": backward passes that run alone, of input gradients or of both */
-    MS_STEP_WEIGHT,   /**< "1W": weight gradients put off */
-    MS_STEP_PAIR,     /**< "1F1B": a forward and a backward pass that run together */
-    MS_STEP_END,      /**< "optimizer": behind the last pass of all ranks */
-    MS_STEP_PHASE_COUNT,
-} ms_step_phase;
-
 /** What was measured. */
 typedef struct ms_case_measured {
     double step_s;                /**< the number to predict; NAN: none */
@@ -158,18 +148,11 @@ typedef struct ms_case {
     ms_case_own own;
 } ms_case;
 
-/** How a benchmark timed a collective, and with it what its times hold beside the library's own. */
-typedef enum ms_case_timing {
-    MS_TIMING_QUEUED,     /**< calls queue up on every GPU, and no host holds them up */
-    MS_TIMING_ONE_THREAD, /**< calls queue up, and one thread launches them on all GPUs in turn */
-    MS_TIMING_LONE_CALL,  /**< one call at a time on idle GPUs, from PyTorch */
-} ms_case_timing;
-
 /** A measured collective. */
 typedef struct ms_case_collective {
     const char *system; /**< in the source's words */
     const char *source; /**< where it was published; NULL: not said */
-    ms_case_timing timing;
+    ms_timing timing;
     ms_coll_kind kind;
     int ranks;
     int nodes;

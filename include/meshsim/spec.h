@@ -42,6 +42,8 @@ typedef struct ms_run_choice {
 typedef struct ms_job_request {
     const char *workload; /**< path of the workload file; where there is no file of that name, one
                              without '/' is the name of one in data_folder/workloads */
+    const char *text;     /**< the workload itself, which then stands in no file: `workload` is its
+                             name in messages, and its relative paths start there; NULL: none */
     const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
     const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
     const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */

@@ -26,6 +26,12 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
  * of the tree.  Returns MS_OK; MS_E_NOMEM (not reported).  O(operations * pipeline ranks). */
 ms_status ms_summary_add_ranks(const ms_result *result, ms_arena *arena, ms_value *summary);
 
+/** Add to such a tree what `run --passes` asks for: "passes", times of the first rank's passes,
+ * computing time by kind of pass, phases of a step; "last_rank", memory of the last pipeline rank
+ * and what no job can use of its GPU type; and "framework", the name of its profile.  result: as in
+ * ms_result_pass_times.  Lack of memory shows in the tree's arena. */
+void ms_summary_add_passes(const ms_result *result, ms_value *summary);
+
 /** Memory of the rank that needs most. */
 typedef struct ms_summary_memory {
     const ms_held_memory *held; /**< at its peak */

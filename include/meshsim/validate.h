@@ -18,6 +18,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/job.h"
+#include "meshsim/pass_times.h"
 #include "meshsim/status.h"
 #include "meshsim/table.h"
 
@@ -31,18 +32,7 @@ enum { MS_VALIDATE_GROUP_MIN = 6 };
 bool ms_validate_is_third(const char *id);
 
 /** What a run comes to besides its figures. */
-typedef struct ms_validate_finding {
-    double forward_s;  /**< first forward pass of the first rank, with its communication */
-    double backward_s; /**< from there to the end of its last backward pass, likewise */
-    double pass_s[MS_OP_OPTIMIZER]; /**< computing time of a pass by its ms_op_kind, the mean over
-                                       passes and ranks; recomputation is one of its own */
-    double phase_s[MS_STEP_PHASE_COUNT]; /**< of a rank's step, the mean over ranks, which sums to
-                                            the step; NAN where several steps were simulated */
-    double last_peak_B;                  /**< peak memory of the last pipeline rank */
-    double last_static_B; /**< of it parameters, gradients and optimizer state, which stay between
-                             steps */
-    double reserve_B;     /**< of the GPU type: what the job has not of the device */
-} ms_validate_finding;
+typedef ms_pass_times ms_validate_finding;
 
 /** One step time. */
 typedef struct ms_validate_row {

@@ -35,6 +35,9 @@ typedef struct ms_workers_options {
      * nothing. */
     void (*find)(size_t index, const ms_result *result, void *finding_out);
     size_t finding_B; /**< size of what it finds; 0: nothing */
+    /** Called in the child when the simulation is done and kept: append a text about it.  arena: of
+     * the child.  Returns MS_OK; MS_E_NOMEM.  NULL: there is no text. */
+    ms_status (*describe)(const ms_result *result, ms_arena *arena, ms_buffer *text);
     /** Of ms_workers_run: called in the parent whenever one has ended.  NULL: nobody asks. */
     void (*progress)(void *context, size_t done, size_t count);
     void *progress_context; /**< its first argument */
@@ -47,6 +50,7 @@ typedef struct ms_worker_outcome {
     const char *talk;       /**< what was reported on the way, whole messages; "" if nothing */
     const char *reason;     /**< the first fault in one line, without its place; NULL if MS_OK */
     ms_run_figures figures; /**< meaningful if MS_OK */
+    const char *text;       /**< that `describe` made; NULL if not MS_OK or nobody asked */
     const void *finding;    /**< [finding_B] what `find` found; NULL if not MS_OK or nobody asked */
 } ms_worker_outcome;
 

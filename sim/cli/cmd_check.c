@@ -4,16 +4,16 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/draw.h"
 #include "cli/job_options.h"
 #include "cli/markdown_tables.h"
+#include "cli/show_mesh.h"
 #include "cli/show_parameters.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
+#include "cli/tool.h"
 #include "meshsim/advice.h"
 #include "meshsim/estimate.h"
 #include "meshsim/memory_options.h"
-#include "meshsim/mesh_picture.h"
 #include "meshsim/summary.h"
 #include "meshsim/units.h"
 
@@ -166,6 +166,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_summary_add_placement(&job->placement, root);
     ms_summary_add_meshes(job, root);
     ms_summary_add_tiers(job, root);
+    ms_show_mesh_places(&job->mesh, &job->platform, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);
@@ -431,26 +432,14 @@ static ms_status print_findings(const ms_invocation *call, const findings *f) {
 }
 
 static ms_status draw(const ms_invocation *call, const findings *f) {
-    ms_buffer picture;
-    ms_buffer_init(&picture);
-    if (ms_cli_has(call, "svg")) {
-        ms_draw_memory(&f->estimate, f->job.layout.pp, f->job.name, call->arena, &picture);
+    static const char *const OF_MESH[] = {"--of=mesh", NULL};
+    ms_status status = MS_OK;
+    if (ms_cli_has(call, "svg") || ms_cli_has(call, "mesh-svg")) {
+        const ms_value *tree = make_json(call, f);
+        status = ms_cli_draw(call, "svg", NULL, tree);
+        status = status == MS_OK ? ms_cli_draw(call, "mesh-svg", OF_MESH, tree) : status;
     }
-    return ms_cli_write_option(call, "svg", &picture);
-}
-
-static ms_status draw_mesh(const ms_invocation *call, const ms_job *job) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    if (ms_cli_has(call, "mesh-svg")) {
-        const ms_mesh_picture picture = {.mesh = &job->mesh,
-                                         .platform = &job->platform,
-                                         .axis = -1,
-                                         .expert_mesh = job->expert_mesh,
-                                         .uses = job->placement.uses};
-        ms_mesh_picture_write(&picture, call->arena, &text);
-    }
-    return ms_cli_write_option(call, "mesh-svg", &text);
+    return status;
 }
 
 static ms_status run(const ms_invocation *call) {
@@ -470,7 +459,6 @@ static ms_status run(const ms_invocation *call) {
         status = ms_advise_latency_ahead(&input, &f.estimate, call->diag);
     }
     status = status == MS_OK ? draw(call, &f) : status;
-    status = status == MS_OK ? draw_mesh(call, &f.job) : status;
     if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
         status = print_findings(call, &f);
     }

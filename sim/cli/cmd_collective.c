@@ -1,10 +1,12 @@
 /* meshsim collective: nccl-tests on a cluster that need not exist. */
+#include <math.h>
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/draw.h"
 #include "cli/job_options.h"
+#include "cli/lines_of_collective.h"
 #include "cli/markdown_tables.h"
+#include "cli/tool.h"
 #include "meshsim/coll_sizes.h"
 #include "meshsim/units.h"
 #include "meshsim/usage.h"
@@ -174,7 +176,7 @@ static ms_status read_ranks(const ms_invocation *call, ms_sizes_study *s) {
     return status;
 }
 
-static const ms_value *make_json(const ms_invocation *call, const ms_sizes_study *study,
+static ms_value *make_json(const ms_invocation *call, const ms_sizes_study *study,
                                  const ms_sizes_result *result) {
     ms_table table = {.columns = MS_SIZE_COLUMNS, .reason_offset = MS_TABLE_KEEPS_ALL};
     size_t count = (size_t)study->count;
@@ -182,6 +184,11 @@ static const ms_value *make_json(const ms_invocation *call, const ms_sizes_study
         return NULL;
     }
     ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_string(root, "collective", ms_coll_kind_name(study->kind));
+    ms_value_add_string(root, "platform", study->platform->name);
+    ms_value_add_int(root, "gpus", study->ranks);
+    ms_value_add_string(root, "algorithm", ms_coll_algorithm_name(study->algorithm));
+    ms_value_add_string(root, "fidelity", ms_fidelity_name(study->fidelity));
     ms_table_add_rows(&table, root);
     ms_value *engine = ms_value_add(root, "engine", MS_VALUE_OBJECT);
     ms_value_add_int(engine, "ops", result->ops);
@@ -207,12 +214,12 @@ static void print_table(const ms_sizes_study *study, const ms_sizes_result *resu
 }
 
 static ms_status print(const ms_invocation *call, const ms_sizes_study *study,
-                       const ms_sizes_result *result) {
+                       const ms_sizes_result *result, const ms_value *tree) {
     if (ms_cli_wants_tree(call)) {
         const char *name =
             ms_arena_printf(call->arena, "%s on %d GPUs of %s", ms_coll_kind_name(study->kind),
                             study->ranks, study->platform->name);
-        return ms_cli_print_tree(call, name, MS_COLLECTIVE_TABLES, make_json(call, study, result));
+        return ms_cli_print_tree(call, name, MS_COLLECTIVE_TABLES, tree);
     }
     ms_buffer page;
     ms_buffer_init(&page);
@@ -220,17 +227,41 @@ static ms_status print(const ms_invocation *call, const ms_sizes_study *study,
     return ms_cli_print_page(call, &page);
 }
 
-static ms_status draw(const ms_invocation *call, const ms_sizes_study *study,
-                      const ms_sizes_result *result) {
-    ms_buffer picture;
-    ms_buffer_init(&picture);
-    ms_status status =
-        ms_cli_has(call, "plot") ? ms_draw_collective(call, study, result, &picture) : MS_OK;
-    if (status != MS_OK) {
-        ms_buffer_release(&picture);
-        return status;
+/* On a platform without latency and of unlimited bandwidth nothing takes time. */
+static ms_status check_values(const ms_invocation *call, const ms_sizes_study *study,
+                              const ms_sizes_result *result) {
+    bool takes_time = false;
+    for (int i = 0; i < study->count; i++) {
+        takes_time = takes_time || isfinite(result->rows[i].busbw_Bps);
     }
-    return ms_cli_write_option(call, "plot", &picture);
+    if (!takes_time) {
+        ms_diag_error(call->diag,
+                      "there is nothing to draw: a transfer takes no time on platform '%s'",
+                      study->platform->name);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+static ms_status draw(const ms_invocation *call, const ms_sizes_study *study,
+                      const ms_sizes_result *result, ms_value *tree) {
+    ms_status status = MS_OK;
+    if (ms_cli_has(call, "plot")) {
+        status = check_values(call, study, result);
+        status = status == MS_OK ? ms_add_algorithms(call, study, tree) : status;
+        status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
+    }
+    return status;
+}
+
+static ms_status show(const ms_invocation *call, const ms_sizes_study *study,
+                      const ms_sizes_result *result) {
+    ms_value *tree = make_json(call, study, result);
+    ms_status status = tree == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
+    status = status == MS_OK ? draw(call, study, result, tree) : status;
+    return status != MS_OK || ms_cli_takes_stdout(call, TARGETS)
+               ? status
+               : print(call, study, result, tree);
 }
 
 /* The platform, and how many of its GPUs take part. */
@@ -256,10 +287,7 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? read_sizes(call, &study) : status;
     status = status == MS_OK ? read_platform(call, &platform, &study) : status;
     status = status == MS_OK ? ms_sizes_simulate(&study, call->arena, call->diag, &result) : status;
-    status = status == MS_OK ? draw(call, &study, &result) : status;
-    if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
-        status = print(call, &study, &result);
-    }
+    status = status == MS_OK ? show(call, &study, &result) : status;
     if (status == MS_OK) {
         ms_sizes_advise(&study, &result, call->diag);
     }

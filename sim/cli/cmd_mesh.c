@@ -4,7 +4,7 @@
 #include "cli/job_options.h"
 #include "cli/placement_options.h"
 #include "cli/show_mesh.h"
-#include "meshsim/mesh_picture.h"
+#include "cli/tool.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "shape",
@@ -120,14 +120,11 @@ static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_
 }
 
 static ms_status draw(const ms_invocation *call, const ms_mesh_view *v) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    if (ms_cli_has(call, "svg")) {
-        const ms_mesh_picture picture = {
-            .mesh = &v->mesh, .platform = v->platform, .axis = v->only, .uses = v->placement.uses};
-        ms_mesh_picture_write(&picture, call->arena, &text);
-    }
-    return ms_cli_write_option(call, "svg", &text);
+    const char *axis = v->only < 0 ? NULL : v->mesh.names[v->only];
+    const char *const words[] = {axis == NULL ? NULL : ms_arena_printf(call->arena, "--groups=%s", axis), NULL};
+    return ms_cli_has(call, "svg")
+               ? ms_cli_draw(call, "svg", words, ms_show_mesh_tree(call, v, false))
+               : MS_OK;
 }
 
 static ms_status check_targets(const ms_invocation *call) {
@@ -150,7 +147,8 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
-    return ms_cli_has(call, "json") ? ms_cli_show_mesh_json(call, &v) : ms_cli_show_mesh(call, &v);
+    return ms_cli_has(call, "json") ? ms_cli_print_json(call, ms_show_mesh_tree(call, &v, true))
+                                    : ms_cli_show_mesh(call, &v);
 }
 
 const ms_command ms_cmd_mesh = {

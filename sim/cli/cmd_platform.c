@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/placement_options.h"
+#include "cli/tool.h"
 #include "meshsim/price.h"
 #include "meshsim/summary.h"
 #include "meshsim/units.h"
@@ -160,6 +161,60 @@ static void add_tiers(const ms_platform *platform, ms_value *root) {
         ms_value_add_int(row, "parallel", link.parallel);
         ms_value_add_double(row, "capacity_Bps", link.capacity_Bps);
         ms_value_add_double(row, "latency_s", tier->latency_s);
+        ms_value_add_bool(row, "in_bits", tier->is_in_bits);
+    }
+}
+
+/* Name of a tier; null: there is no such level. */
+static void add_tier_name(const ms_platform *platform, const char *key, int tier,
+                          ms_value *object) {
+    if (tier < 0) {
+        ms_value_add(object, key, MS_VALUE_NULL);
+    } else {
+        ms_value_add_string(object, key, platform->tiers[tier].name);
+    }
+}
+
+static void add_layout(const ms_platform *platform, ms_value *root) {
+    ms_platform_layout layout;
+    ms_platform_layout_of(platform, &layout);
+    ms_value *object = ms_value_add(root, "layout", MS_VALUE_OBJECT);
+    add_tier_name(platform, "port_tier", layout.port_tier, object);
+    ms_value_add_int(object, "pods", layout.pods);
+    if (layout.dimensions > 0) {
+        ms_value *shape = ms_value_add(object, "shape", MS_VALUE_ARRAY);
+        for (int i = 0; i < layout.dimensions; i++) {
+            ms_value_add_int(shape, NULL, layout.shape[i]);
+        }
+        return;
+    }
+    add_tier_name(platform, "node_tier", layout.node_tier, object);
+    add_tier_name(platform, "spine_tier", layout.spine_tier, object);
+    add_tier_name(platform, "core_tier", layout.core_tier, object);
+    ms_value_add_bool(object, "is_paired", platform->tiers[0].is_paired);
+    ms_value_add_bool(object, "has_rails", layout.has_rails);
+    ms_value_add_int(object, "units", layout.units);
+    ms_value_add_int(object, "nodes_per_unit", layout.nodes_per_unit);
+    ms_value_add_int(object, "leaves_per_unit", layout.leaves_per_unit);
+    ms_value_add_int(object, "units_per_pod", layout.units_per_pod);
+    ms_value_add_int(object, "ports_per_node", layout.ports_per_node);
+    ms_value_add_int(object, "links_per_leaf", layout.links_per_leaf);
+    ms_value_add_int(object, "links_per_pod", layout.links_per_pod);
+}
+
+/* GPUs without a rank, spare ones among them: the first and the last of each row of neighbours. */
+static void add_unused(const view *v, ms_value *root) {
+    const uint8_t *uses = v->placement.uses;
+    int gpus = uses == NULL ? 0 : ms_platform_gpus(&v->platform);
+    ms_value *rows = uses == NULL ? NULL : ms_value_add(root, "unused_gpus", MS_VALUE_ARRAY);
+    for (int gpu = 0, end = 0; gpu < gpus; gpu = end + 1) {
+        for (end = gpu; end < gpus && uses[end] != MS_GPU_USED; end++) {
+        }
+        if (end > gpu) {
+            ms_value *row = ms_value_add(rows, NULL, MS_VALUE_ARRAY);
+            ms_value_add_int(row, NULL, gpu);
+            ms_value_add_int(row, NULL, end - 1);
+        }
     }
 }
 
@@ -212,7 +267,7 @@ static void add_path(const ms_platform *platform, const path *p, ms_value *root)
     }
 }
 
-static ms_status print_platform_json(const ms_invocation *call, const view *v, const path *route) {
+static ms_value *make_tree(const ms_invocation *call, const view *v, const path *route) {
     const ms_platform *platform = &v->platform;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "platform", platform->name);
@@ -225,13 +280,15 @@ static ms_status print_platform_json(const ms_invocation *call, const view *v, c
     ms_value_add_bool(root, "pxn", platform->has_pxn);
     ms_value_add_double(root, "bisection_Bps", ms_platform_bisection_Bps(platform));
     ms_summary_add_placement(&v->placement, root);
+    add_unused(v, root);
+    add_layout(platform, root);
     add_gpu(&platform->gpu, root);
     add_upkeep(platform, root);
     add_tiers(platform, root);
     if (route != NULL) {
         add_path(platform, route, root);
     }
-    return ms_cli_print_json(call, root);
+    return root;
 }
 
 /* A GPU number of --route. */
@@ -264,62 +321,36 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
     return MS_OK;
 }
 
-static ms_status write_text(const ms_invocation *call, const char *option, ms_buffer *text) {
-    if (text->failed) {
-        return ms_diag_no_memory(call->diag);
+static ms_status write_xml(const ms_invocation *call, const view *v) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_status status = ms_cli_has(call, "simgrid-xml")
+                           ? ms_platform_write_simgrid_xml(&v->platform, call->diag, &text)
+                           : MS_OK;
+    if (status != MS_OK) {
+        ms_buffer_release(&text);
+        return status;
     }
-    return ms_cli_write_file(call, ms_cli_value(call, option, NULL), ms_buffer_text(text),
-                             text->length);
+    return ms_cli_write_option(call, "simgrid-xml", &text);
 }
-
-static ms_status write_dot(const view *v, ms_diag *diag, ms_buffer *out) {
-    (void)diag;
-    ms_platform_write_dot(&v->platform, out);
-    return MS_OK;
-}
-
-static ms_status write_svg(const view *v, ms_diag *diag, ms_buffer *out) {
-    (void)diag;
-    ms_platform_write_svg(&v->platform, v->placement.uses, out);
-    return MS_OK;
-}
-
-static ms_status write_xml(const view *v, ms_diag *diag, ms_buffer *out) {
-    return ms_platform_write_simgrid_xml(&v->platform, diag, out);
-}
-
-/* What an option writes to the file it names. */
-static const struct {
-    const char *option;
-    ms_status (*write)(const view *v, ms_diag *diag, ms_buffer *out);
-} EXPORTS[] = {
-    {"dot", write_dot},
-    {"svg", write_svg},
-    {"simgrid-xml", write_xml},
-};
-
-enum { EXPORT_COUNT = sizeof EXPORTS / sizeof EXPORTS[0] };
 
 static ms_status export_files(const ms_invocation *call, const view *v) {
+    static const char *const AS_DOT[] = {"--format=dot", NULL};
     ms_status status = MS_OK;
-    for (int i = 0; i < EXPORT_COUNT && status == MS_OK; i++) {
-        if (!ms_cli_has(call, EXPORTS[i].option)) {
-            continue;
-        }
-        ms_buffer text;
-        ms_buffer_init(&text);
-        status = EXPORTS[i].write(v, call->diag, &text);
-        status = status == MS_OK ? write_text(call, EXPORTS[i].option, &text) : status;
-        ms_buffer_release(&text);
+    if (ms_cli_has(call, "dot") || ms_cli_has(call, "svg")) {
+        const ms_value *tree = make_tree(call, v, NULL);
+        status = ms_cli_draw(call, "dot", AS_DOT, tree);
+        status = status == MS_OK ? ms_cli_draw(call, "svg", NULL, tree) : status;
     }
-    return status;
+    return status == MS_OK ? write_xml(call, v) : status;
 }
 
 /* How many exports take the standard output, so that nothing else may stand there. */
 static int stdout_exports(const ms_invocation *call) {
+    static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml"};
     int count = 0;
-    for (int i = 0; i < EXPORT_COUNT; i++) {
-        count += strcmp(ms_cli_value(call, EXPORTS[i].option, ""), "-") == 0;
+    for (size_t i = 0; i < sizeof EXPORTS / sizeof EXPORTS[0]; i++) {
+        count += strcmp(ms_cli_value(call, EXPORTS[i], ""), "-") == 0;
     }
     return count;
 }
@@ -385,7 +416,7 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK || stdout_exports(call) > 0) {
         return status;
     }
-    return ms_cli_has(call, "json") ? print_platform_json(call, &v, shown)
+    return ms_cli_has(call, "json") ? ms_cli_print_json(call, make_tree(call, &v, shown))
                                     : print_view(call, &v, shown);
 }
 

@@ -1,6 +1,12 @@
 /* meshsim report: a trace as a picture or for a trace viewer. */
+#include <string.h>
+
 #include "cli/commands.h"
+#include "cli/html_option.h"
+#include "cli/markdown_tables.h"
+#include "cli/result_file.h"
 #include "meshsim/report.h"
+#include "meshsim/target.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "output",
@@ -11,12 +17,60 @@ static const ms_option OPTIONS[] = {
          "where to write; the ending chooses the kind: .html, .svg, .png, .pdf, .json or .json.gz",
      .writes = ".html, .svg, .png, .pdf or .json",
      .no_stdout = "the ending of the file's name chooses what is written"},
+    {.name = "markdown", .help = "of results: print tables in Markdown, as code hosts show them"},
     {.name = "every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };
 
+static bool is_page(const char *path) {
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".html") == 0;
+}
+
+/* Show what `validate --json` printed. */
+static ms_status show_results(const ms_invocation *call) {
+    const char *path = ms_cli_value(call, "output", NULL);
+    const char *source = call->positionals[0];
+    bool has_markdown = ms_cli_has(call, "markdown");
+    if (path != NULL ? has_markdown || !is_page(path) : !has_markdown) {
+        ms_diag_error(call->diag, "results become a page or tables: expected -o FILE.html, or "
+                                  "--markdown");
+        return MS_E_USAGE;
+    }
+    ms_cli_result_file file;
+    ms_status status = ms_cli_read_result_file(call, source, &file);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (has_markdown) {
+        const char *heading = file.title == NULL
+                                  ? "validate"
+                                  : ms_arena_printf(call->arena, "validate: %s", file.title);
+        return ms_cli_print_markdown(call, heading, MS_VALIDATE_TABLES, file.tree);
+    }
+    ms_page_results results = {
+        .kind = "validate",
+        .title = file.title == NULL ? "validation"
+                                    : ms_arena_printf(call->arena, "validation: %s", file.title),
+        .subject = file.subject == NULL ? source : file.subject,
+        .command = file.command == NULL ? "" : file.command,
+        .version = MESHSIM_VERSION,
+        .tree = file.tree};
+    status = results.title == NULL ? ms_diag_no_memory(call->diag)
+                                   : ms_target_check(path, MS_TARGET_TEXT, call->diag);
+    return status == MS_OK ? ms_cli_write_results_page(call, "output", &results, &file.files)
+                           : status;
+}
+
 static ms_status run(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
+    if (call->positional_count == 1 && ms_cli_is_result_file(call->positionals[0])) {
+        return show_results(call);
+    }
+    if (ms_cli_has(call, "markdown")) {
+        ms_diag_error(call->diag, "'--markdown' shows results; of a trace expected -o");
+        return MS_E_USAGE;
+    }
     if (path == NULL) {
         ms_diag_error(
             call->diag,
@@ -31,7 +85,7 @@ static ms_status run(const ms_invocation *call) {
 const ms_command ms_cmd_report = {
     .name = "report",
     .summary = "show a trace as a page or a picture, or turn it into one for a trace viewer",
-    .positional_help = "TRACE.h5...",
+    .positional_help = "TRACE.h5...|RESULT.json",
     .positionals_min = 1,
     .positionals_max = SIZE_MAX, /* more than can be stacked are refused with the limit */
     .options = OPTIONS,
@@ -53,7 +107,8 @@ const ms_command ms_cmd_report = {
         "FILE.json.gz, compressed) becomes a trace in Chrome's "
         "format for ui.perfetto.dev or "
         "chrome://tracing; above 200,000 operations it shows whole passes instead of single "
-        "operations.",
+        "operations. RESULT.json is what 'validate --json' printed: FILE.html becomes its page, "
+        "--markdown prints its tables.",
     .example = "meshsim report tiny.h5 -o tiny.svg",
     .run = run,
 };

@@ -64,6 +64,9 @@ static const ms_option OPTIONS[] = {
     {.name = "ranks",
      .help = "with --json: the time of each simulated rank by category, calls of kernels by "
              "pipeline rank and sizes of groups"},
+    {.name = "passes",
+     .help = "with --json: times of passes and phases of the step, memory of the last pipeline "
+             "rank, the framework; simulates every microbatch"},
     {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };
@@ -78,6 +81,9 @@ static ms_status print_tree(const ms_invocation *call, const ms_result *result,
     if (status != MS_OK) {
         ms_diag_error(call->diag, "out of memory while summing up");
         return status;
+    }
+    if (ms_cli_has(call, "passes")) {
+        ms_summary_add_passes(result, summary);
     }
     if (whatif->is_asked) {
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
@@ -214,14 +220,18 @@ static ms_status run(const ms_invocation *call) {
         ms_diag_error(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
         return MS_E_USAGE;
     }
-    if (ms_cli_has(call, "ranks") && !ms_cli_has(call, "json")) {
-        ms_diag_error(call->diag, "'--ranks' needs '--json', to which it adds");
-        return MS_E_USAGE;
+    static const char *const ADDING[] = {"ranks", "passes"};
+    for (size_t i = 0; i < sizeof ADDING / sizeof ADDING[0]; i++) {
+        if (ms_cli_has(call, ADDING[i]) && !ms_cli_has(call, "json")) {
+            ms_diag_error(call->diag, "'--%s' needs '--json', to which it adds", ADDING[i]);
+            return MS_E_USAGE;
+        }
     }
     ms_progress_begin("reading", 0);
     ms_cli_progress_start(&progress, call);
     ms_status status = ms_cli_load_requested(call, &asked.request, &asked.job);
-    if (status == MS_OK && strcmp(ms_cli_value(call, "trace", ""), "full") == 0) {
+    if (status == MS_OK &&
+        (ms_cli_has(call, "passes") || strcmp(ms_cli_value(call, "trace", ""), "full") == 0)) {
         asked.job.run.no_fast_forward = true; /* every operation, as it was simulated */
     }
     if (status == MS_OK && trace_path != NULL) {

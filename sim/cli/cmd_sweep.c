@@ -5,6 +5,7 @@
 #include "cli/markdown.h"
 #include "cli/show_sweep.h"
 #include "cli/store_options.h"
+#include "cli/tool.h"
 #include "cli/worker_options.h"
 #include "meshsim/usage.h"
 
@@ -60,7 +61,9 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_sweep *sho
 
 static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
     ms_status status = write_option(call, "csv", shown, ms_show_sweep_csv);
-    status = status == MS_OK ? write_option(call, "plot", shown, ms_draw_sweep) : status;
+    if (status == MS_OK && ms_cli_has(call, "plot")) {
+        status = ms_cli_draw(call, "plot", NULL, ms_show_sweep_tree(shown, call->arena));
+    }
     status = status == MS_OK ? write_html(call, shown) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;

@@ -7,6 +7,7 @@
 
 extern const ms_command ms_cmd_new;
 extern const ms_command ms_cmd_run;
+extern const ms_command ms_cmd_runs;
 extern const ms_command ms_cmd_check;
 extern const ms_command ms_cmd_mesh;
 extern const ms_command ms_cmd_schedule;
@@ -16,9 +17,11 @@ extern const ms_command ms_cmd_merge;
 extern const ms_command ms_cmd_platform;
 extern const ms_command ms_cmd_textbook;
 extern const ms_command ms_cmd_collective;
+extern const ms_command ms_cmd_times;
 extern const ms_command ms_cmd_compare;
 extern const ms_command ms_cmd_validate;
 extern const ms_command ms_cmd_calibrate;
+extern const ms_command ms_cmd_plot;
 extern const ms_command ms_cmd_report;
 extern const ms_command ms_cmd_import;
 extern const ms_command ms_cmd_export;

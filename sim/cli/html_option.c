@@ -6,7 +6,6 @@
 #include "cli/show_text.h"
 #include "meshsim/config.h"
 #include "meshsim/failure.h"
-#include "meshsim/report.h"
 
 /* Texts above it are not kept in a page [B]. */
 enum { TEXT_MAX_B = 512 * 1024 };
@@ -64,8 +63,8 @@ static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *tex
     return count;
 }
 
-static ms_status write_page(const ms_invocation *call, ms_page_results *results,
-                            const ms_words *files) {
+ms_status ms_cli_write_results_page(const ms_invocation *call, const char *option,
+                                    ms_page_results *results, const ms_words *files) {
     ms_buffer html;
     ms_buffer *texts = MS_NEW(call->arena, ms_buffer, files->count + 1);
     ms_page_input *inputs = MS_NEW(call->arena, ms_page_input, files->count + 1);
@@ -84,7 +83,7 @@ static ms_status write_page(const ms_invocation *call, ms_page_results *results,
     for (size_t i = 0; i < files->count; i++) {
         ms_buffer_release(&texts[i]);
     }
-    return ms_cli_write_option(call, "html", &html);
+    return ms_cli_write_option(call, option, &html);
 }
 
 ms_status ms_cli_write_html(const ms_invocation *call, const ms_cli_page *page,
@@ -101,5 +100,5 @@ ms_status ms_cli_write_html(const ms_invocation *call, const ms_cli_page *page,
     if (results.command == NULL || tree == NULL || call->arena->has_failed) {
         return ms_diag_no_memory(call->diag);
     }
-    return write_page(call, &results, &page->files);
+    return ms_cli_write_results_page(call, "html", &results, &page->files);
 }

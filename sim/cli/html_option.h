@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "meshsim/config.h"
+#include "meshsim/report.h"
 
 /* Row of such a command's option table. */
 #define MS_OPTION_HTML                                                                             \
@@ -23,5 +24,10 @@ typedef struct ms_cli_page {
  * memory ran out.  Returns as ms_cli_write_file; MS_E_NOMEM (reported). */
 ms_status ms_cli_write_html(const ms_invocation *call, const ms_cli_page *page,
                             const ms_value *tree);
+
+/* Write a page of results to the file that an option names.  results: without inputs.  files: that
+ * were read.  Returns likewise. */
+ms_status ms_cli_write_results_page(const ms_invocation *call, const char *option,
+                                    ms_page_results *results, const ms_words *files);
 
 #endif

@@ -305,16 +305,21 @@ ms_status ms_cli_print_tree(const ms_invocation *call, const char *name,
     if (ms_cli_has(call, "json")) {
         return ms_cli_print_json(call, tree);
     }
+    const char *command = call->command->name;
+    const char *heading =
+        name == NULL ? command : ms_arena_printf(call->arena, "%s: %s", command, name);
+    return ms_cli_print_markdown(call, heading, tables, tree);
+}
+
+ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
+                                const ms_markdown_table *tables, const ms_value *tree) {
     if (tree == NULL || call->arena->has_failed) {
         return ms_diag_no_memory(call->diag);
     }
     ms_buffer page;
     ms_buffer_init(&page);
-    ms_buffer_printf(&page, "## meshsim %s", call->command->name);
-    if (name != NULL) {
-        ms_buffer_puts(&page, ": ");
-        ms_markdown_write_text(name, &page);
-    }
+    ms_buffer_puts(&page, "## meshsim ");
+    ms_markdown_write_text(heading, &page);
     ms_buffer_puts(&page, "\n");
     write_tables(tables, tree, &page);
     return ms_cli_print_page(call, &page);

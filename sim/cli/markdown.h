@@ -66,4 +66,9 @@ bool ms_cli_wants_tree(const ms_invocation *call);
 ms_status ms_cli_print_tree(const ms_invocation *call, const char *name,
                             const ms_markdown_table *tables, const ms_value *tree);
 
+/* Print the tables of a tree.  heading: what made it and what it is about, such as "run: tiny".
+ * Returns likewise. */
+ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
+                                const ms_markdown_table *tables, const ms_value *tree);
+
 #endif

@@ -40,15 +40,36 @@ static void add_groups(const ms_mesh_view *v, ms_value *root) {
     }
 }
 
-/* GPUs as the axes count through them; null where that is 0..N-1. */
-static void add_devices(const ms_mesh *mesh, ms_value *root) {
-    if (is_plain(mesh)) {
-        ms_value_add(root, "devices", MS_VALUE_NULL);
-        return;
+/* Nodes of the innermost domain that holds several nodes, but not all; 0: there is none. */
+static int nodes_of_unit(const ms_platform *platform) {
+    for (int tier = 0; tier < platform->tier_count; tier++) {
+        int gpus = ms_platform_domain(platform, tier);
+        if (gpus > platform->gpus_per_node && gpus < ms_platform_gpus(platform)) {
+            return gpus / platform->gpus_per_node;
+        }
     }
-    ms_value *list = ms_value_add(root, "devices", MS_VALUE_ARRAY);
-    for (int place = 0; place < mesh->ranks; place++) {
-        ms_value_add_int(list, NULL, ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place)));
+    return 0;
+}
+
+void ms_show_mesh_places(const ms_mesh *mesh, const ms_platform *platform, ms_value *root) {
+    static const char *const LISTS[] = {"devices", "rank_numbers"};
+    for (int i = 0; i < 2; i++) {
+        ms_value *list =
+            ms_value_add(root, LISTS[i], is_plain(mesh) ? MS_VALUE_NULL : MS_VALUE_ARRAY);
+        for (int place = 0; place < mesh->ranks && !is_plain(mesh); place++) {
+            int rank = ms_mesh_rank_at(mesh, place);
+            ms_value_add_int(list, NULL, i == 0 ? ms_mesh_device(mesh, rank) : rank);
+        }
+    }
+    if (platform != NULL) {
+        int unit = nodes_of_unit(platform);
+        ms_value_add_int(root, "nodes", platform->nodes);
+        ms_value_add_int(root, "gpus_per_node", platform->gpus_per_node);
+        if (unit > 0) {
+            ms_value_add_int(root, "unit_nodes", unit);
+        } else {
+            ms_value_add(root, "unit_nodes", MS_VALUE_NULL);
+        }
     }
 }
 
@@ -143,7 +164,7 @@ static void add_tensor(const ms_mesh_view *v, ms_value *root) {
     }
 }
 
-ms_status ms_cli_show_mesh_json(const ms_invocation *call, const ms_mesh_view *v) {
+ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bool has_groups) {
     ms_value *root = ms_value_new_object(call->arena);
     /* an axis made of several is one here; both lists are outermost first */
     static const char *const LISTS[] = {"axes", "order"};
@@ -158,15 +179,17 @@ ms_status ms_cli_show_mesh_json(const ms_invocation *call, const ms_mesh_view *v
         ms_value_add_int(sizes, v->mesh.names[axis], v->mesh.sizes[axis]);
     }
     ms_value_add_int(root, "ranks", v->mesh.ranks);
-    add_devices(&v->mesh, root);
+    ms_show_mesh_places(&v->mesh, v->platform, root);
     ms_summary_add_placement(&v->placement, root);
-    add_groups(v, root);
+    if (has_groups) {
+        add_groups(v, root);
+    }
     if (v->platform != NULL) {
         ms_value_add_string(root, "platform", v->platform->name);
     }
     add_tiers(v, root);
     add_tensor(v, root);
-    return ms_cli_print_json(call, root);
+    return root;
 }
 
 static void print_group(const ms_mesh *mesh, const ms_group *group, ms_buffer *page) {

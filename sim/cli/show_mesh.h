@@ -15,8 +15,15 @@ typedef struct ms_mesh_view {
     ms_reshard_time times[MS_RESHARD_STEPS_MAX]; /* of the plan's steps, with a platform only */
 } ms_mesh_view;
 
-/* Print as text, or as one JSON object. MS_OK; MS_E_IO (reported). */
+/* Print as text. MS_OK; MS_E_IO (reported). */
 ms_status ms_cli_show_mesh(const ms_invocation *call, const ms_mesh_view *view);
-ms_status ms_cli_show_mesh_json(const ms_invocation *call, const ms_mesh_view *view);
+
+/* As a result tree; lack of memory shows in the call's arena.  has_groups: with the ranks of each
+ * group, which a picture makes of the sizes. */
+ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *view, bool has_groups);
+
+/* Add which GPUs and numbers the ranks of a mesh have, null where these are 0..N-1, and the nodes
+ * on which they lie.  platform: NULL: none is given, and no nodes. */
+void ms_show_mesh_places(const ms_mesh *mesh, const ms_platform *platform, ms_value *root);
 
 #endif

@@ -1,9 +1,11 @@
 #include "cli/show_sweep.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "cli/markdown_tables.h"
 #include "cli/show_text.h"
+#include "meshsim/units.h"
 
 enum {
     COLUMNS_MAX = 96,
@@ -101,12 +103,49 @@ static void add_axes(const ms_sweep *sweep, ms_value *root) {
     }
 }
 
+/* A number with any unit, in SI; NAN where it is none. */
+static double number_of(const char *text) {
+    double number = NAN;
+    const char *reason = NULL;
+    if (ms_number_parse(text, &number) == MS_OK) {
+        return number;
+    }
+    for (int dim = MS_DIM_NONE + 1; dim < MS_DIM_COUNT; dim++) {
+        if (ms_unit_parse(text, (ms_dimension)dim, &number, &reason) == MS_OK) {
+            return number;
+        }
+    }
+    return NAN;
+}
+
+/* Where the values of the first key of the picture's axis lie, in SI; null unless all are numbers
+ * that grow. */
+static void add_places(const ms_sweep *sweep, ms_value *object) {
+    size_t count = sweep->counts[sweep->picture.x];
+    size_t key = 0;
+    while (sweep->keys[key].axis != sweep->picture.x) {
+        key++;
+    }
+    bool grows = true;
+    for (size_t i = 0; i < count && grows; i++) {
+        double place = number_of(sweep->keys[key].values[i]);
+        grows = !isnan(place) && (i == 0 || place > number_of(sweep->keys[key].values[i - 1]));
+    }
+    ms_value *places = ms_value_add(object, "places", grows ? MS_VALUE_ARRAY : MS_VALUE_NULL);
+    for (size_t i = 0; i < count && grows; i++) {
+        ms_value_add_double(places, NULL, number_of(sweep->keys[key].values[i]));
+    }
+}
+
 /* The picture that the sweep's file asks for; x: place of its axis in the list of them. */
-static void add_picture(const ms_sweep_picture *picture, ms_value *root) {
+static void add_picture(const ms_sweep *sweep, ms_value *root) {
+    const ms_sweep_picture *picture = &sweep->picture;
     ms_value *object = ms_value_add(root, "picture", MS_VALUE_OBJECT);
     ms_value_add_string(object, "kind", picture->kind == MS_DRAW_HEAT ? "heat" : "lines");
     ms_value_add_string(object, "quantity", picture->quantity);
     ms_value_add_int(object, "x", (int64_t)picture->x);
+    ms_value_add_string(object, "title", picture->title == NULL ? sweep->name : picture->title);
+    add_places(sweep, object);
 }
 
 static void add_counts(const ms_points_counts *counts, size_t points, ms_value *root) {
@@ -146,7 +185,7 @@ ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena) {
     ms_value_add_string(root, "name", shown->sweep->name);
     ms_value_add_string(root, "workload", workload_of(shown));
     add_axes(shown->sweep, root);
-    add_picture(&shown->sweep->picture, root);
+    add_picture(shown->sweep, root);
     add_counts(shown->counts, shown->count, root);
     add_rows(shown, arena, root);
     return root;

@@ -2,12 +2,18 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "meshsim/failure.h"
 #include "meshsim/usage.h"
+
+enum { BLOCK_B = 65536 };
 
 /* Debian's, which has the packages that scripts/setup installs; another one in PATH may not. */
 static const char PYTHON[] = "/usr/bin/python3";
@@ -38,18 +44,43 @@ static bool add_option(const ms_option *option, const ms_given *given, ms_arena 
     return is_added;
 }
 
-/* List the words of the new program, NULL behind the last. */
-static ms_status list_words(const ms_invocation *call, const char *start, ms_vector *words) {
+/* The beginning of a tool's command line, which its command's words follow. */
+static ms_status list_start(const ms_invocation *call, const char *command, ms_vector *words) {
+    char folder[PATH_MAX];
     char program[PATH_MAX];
+    const char *start =
+        ms_program_folder(folder, sizeof folder) ? find_start(folder, call->arena) : NULL;
+    if (start == NULL) {
+        ms_diag_error(call->diag,
+                      "'%s' is a command of meshsim's Python package, which is not installed "
+                      "beside the program",
+                      command);
+        return MS_E_IO;
+    }
     if (realpath("/proc/self/exe", program) == NULL) {
         ms_diag_error(call->diag, "cannot tell the file of the program: %s", strerror(errno));
         return MS_E_IO;
     }
     const char *copy = ms_arena_strdup(call->arena, program);
-    const char *const first[] = {PYTHON, "-I", start, copy, call->command->name};
+    const char *const first[] = {PYTHON, "-I", start, copy, command};
+    return copy != NULL && ms_vector_add(words, first, sizeof first / sizeof first[0]) != NULL
+               ? MS_OK
+               : ms_diag_no_memory(call->diag);
+}
+
+static ms_status fail_to_start(const ms_invocation *call) {
+    ms_diag_error(call->diag, "cannot start %s: %s; 'apt-get install python3' installs it", PYTHON,
+                  strerror(errno));
+    return MS_E_IO;
+}
+
+/* ---- in the place of this program ---- */
+
+/* List the words of the new program, NULL behind the last. */
+static ms_status list_words(const ms_invocation *call, ms_vector *words) {
     static const char *const END[] = {"--", NULL};
-    bool is_listed =
-        copy != NULL && ms_vector_add(words, first, sizeof first / sizeof first[0]) != NULL;
+    ms_status status = list_start(call, call->command->name, words);
+    bool is_listed = status == MS_OK;
     for (size_t i = 0; is_listed && call->command->options[i].name != NULL; i++) {
         is_listed = add_option(&call->command->options[i], &call->given[i], call->arena, words);
     }
@@ -57,30 +88,140 @@ static ms_status list_words(const ms_invocation *call, const char *start, ms_vec
                 (call->positional_count == 0 ||
                  ms_vector_add(words, call->positionals, call->positional_count) != NULL) &&
                 ms_vector_add(words, &END[1], 1) != NULL;
-    return is_listed ? MS_OK : ms_diag_no_memory(call->diag);
+    return is_listed || status != MS_OK ? status : ms_diag_no_memory(call->diag);
 }
 
 ms_status ms_cli_run_tool(const ms_invocation *call) {
-    char folder[PATH_MAX];
     ms_vector words;
-    const char *start =
-        ms_program_folder(folder, sizeof folder) ? find_start(folder, call->arena) : NULL;
-    if (start == NULL) {
-        ms_diag_error(
-            call->diag,
-            "'%s' is a command of meshsim's Python package, which is not installed beside "
-            "the program",
-            call->command->name);
-        return MS_E_IO;
-    }
     ms_vector_init(&words, sizeof(const char *));
-    ms_status status = list_words(call, start, &words);
+    ms_status status = list_words(call, &words);
     if (status == MS_OK) {
         execv(PYTHON, words.data);
-        ms_diag_error(call->diag, "cannot start %s: %s; 'apt-get install python3' installs it",
-                      PYTHON, strerror(errno));
-        status = MS_E_IO;
+        status = fail_to_start(call);
     }
     ms_vector_release(&words);
     return status;
+}
+
+/* ---- for a picture of this program ---- */
+
+/* What the tool reads and writes, in memory: STDIN_FILENO and STDOUT_FILENO. */
+typedef struct picture_files {
+    int at[2];
+} picture_files;
+
+static ms_status fail(const ms_invocation *call, const char *what) {
+    ms_diag_error(call->diag, "cannot draw: %s", what);
+    return MS_E_IO;
+}
+
+static ms_status put(const ms_invocation *call, const ms_value *tree, int file) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_value_write_json(tree, 0, &text);
+    ms_status status =
+        text.failed || call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
+    for (size_t done = 0; status == MS_OK && done < text.length;) {
+        ssize_t written = write(file, ms_buffer_text(&text) + done, text.length - done);
+        done += written > 0 ? (size_t)written : 0;
+        status = written < 0 && errno != EINTR ? fail(call, strerror(errno)) : MS_OK;
+    }
+    ms_buffer_release(&text);
+    return status == MS_OK && lseek(file, 0, SEEK_SET) != 0 ? fail(call, strerror(errno)) : status;
+}
+
+static ms_status take(const ms_invocation *call, int file, ms_buffer *out) {
+    char block[BLOCK_B];
+    ssize_t count = lseek(file, 0, SEEK_SET);
+    do {
+        count = count < 0 ? count : read(file, block, sizeof block);
+        ms_buffer_add(out, block, count > 0 ? (size_t)count : 0);
+    } while (count > 0);
+    return count < 0 ? fail(call, strerror(errno)) : MS_OK;
+}
+
+/* As the tool ended, whose standard error is ours. */
+static ms_status wait_for(const ms_invocation *call, pid_t pid) {
+    int state = 0;
+    pid_t ended;
+    do {
+        ended = waitpid(pid, &state, 0);
+    } while (ended < 0 && errno == EINTR);
+    if (ended < 0 || !WIFEXITED(state)) {
+        return fail(call, ended < 0 ? strerror(errno) : "Python was ended by a signal");
+    }
+    switch (WEXITSTATUS(state)) {
+    case 0:
+        return MS_OK;
+    case 3:
+        return MS_E_INPUT;
+    case 4:
+        return MS_E_IO;
+    case MS_EXIT_SIGNAL + SIGINT:
+    case MS_EXIT_SIGNAL + SIGTERM:
+        return MS_E_INTERRUPTED;
+    default:
+        return fail(call, "the tool that draws has failed");
+    }
+}
+
+static ms_status run(const ms_invocation *call, const ms_vector *words,
+                     const picture_files *files) {
+    pid_t parent = getpid();
+    pid_t pid = access(PYTHON, X_OK) == 0 ? fork() : -1;
+    if (pid < 0) {
+        return fail_to_start(call);
+    }
+    if (pid == 0) {
+        bool is_ready = prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent &&
+                        dup2(files->at[0], 0) == 0 && dup2(files->at[1], 1) == 1;
+        if (is_ready) {
+            execv(PYTHON, words->data);
+        }
+        _exit(MS_EXIT_SIGNAL - 1);
+    }
+    return wait_for(call, pid);
+}
+
+static ms_status draw(const ms_invocation *call, const ms_vector *words, const ms_value *tree,
+                      ms_buffer *out) {
+    picture_files files;
+    for (int i = 0; i < 2; i++) {
+        files.at[i] = memfd_create("picture", MFD_CLOEXEC);
+    }
+    bool has_files = files.at[0] >= 0 && files.at[1] >= 0;
+    ms_status status = has_files ? put(call, tree, files.at[0]) : fail(call, strerror(errno));
+    status = status == MS_OK ? run(call, words, &files) : status;
+    status = status == MS_OK ? take(call, files.at[1], out) : status;
+    for (int i = 0; i < 2; i++) {
+        if (files.at[i] >= 0) {
+            close(files.at[i]);
+        }
+    }
+    return status;
+}
+
+ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char *const *words,
+                      const ms_value *tree) {
+    static const char *const END[] = {"--", "-", NULL};
+    if (!ms_cli_has(call, option)) {
+        return MS_OK;
+    }
+    ms_vector all;
+    ms_buffer picture;
+    ms_vector_init(&all, sizeof(const char *));
+    ms_buffer_init(&picture);
+    ms_status status = list_start(call, "plot", &all);
+    for (size_t i = 0; words != NULL && words[i] != NULL; i++) {
+        ms_vector_add(&all, &words[i], 1);
+    }
+    ms_vector_add(&all, END, sizeof END / sizeof END[0]);
+    status = status == MS_OK && all.failed ? ms_diag_no_memory(call->diag) : status;
+    status = status == MS_OK ? draw(call, &all, tree, &picture) : status;
+    ms_vector_release(&all);
+    if (status != MS_OK) {
+        ms_buffer_release(&picture);
+        return status;
+    }
+    return ms_cli_write_option(call, option, &picture);
 }

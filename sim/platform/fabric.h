@@ -90,6 +90,9 @@ struct ms_fabric_kind {
     ms_status (*rings)(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
                        ms_ring_orders *orders_out);
 
+    /* How it is built; *out has all tiers at -1, the rest at 0. */
+    void (*layout)(const ms_platform *platform, ms_platform_layout *out);
+
     /* The graph between the braces of a Graphviz file. */
     void (*write_dot)(const ms_platform *platform, ms_buffer *out);
 

@@ -446,6 +446,7 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
                            .arena = arena,
                            .diag = diag};
     ms_status status = load_document(&wanted, 1, places, &root);
+    status = status == MS_OK ? ms_tiers_spread(root, &overrides, arena) : status;
     if (status == MS_OK && overrides != NULL) {
         status = ms_tiers_check_names(root, overrides, diag);
     }

@@ -156,3 +156,9 @@ char *ms_platform_link_name(const ms_platform *platform, int link, char *text_ou
 double ms_platform_bisection_Bps(const ms_platform *platform) {
     return kind_of(platform)->bisection_Bps(platform);
 }
+
+void ms_platform_layout_of(const ms_platform *platform, ms_platform_layout *out) {
+    *out =
+        (ms_platform_layout){.node_tier = -1, .port_tier = -1, .spine_tier = -1, .core_tier = -1};
+    kind_of(platform)->layout(platform, out);
+}

@@ -149,3 +149,47 @@ ms_status ms_tiers_check_names(const ms_node *root, const ms_node *overrides, ms
     }
     return status;
 }
+
+static const char ANY_TIER[] = "*";
+
+/* Lay what is said of a tier over what was said of it before. */
+static ms_status lay_over(ms_node *tiers, const char *name, const ms_node *said, ms_arena *arena) {
+    ms_node *target = ms_node_get(tiers, name);
+    if (target != NULL) {
+        return ms_node_overlay(target, said, arena);
+    }
+    target = ms_node_copy(said, arena);
+    if (target == NULL) {
+        return MS_E_NOMEM;
+    }
+    target->key = name;
+    ms_node_append(tiers, target);
+    return MS_OK;
+}
+
+ms_status ms_tiers_spread(const ms_node *root, const ms_node **overrides, ms_arena *arena) {
+    const ms_node *tiers = ms_node_get(root, "tiers");
+    const ms_node *any = ms_node_get(ms_node_get(*overrides, "tiers"), ANY_TIER);
+    if (tiers == NULL || any == NULL || any->type != MS_NODE_MAPPING) {
+        return MS_OK;
+    }
+    ms_node *copy = ms_node_copy(*overrides, arena);
+    if (copy == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_node *changed = ms_node_get(copy, "tiers");
+    ms_node *child = changed->first;
+    ms_status status = MS_OK;
+    changed->first = changed->last = NULL;
+    changed->count = 0;
+    for (; child != NULL && status == MS_OK; child = child->next) {
+        bool is_any = strcmp(child->key, ANY_TIER) == 0;
+        const ms_node *tier = is_any ? tiers->first : NULL;
+        status = is_any ? MS_OK : lay_over(changed, child->key, child, arena);
+        for (; tier != NULL && status == MS_OK; tier = tier->next) {
+            status = lay_over(changed, tier->key, child, arena);
+        }
+    }
+    *overrides = copy;
+    return status;
+}

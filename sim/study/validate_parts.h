@@ -11,11 +11,6 @@
 /* In a child: fill the ms_validate_finding of a run. */
 void ms_validate_find(size_t index, const ms_result *result, void *finding_out);
 
-/* Part the step of every pipeline rank into phases.
- *  phase_s_out: [MS_STEP_PHASE_COUNT] mean over ranks; NAN where several steps were simulated, or
- * memory ran out. */
-void ms_validate_find_phases(const ms_result *result, double *phase_s_out);
-
 /* Sum errors up by group.  An item of a group without a name is left out. */
 typedef struct ms_error_item {
     const char *group;
@@ -32,10 +27,6 @@ double ms_validate_mean(const ms_validate_groups *groups);
 
 /* Memory, layer times and phases of rows that ran, into the validation.  Returns likewise. */
 ms_status ms_validate_take_points(ms_arena *arena, ms_validation *validation);
-
-/* What a benchmark shows of a collective that takes the library `time_s` [s]: with the host's time
- * that it does not hide. */
-double ms_case_timed_s(const ms_case_collective *c, const ms_platform *platform, double time_s);
 
 /* Time the study's collectives on idle links, into the validation.  Returns as ms_validate_run. */
 ms_status ms_validate_collectives(const ms_validate_study *study, ms_case_rules *rules,

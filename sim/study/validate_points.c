@@ -126,13 +126,10 @@ static void add_layer(const ms_validate_row *row, ms_validate_points *points) {
 }
 
 static void add_phases(const ms_validate_row *row, ms_validate_points *points) {
-    static const char *const NAMES[MS_STEP_PHASE_COUNT] = {
-        [MS_STEP_FORWARD] = "1F", [MS_STEP_BUBBLE] = "bubble", [MS_STEP_BACKWARD] = "1B",
-        [MS_STEP_WEIGHT] = "1W",  [MS_STEP_PAIR] = "1F1B",     [MS_STEP_END] = "optimizer"};
     for (int i = 0; i < MS_STEP_PHASE_COUNT; i++) {
         add_point(points, (ms_validate_point){.id = row->id,
                                               .group = row->group,
-                                              .quantity = NAMES[i],
+                                              .quantity = ms_step_phase_name((ms_step_phase)i),
                                               .predicted = row->finding.phase_s[i],
                                               .measured = row->measured->measured.phase_s[i]});
     }
@@ -183,7 +180,9 @@ static ms_status time_collective(const ms_platform *platform, const ms_case_coll
     ms_status status = ms_coll_plan_build(platform, &request, arena, &plan);
     status = status == MS_OK ? ms_coll_plan_time(platform, &plan, time_s_out) : status;
     if (status == MS_OK) {
-        *time_s_out = ms_case_timed_s(c, platform, *time_s_out);
+        const ms_timed_collective timed = {
+            .timing = (int)c->timing, .ranks = c->ranks, .nodes = c->nodes, .size_B = c->size_B};
+        *time_s_out = ms_timed_s(&timed, platform, *time_s_out);
     }
     return status;
 }

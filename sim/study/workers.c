@@ -19,7 +19,7 @@
 #include "meshsim/interrupt.h"
 #include "meshsim/status.h"
 
-enum { TALK = 'T', REASON = 'R', FINDING = 'F', ANSWER = 'A' };
+enum { TALK = 'T', REASON = 'R', FINDING = 'F', DESCRIPTION = 'D', ANSWER = 'A' };
 enum { BLOCK_B = 65536 };
 
 typedef struct frame {
@@ -125,7 +125,24 @@ static ms_status send_finding(const pool *p, size_t ticket, int pipe, const ms_r
     return MS_OK;
 }
 
-/* Build, run, keep, find, answer; never returns. */
+/* The text about a run. */
+static ms_status send_description(const pool *p, int pipe, const ms_result *result,
+                                  ms_arena *arena) {
+    ms_buffer text;
+    if (p->options->describe == NULL) {
+        return MS_OK;
+    }
+    ms_buffer_init(&text);
+    ms_status status = p->options->describe(result, arena, &text);
+    status = status == MS_OK && text.failed ? MS_E_NOMEM : status;
+    if (status == MS_OK) {
+        send_frame(pipe, DESCRIPTION, ms_buffer_text(&text), text.length);
+    }
+    ms_buffer_release(&text);
+    return status;
+}
+
+/* Build, run, keep, find, describe, answer; never returns. */
 static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int pipe) {
     size_t failures = ms_failure_count();
     ms_arena arena;
@@ -149,6 +166,9 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
     ms_diag_finish(&diag);
     if (status == MS_OK) {
         status = send_finding(p, ticket, pipe, &result, &arena);
+    }
+    if (status == MS_OK) {
+        status = send_description(p, pipe, &result, &arena);
     }
     ms_status failed = ms_failure_since(failures, status);
     if (failed != status) { /* the failure was taken for a fault of the job, or overlooked */
@@ -213,6 +233,7 @@ typedef struct heard {
     ms_buffer talk;
     ms_buffer reason;
     ms_buffer finding;
+    ms_buffer description;
     bool has_answer;
 } heard;
 
@@ -275,6 +296,8 @@ static void read_frames(const ms_buffer *bytes, ms_worker_outcome *outcome, hear
             ms_buffer_add(&h->reason, data, head.length);
         } else if (head.mark == FINDING) {
             ms_buffer_add(&h->finding, data, head.length);
+        } else if (head.mark == DESCRIPTION) {
+            ms_buffer_add(&h->description, data, head.length);
         } else if (head.mark == ANSWER && head.length == sizeof found) {
             memcpy(&found, data, sizeof found);
             outcome->status = found.status;
@@ -305,6 +328,11 @@ static bool keep_texts(const pool *p, const heard *h, ms_worker_outcome *outcome
         const char *reason =
             h->reason.length > 0 ? ms_buffer_text(&h->reason) : ms_status_name(outcome->status);
         outcome->reason = ms_arena_strdup(p->arena, reason);
+    } else if (p->options->describe != NULL) {
+        outcome->text = ms_arena_strdup(p->arena, ms_buffer_text(&h->description));
+        if (outcome->text == NULL || h->description.failed) {
+            return false;
+        }
     }
     return !h->talk.failed && !h->reason.failed && outcome->talk != NULL &&
            (outcome->status == MS_OK || outcome->reason != NULL);
@@ -321,6 +349,7 @@ static ms_status finish(pool *p, size_t at, ms_worker_outcome *outcome) {
     ms_buffer_init(&h.talk);
     ms_buffer_init(&h.reason);
     ms_buffer_init(&h.finding);
+    ms_buffer_init(&h.description);
     *outcome = (ms_worker_outcome){.status = MS_OK};
     read_frames(&w->bytes, outcome, &h);
     if (!h.has_answer) {
@@ -330,6 +359,7 @@ static ms_status finish(pool *p, size_t at, ms_worker_outcome *outcome) {
     ms_buffer_release(&h.talk);
     ms_buffer_release(&h.reason);
     ms_buffer_release(&h.finding);
+    ms_buffer_release(&h.description);
     ms_buffer_release(&w->bytes);
     p->workers[at] = p->workers[--p->running];
     p->may_have_more = true;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "meshsim/pass_times.h"
+
 static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,
                                MS_AXIS_PP, MS_AXIS_DP, MS_AXIS_OTHER};
 enum { AXIS_COUNT = sizeof AXES / sizeof AXES[0] };
@@ -342,6 +344,30 @@ ms_status ms_summary_add_ranks(const ms_result *result, ms_arena *arena, ms_valu
         ms_value_add_int(row, "group_size", result->metrics.collectives[at++].group_size);
     }
     return arena->has_failed ? MS_E_NOMEM : add_kernel_calls(result, arena, summary);
+}
+
+/* ---- passes ---- */
+
+void ms_summary_add_passes(const ms_result *result, ms_value *summary) {
+    ms_pass_times times;
+    ms_result_pass_times(result, &times);
+    ms_value *passes = object(summary, "passes");
+    ms_value_add_double(passes, "forward_s", times.forward_s);
+    ms_value_add_double(passes, "backward_s", times.backward_s);
+    ms_value *kinds = object(passes, "compute_s");
+    for (int kind = 0; kind < MS_OP_OPTIMIZER; kind++) {
+        ms_value_add_double(kinds, ms_op_kind_name((ms_op_kind)kind), times.pass_s[kind]);
+    }
+    ms_value *phases = object(passes, "phase_s");
+    for (int phase = 0; phase < MS_STEP_PHASE_COUNT; phase++) {
+        ms_value_add_double(phases, ms_step_phase_name((ms_step_phase)phase), times.phase_s[phase]);
+    }
+    ms_value *last = object(summary, "last_rank");
+    ms_value_add_double(last, "peak_B", times.last_peak_B);
+    ms_value_add_double(last, "static_B", times.last_static_B);
+    ms_value_add_double(last, "reserve_B", times.reserve_B);
+    const char *framework = result->job->spec.framework.name;
+    ms_value_add_string(summary, "framework", framework == NULL ? "none" : framework);
 }
 
 /* ---- all of it ---- */

@@ -8,7 +8,8 @@ Everything is computed by the installed library (libmeshsim.so), in worker proce
 Quantities have their unit at the end of their name: _s seconds, _B bytes, _Bps bytes per second. The keys are those of `meshsim run --json`.
 """
 
-from ._calls import check, collective, command, compare, estimate, report, run, run_many, schedule, search, sweep
+from . import plot
+from ._calls import check, collective, command, compare, estimate, report, run, run_many, schedule, search, sweep, validate
 from ._errors import (BugError, Diagnostic, FileError, InputError, Interrupted, LibraryError, MeshsimError, UsageError,
                       WorkerError)
 from ._result import Result
@@ -17,5 +18,5 @@ from ._workers import shut_down
 __version__ = "0.1.0"
 
 __all__ = ["BugError", "Diagnostic", "FileError", "InputError", "Interrupted", "LibraryError", "MeshsimError", "Result", "UsageError",
-           "WorkerError", "check", "collective", "command", "compare", "estimate", "report", "run", "run_many", "schedule", "search", "shut_down",
-           "sweep"]
+           "WorkerError", "check", "collective", "command", "compare", "estimate", "plot", "report", "run", "run_many", "schedule", "search", "shut_down",
+           "sweep", "validate"]

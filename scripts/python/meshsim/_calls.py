@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import _workers
+from . import _library, _workers
 from ._arguments import Spec, file_of, options_of, path_of, settings_of
-from ._errors import BugError, UsageError, error_of
+from ._errors import BugError, LibraryError, UsageError, error_of
 from ._result import Result, TraceFile
 
 Settings = Optional[Mapping[str, Any]]
 Job = Union[Spec, Tuple[Spec, Mapping[str, Any]]]
 
 
+_TOOLS = ("import", "export", "validate", "calibrate", "plot")
+"""commands that the program starts as tools of this package"""
+
+
+def _start_tool(words: List[str]) -> Tuple[int, bytes, str]:
+    """Run the command line of a tool, which needs the program itself. As _workers.perform."""
+    program = _library.find_program()
+    if not program:
+        raise LibraryError(f"'{words[0]}' needs the program meshsim in PATH, or beside the library that {_library.VARIABLE} names")
+    done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace")
+
+
 def _finish(words: List[str]) -> Tuple[int, bytes, str]:
     """Run a command line. Status (0 or 1), standard output, standard error."""
-    status, printed, said = _workers.perform(words)
+    status, printed, said = (_start_tool if words[0] in _TOOLS else _workers.perform)(words)
     if status < 0:
         raise BugError(f"{said}meshsim was killed by signal {-status} in: {' '.join(words)}", status)
     if status > 1:
@@ -113,6 +127,20 @@ def collective(kind: str, platform: str, **options: Any) -> Result:
 def compare(a: Union[str, "os.PathLike[str]"], b: Union[str, "os.PathLike[str]"], **options: Any) -> Result:
     """What differs between two traces, or two folders of them: `differences`; status 1 where a guard is broken."""
     return command("compare", path_of(a), path_of(b), **options)
+
+
+def validate(*cases: "str | os.PathLike[str]", settings: Settings = None, own: Sequence["str | os.PathLike[str]"] = (), ablation: bool = False,
+             **options: Any) -> Result:
+    """Measured runs simulated with one set of parameters, predicted against measured.
+
+    cases: files of cases, measured collectives or logs of nccl-tests; own: tables of your own runs (workloads/validation/README.md). settings: values of
+    keys in every job, {"platform.tiers.*.efficiency": 1}. ablation: also what each mechanism of the cost model buys, under `ablation`. Options as of
+    `meshsim validate` (group="llama3", jobs=2, words="words.yaml").
+    Returns `rows` with predicted_s and measured_s [s] and error = predicted / measured - 1, `groups`, `mean_of_groups`, `memory` [B] and so on;
+    `.to_pandas("rows")` makes a table of one. Raises InputError where a file is wrong, and so on."""
+    files = [path_of(path) for path in cases]
+    return _perform(["validate", *files, *options_of({"own": [os.fspath(path) for path in own], "ablation": ablation, **options}),
+                     *settings_of(settings, {})])
 
 
 def report(traces: Union[Result, Sequence[Union[Result, str]]], path: Union[str, "os.PathLike[str]"], **options: Any) -> str:

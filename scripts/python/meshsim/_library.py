@@ -33,6 +33,14 @@ def candidates() -> Iterator[str]:
         yield str(folder / SONAME)
 
 
+def find_program() -> str:
+    """The program meshsim, which starts the tools of this package: beside the library that MESHSIM_LIBRARY names, else in PATH; "": there is none."""
+    named = os.environ.get(VARIABLE)
+    folders = [Path(named).resolve().parent, Path(named).resolve().parent.parent / "bin"] if named else []
+    found = [str(folder / "meshsim") for folder in folders if os.access(folder / "meshsim", os.X_OK)]
+    return found[0] if found else shutil.which("meshsim") or ""
+
+
 def open_library() -> ctypes.CDLL:
     """The library, or an OSError that says where it was looked for."""
     reasons = []

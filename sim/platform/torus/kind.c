@@ -1,4 +1,6 @@
 /* The row of the torus. */
+#include <string.h>
+
 #include "platform/torus/torus.h"
 
 const ms_fabric_kind ms_fabric_torus = {
@@ -12,8 +14,17 @@ const ms_fabric_kind ms_fabric_torus = {
     .name_link = ms_torus_name_link,
     .bisection_Bps = ms_torus_bisection_Bps,
     .rings = ms_torus_rings,
+    .layout = ms_torus_layout,
     .write_dot = ms_torus_write_dot,
     .write_svg = ms_torus_write_svg,
     .write_xml_routers = ms_torus_write_xml_routers,
     .write_xml_routes = ms_torus_write_xml_routes,
 };
+
+void ms_torus_layout(const ms_platform *platform, ms_platform_layout *out) {
+    const ms_torus *torus = ms_torus_of(platform);
+    out->port_tier = torus->port_tier;
+    out->pods = torus->pods;
+    out->dimensions = torus->dimensions;
+    memcpy(out->shape, torus->shape, sizeof out->shape);
+}

@@ -244,7 +244,7 @@ def _print(call: Call, data: bytes) -> None:
 
 def need(call: Call, *modules: str) -> List[Any]:
     """Modules of packages that may be missing; one that is ends the call with the line that installs it."""
-    packages = {"yaml": "python3-yaml", "numpy": "python3-numpy", "scipy.optimize": "python3-scipy", "matplotlib": "python3-matplotlib",
+    packages = {"yaml": "python3-yaml", "numpy": "python3-numpy", "scipy.optimize": "python3-scipy", "matplotlib.figure": "python3-matplotlib",
                 "h5py": "python3-h5py", "pandas": "python3-pandas", "ijson": "python3-ijson", "defusedxml.ElementTree": "python3-defusedxml"}
     found = []
     for module in modules:

@@ -4,35 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
+from meshsim.tools._units import duration
 from meshsim.tools.importers.kineto.trace import Row, Trace
 
 _STEPS_SHOWN, _KERNELS_SHOWN, _CHANNELS_SHOWN, _SHAPES_SHOWN = 20, 15, 30, 5
 _SHORT_NAME, _LONG_NAME, _SHORT_GROUP = 34, 74, 20  # letters of a kernel's name in its line, in a line of its own, and of a group's
 _DUST_s = 1e-9  # shorter than what a profiler's clock tells apart
-
-_UNITS = (("ps", 1e-12, 0.0), ("ns", 1e-9, 1e-9), ("us", 1e-6, 1e-6), ("ms", 1e-3, 1e-3), ("s", 1.0, 1.0), ("min", 60.0, 1e3), ("h", 3600.0, 3600.0),
-          ("d", 86400.0, 259200.0))
-
-
-def duration(time_s: float) -> str:
-    """Three to four digits with the unit that fits, as the program shows times (sim/base/units.c)."""
-    size = abs(time_s)
-    if size == 0:
-        return "0 s"
-    at = max(i for i, unit in enumerate(_UNITS) if size >= unit[2])
-    text = _digits(size / _UNITS[at][1])
-    if at + 1 < len(_UNITS) and float(text) * _UNITS[at][1] >= _UNITS[at + 1][2] * (1 - 1e-9):  # 999.97 us is 1 ms
-        at += 1
-        text = _digits(size / _UNITS[at][1])
-    return f"{'-' if time_s < 0 else ''}{text} {_UNITS[at][0]}"
-
-
-def _digits(number: float) -> str:
-    if number < 0.9995 or number >= 1e6:
-        return f"{number:.3g}"
-    decimals = 2 if number < 9.995 else 1 if number < 999.95 else 0
-    text = f"{number:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if decimals else text
 
 
 def _time(time_s: Optional[float]) -> str:

@@ -1,0 +1,315 @@
+"""Pictures with matplotlib: lines, heat maps, bars and scatters in the look of meshsim's own, platforms and meshes, the timeline of a trace.
+
+    figure = meshsim.plot.lines([1, 2, 4], {"ring": [3e9, 4e9, 5e9]}, unit="B/s", title="all_reduce", x_label="size", y_label="bus bandwidth")
+    pathlib.Path("lines.svg").write_bytes(meshsim.plot.save(figure))
+
+Each function returns a matplotlib Figure. Colours are those of Okabe and Ito (Color Universal Design, 2008) with a shape for each series, which stay apart
+without colours; texts are never markup. `save` gives the same bytes for the same figure; its SVG shows what a mark is when a reader points at it.
+**labels are title, x_label and y_label. Units are those of `quantity`.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import math
+import re
+import tempfile
+from itertools import chain, cycle
+from pathlib import Path
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from xml.etree import ElementTree
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+PARTS = ("#0072b2", "#e69f00", "#009e73", "#56b4e9", "#cc79a7", "#999999", "#d55e00", "#f0e442", "#333333")
+"""of parts that lie upon each other, the first six as on the page of a trace"""
+MARKERS = "os^Dv"
+HEAT = ((1.0, 1.0, 0.85), (0.25, 0.71, 0.77), (0.03, 0.11, 0.35))
+"""ColorBrewer's YlGnBu: lightness falls all the way, so that it can be read without colours. Source: Brewer (2002)."""
+STYLE = {"font.family": "DejaVu Sans", "font.size": 10, "axes.titlesize": 12, "axes.titlelocation": "left", "axes.titlepad": 14, "text.parse_math": False,
+         "svg.fonttype": "none", "svg.hashsalt": "meshsim", "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
+         "grid.color": "#dddddd", "axes.axisbelow": True, "axes.edgecolor": "#333333", "legend.frameon": False, "lines.linewidth": 1.3, "lines.markersize": 5.5}
+PT = 72
+"""points of an inch, in which sizes are given here"""
+WIDTH, HEIGHT, LETTER = 400, 270, 6.3
+"""of axes, and the mean width of a letter"""
+SVG = "{http://www.w3.org/2000/svg}"
+Numbers = Sequence[Optional[float]]
+
+
+class Point(NamedTuple):
+    """A mark of a scatter."""
+
+    x: float
+    y: float
+    series: str
+    name: str = ""
+    """shown when a reader points at it"""
+
+
+# ---- texts ----
+
+def plain(text: object, most: int = 70) -> str:
+    """A text as a picture may have it: on one line, what cannot be seen as "?", and the middle of a long one left out."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in str(text))
+    return shown if len(shown) <= most else f"{shown[:most // 2]}…{shown[1 - most // 2:]}"
+
+
+def quantity(value: Optional[float], unit: str = "") -> str:
+    """A value in SI with its unit as the program prints it.  unit: s, B, B/s, bit/s (of bytes a second), J, W, % (of a share), or none.  None: unlimited."""
+    if value is None or not math.isfinite(value):
+        return "unlimited"
+    if unit == "%":
+        return f"{100 * value:.3g} %"
+    if unit == "" or value == 0:
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g} {unit}".strip()
+    value, base = value * {"s": 1e12, "bit/s": 8}.get(unit, 1), 1024 if unit == "B" else 1000
+    prefixes = {"s": ("p", "n", "u", "m", ""), "B": ("", "Ki", "Mi", "Gi", "Ti", "Pi")}.get(unit, ("", "k", "M", "G", "T", "P", "E"))
+    step = 0
+    while step + 1 < len(prefixes) and abs(float(_digits(value / base**step))) >= base:
+        step += 1
+    return f"{_digits(value / base**step)} {prefixes[step]}{unit}"
+
+
+def _digits(value: float) -> str:
+    if not 0.9995 <= abs(value) < 1e6:
+        return f"{value:.3g}"
+    text = f"{value:.{2 if abs(value) < 9.995 else 1 if abs(value) < 999.95 else 0}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def unit_of(key: str) -> str:
+    """The unit that a key of the program's JSON says."""
+    found = re.search(r"_(s|B|Bps|J)$|(?P<share>_fraction|_share|_error|mfu|mfu_causal|hfu|relative)$", key)
+    return "" if not found or re.search(r"_per_s(_|$)", key) else "%" if found["share"] else found[1].replace("Bps", "B/s")
+
+
+# ---- figures ----
+
+def styled(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """In this look, whatever matplotlibrc says."""
+    @functools.wraps(draw)
+    def drawn(*words: Any, **named: Any) -> Any:
+        import matplotlib
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            matplotlib.rcParams.update(STYLE)
+            return draw(*words, **named)
+    return drawn
+
+
+def canvas(width: float, height: float, title: str = "", x_label: str = "", y_label: str = "") -> Tuple[Any, Any]:
+    """A white figure with axes of a size in points; what stands beside them makes its file larger."""
+    from matplotlib.figure import Figure
+    figure = Figure((width / PT, height / PT), facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_title(plain(title, 90), x=0)
+    axes.set_xlabel(plain(x_label, 100), labelpad=8)
+    axes.set_ylabel(plain(y_label), labelpad=8)
+    return figure, axes
+
+
+def tell(artist: Any, names: Sequence[str]) -> None:
+    """What a reader of the SVG sees when pointing at each shape of an artist that is in a figure."""
+    tips = artist.figure.__dict__.setdefault("tips", {})
+    artist.set_gid(f"tip{len(tips)}")
+    tips[artist.get_gid()] = [plain(name, 1000) for name in names]
+
+
+@styled
+def save(figure: Any, form: str = "svg") -> bytes:
+    """A figure of this module as a file's content.  form: svg, png or pdf."""
+    out = io.BytesIO()
+    metadata = {"svg": {"Date": None, "Creator": "meshsim"}, "pdf": {"CreationDate": None}, "png": {}}[form]
+    figure.savefig(out, format=form, dpi=2 * PT, bbox_inches="tight", pad_inches=0.15, facecolor="white", metadata=metadata)
+    if form != "svg":
+        return out.getvalue()
+    for prefix, name in (("", SVG[1:-1]), ("xlink", "http://www.w3.org/1999/xlink")):
+        ElementTree.register_namespace(prefix, name)
+    root = ElementTree.fromstring(out.getvalue())
+    for group in root.iter(f"{SVG}g"):
+        names = getattr(figure, "tips", {}).get(group.get("id"), ())
+        for shape, name in zip(names and (group.findall(f".//{SVG}use") or group.findall(f".//{SVG}path")), names):
+            ElementTree.SubElement(shape, f"{SVG}title").text = name
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def _scale(axis: Any, low: float, high: float, unit: str, is_log: bool) -> None:
+    """From the lowest value to the highest, with ticks at round numbers of the unit that suits them."""
+    from matplotlib.ticker import MaxNLocator, NullFormatter
+    if is_log:
+        low, high = low / 1.15, high * 1.15
+        lines = [digit * 10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for digit in range(1, 10)]
+        ticks = [tick for tick in lines if f"{tick:e}"[0] in ("125" if high < 2000 * low else "1")]
+    else:
+        size = 1024.0 ** max(0, int(math.log(max(high, -low, 4) / 4, 1024))) if unit == "B" else 1.0
+        lines = ticks = list(size * MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low / size, high / size))
+    axis.axes.set(**{f"{axis.axis_name}scale": "log" if is_log else "linear", f"{axis.axis_name}lim": (low, high)})
+    axis.set_ticks([line for line in lines if low <= line <= high], minor=True)
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_ticks([tick for tick in ticks if low <= tick <= high], [quantity(tick, unit) for tick in ticks if low <= tick <= high])
+
+
+def _name(axes: Any, places: Sequence[float], names: Sequence[str]) -> None:
+    """Below the axis as many names as do not run into each other; slanted ones where that leaves out most."""
+    at = [axes.transData.transform((place, axes.get_ylim()[0]))[0] * PT / axes.figure.dpi for place in places]
+    for angle in (0, 35):
+        kept: List[int] = []
+        free = -math.inf
+        for i, name in enumerate(names):
+            half = 8 if angle else LETTER * len(name) / 2 + 4
+            if at[i] - half >= free:
+                kept.append(i)
+                free = at[i] + half
+        if 2 * len(kept) >= min(len(names), 20):
+            break
+    axes.set_xticks(places, [""] * len(names), minor=True)
+    axes.set_xticks([places[i] for i in kept], [names[i] for i in kept], rotation=angle, rotation_mode="anchor", ha="right" if angle else "center")
+
+
+def _finish(figure: Any, axes: Any, notes: Sequence[str] = (), is_turned: bool = False) -> Any:
+    """A legend of the artists that have labels, and notes below."""
+    handles = axes.get_legend_handles_labels()[0][::-1 if is_turned else 1]
+    if len(handles) > 1:
+        axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.02), borderaxespad=0, ncol=-(-len(handles) // 24))
+    figure.draw_without_rendering()
+    bottom = axes.get_tightbbox().y0 * PT / figure.dpi
+    for i, note in enumerate(notes):
+        axes.annotate(plain(note, 110), (0, 0), xycoords="axes fraction", xytext=(-60, bottom - 10 - 14 * i), textcoords="offset points", va="top", color="#444444")
+    return figure
+
+
+def _numbers(values: Numbers) -> List[float]:
+    return [value if isinstance(value, (int, float)) and math.isfinite(value) else math.nan for value in values]
+
+
+def _known(rows: Sequence[Sequence[float]]) -> List[float]:
+    return [value for value in chain(*rows) if value == value] or [0.0, 1.0]
+
+
+# ---- charts ----
+
+@styled
+def lines(x: Optional[Sequence[float]], series: Mapping[str, Numbers], names: Optional[Sequence[str]] = None, unit: str = "", x_unit: str = "", log: Optional[bool] = None,
+          has_marks: bool = True, marked: Mapping[str, Sequence[bool]] = {}, mark_note: str = "", tips: Mapping[str, Sequence[str]] = {}, notes: Sequence[str] = (), **labels: str) -> Any:
+    """A quantity over a setting, a line for each series, interrupted where a value is None.
+    x: where the values lie, growing, on a logarithmic axis where the last is 8 times the first; None: side by side.  names: of the places; None:
+    the axis has round numbers of x_unit.  log: whether the y axis is logarithmic; None: where the largest value is 30 times the least.  has_marks: at the values
+    of lines of up to 200; marked: which are hollow, by series; mark_note: why; tips: what each is.  notes: lines below the picture."""
+    figure, axes = canvas(WIDTH, HEIGHT, **labels)
+    places = list(range(len(names or ()))) if x is None else list(x)
+    rows = {name: _numbers(row) for name, row in series.items()}
+    known = _known(list(rows.values()))
+    is_log = min(known) > 0 and (max(known) >= 30 * min(known) if log is None else log)
+    _scale(axes.yaxis, min(known) if is_log else min(*known, 0.0), max(known) if is_log else 1.08 * max(known) if max(known) > 0 else 1.0, unit, is_log)
+    is_log_x = x is not None and 0 < 8 * places[0] <= places[-1]
+    room = (places[-1] / places[0]) ** 0.03 if is_log_x else 0.03 * (places[-1] - places[0]) or 0.5
+    ends = (places[0] / room, places[-1] * room) if is_log_x else (places[0] - room, places[-1] + room)
+    if names is None:
+        _scale(axes.xaxis, *ends, x_unit, is_log_x)
+    else:
+        axes.set(xscale="log" if is_log_x else "linear", xlim=ends)
+        _name(axes, places, [plain(name, 30) for name in names])
+    for (name, row), colour, marker in zip(rows.items(), cycle(COLOURS), cycle(MARKERS)):
+        told = tips.get(name) or [f"{name}: {quantity(value, unit)}" for value in row]
+        hollow = [bool(mark) and row[i] == row[i] for i, mark in enumerate(marked.get(name, [False] * len(row)))]
+        filled = [i for i, value in enumerate(row) if value == value and not hollow[i]] if has_marks and len(row) <= 200 else []
+        line, = axes.plot(places, row, color=colour, marker=marker, markevery=filled, label=plain(name))
+        tell(line, [told[i] for i in filled])
+        marks, = axes.plot([places[i] for i, mark in enumerate(hollow) if mark], [row[i] for i, mark in enumerate(hollow) if mark], marker, mfc="white", mec=colour)
+        tell(marks, [told[i] for i, mark in enumerate(hollow) if mark])
+    if mark_note:
+        axes.plot([], [], "o", mfc="white", mec="#333333", label=f"hollow: {plain(mark_note)}")
+    return _finish(figure, axes, notes)
+
+
+@styled
+def heat_map(columns: Sequence[str], rows: Sequence[str], values: Sequence[Numbers], unit: str = "", marked: Sequence[Sequence[bool]] = (), mark_note: str = "",
+             tips: Sequence[Sequence[str]] = (), **labels: str) -> Any:
+    """A quantity over two settings as a table of colours, the darkest the largest, with its numbers where they have room.
+    values: [rows][columns], None where there is none.  marked: which have a "!"; mark_note: why.  Logarithmic where the largest is 30 times the least."""
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
+    has_numbers = len(columns) <= 24 and len(rows) <= 60
+    columns, rows = [plain(name, 24) for name in columns], [plain(name, 40) for name in rows]
+    width = len(columns) * max(60, 8 + LETTER * max(map(len, columns))) if has_numbers else WIDTH
+    figure, axes = canvas(width, 26 * len(rows) if has_numbers else HEIGHT, **labels)
+    table = [_numbers(row) for row in values]
+    known = _known(table)
+    norm = (LogNorm if 0 < 30 * min(known) <= max(known) else Normalize)(min(known), max(known))
+    colours = LinearSegmentedColormap.from_list("heat", HEAT)
+    colours.set_bad("#eeeeee")
+    cells = axes.pcolormesh(table, norm=norm, cmap=colours, edgecolors="white" if has_numbers else "none", rasterized=not has_numbers)
+    axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0))
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    step = -(-len(rows) // 60)
+    axes.set_yticks([i + 0.5 for i in range(0, len(rows), step)], rows[::step])
+    _name(axes, [i + 0.5 for i in range(len(columns))], columns)
+    axes.tick_params(which="both", length=0)
+    for i, j in ((i, j) for i in range(len(rows)) for j in range(len(columns)) if has_numbers):
+        value, mark = table[i][j], " !" if marked and marked[i][j] else ""
+        is_dark = sum(weight * part for weight, part in zip((0.299, 0.587, 0.114), colours(norm(value)))) < 0.5  # luma of ITU-R BT.601
+        axes.text(j + 0.5, i + 0.5, quantity(value, unit) + mark if value == value else "-", ha="center", va="center", color="white" if is_dark else "black")
+    if has_numbers:
+        tell(cells, list(chain(*tips)))
+    else:
+        figure.colorbar(cells, ax=axes, format=lambda value, _: quantity(value, unit))
+    return _finish(figure, axes, [f"! {mark_note}"] if mark_note else [])
+
+
+@styled
+def bars(names: Sequence[str], parts: Mapping[str, Numbers], unit: str = "", limit: Optional[float] = None, limit_name: str = "capacity", over_note: str = "",
+         **labels: str) -> Any:
+    """A bar for each name, of parts that lie upon each other, and a limit across them; a bar that exceeds it has a "!".
+    parts: values of all bars, by part, from the lowest on.  over_note: what the "!" means."""
+    figure, axes = canvas(WIDTH, HEIGHT, **labels)
+    rows = {part: [value if value == value else 0.0 for value in _numbers(row)] for part, row in parts.items()}
+    totals = [sum(column) for column in zip(*rows.values())] or [0.0]
+    _scale(axes.yaxis, 1.1 * min(*totals, 0.0), 1.1 * max(*totals, limit or 0.0, 0.0) or 1.0, unit, False)
+    axes.set_xlim(-0.5, max(len(names), 5) - 0.5)
+    over = [i for i, total in enumerate(totals) if limit is not None and total > limit]
+    if over and over_note:
+        axes.plot([], [], " ", label=f"! {plain(over_note)}")
+    bottom = [0.0] * len(names)
+    for (part, row), colour in zip(rows.items(), cycle(PARTS)):
+        for bar, name, value, total in zip(axes.bar(range(len(names)), row, 0.8, bottom, color=colour, label=plain(part, 40)), names, row, totals):
+            tell(bar, [f"{labels.get('x_label', '')} {name}: {part} {quantity(value, unit)} of {quantity(total, unit)}".strip()])
+        bottom = [low + value for low, value in zip(bottom, row)]
+    for i in over:
+        axes.bar([i], [totals[i]], 0.8, fill=False, edgecolor="black", linewidth=1.5)
+        axes.text(i, totals[i], "!", ha="center", va="bottom", weight="bold")
+    if limit is not None:
+        axes.axhline(limit, color="black", linestyle=(0, (4, 3)), label=f"{limit_name}: {quantity(limit, unit)}")
+    _name(axes, range(len(names)), [plain(name, 30) for name in names])
+    return _finish(figure, axes, is_turned=True)
+
+
+@styled
+def scatter(points: Sequence[Point], series: Optional[Sequence[str]] = None, title: str = "", x_label: str = "", y_label: str = "", unit: str = "",
+            diagonal: bool = True) -> Any:
+    """Marks on logarithmic axes, such as predictions over measurements; what is not above 0 is left out.
+    series: names in the legend's order; None: as they come.  diagonal: both axes have one scale, with a line where y is x and dashed ones 10 % off."""
+    figure, axes = canvas(1.1 * WIDTH, 1.1 * WIDTH if diagonal else HEIGHT, title, x_label, y_label)
+    shown = [point for point in points if all(math.isfinite(value) and value > 0 for value in point[:2])]
+    ways = [point.x for point in shown] or [1.0], [point.y for point in shown] or [1.0]
+    for axis, way in zip((axes.xaxis, axes.yaxis), (ways[0] + ways[1],) * 2 if diagonal else ways):
+        _scale(axis, min(way), max(way), unit, True)
+    axes.grid(True, which="both", axis="both", color="#e8e8e8")
+    for name, colour, marker in zip(dict.fromkeys(point.series for point in shown) if series is None else series, cycle(COLOURS), cycle(MARKERS)):
+        own = [point for point in shown if point.series == name]
+        marks, = axes.plot([point.x for point in own], [point.y for point in own], marker, color=colour, alpha=0.6, label=plain(name, 40))
+        tell(marks, [point.name for point in own])
+    for factor, style in ((1, "-"), (0.9, "--"), (1.1, "--")) if diagonal else ():
+        axes.axline((1, factor), (2, 2 * factor), linestyle=style, color="#333333", linewidth=1, zorder=1, label="10 % off" if factor > 1 else None)
+    return _finish(figure, axes)
+
+
+def timeline(trace: "str | Path") -> str:
+    """The passes and messages of a trace over time, as the SVG that `meshsim report` draws.  trace: an HDF5 file of `meshsim run -o`.
+    Raises as `meshsim.report`."""
+    from meshsim._calls import report
+    with tempfile.TemporaryDirectory() as folder:
+        return Path(report(str(trace), f"{folder}/timeline.svg")).read_text(encoding="utf-8")
+
+
+from meshsim._graph import mesh, platform, platform_dot  # noqa: E402, F401  they draw with the above
