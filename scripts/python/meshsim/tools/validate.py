@@ -27,7 +27,7 @@ from meshsim._arguments import yaml_of
 from . import _units, cases, measured
 from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, print_json, print_page, write_file
 from .cases import APART, LAYER, PHASES, SCORED, Case
-from .cases.rules import find_platform
+from .cases import find_platform
 from .export import nearest
 from .importers.source import plain
 

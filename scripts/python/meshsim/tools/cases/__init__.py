@@ -12,6 +12,7 @@ from typing import List
 from .._call import Call, Fault
 from ..importers import source, yaml_tree
 from ._case import APART, LAYER, PHASES, SCORED, Case, Measured
+from ._clusters import find_platform
 from ._csv import read_csv
 from ._rows import read_rows
 from ._words import Words
@@ -39,4 +40,4 @@ def read(call: Call, path: str, cases: List[Case]) -> bool:
     return isinstance(root.value, list)
 
 
-__all__ = ["APART", "LAYER", "PHASES", "SCORED", "Case", "Measured", "Words", "read", "translate"]
+__all__ = ["APART", "LAYER", "PHASES", "SCORED", "Case", "Measured", "Words", "find_platform", "read", "translate"]

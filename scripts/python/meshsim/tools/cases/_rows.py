@@ -91,7 +91,7 @@ class _Reader:
         if bounds and kind in ("rate", "number"):
             value, wanted = number(text), "a number such as 0.5"
         elif bounds:
-            value, wanted = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text, re.A) else None, "a whole number"
+            value, wanted = int(text) if re.fullmatch(r"[+-]?(?:0|[1-9]\d{0,17})", text, re.A) else None, "a whole number"
         elif isinstance(node.value, str) and kind in ("text", "switch"):
             value, wanted = text if kind == "text" else {"true": True, "false": False}.get(text), expected[kind]
         else:

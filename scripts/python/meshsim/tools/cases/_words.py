@@ -60,10 +60,10 @@ def _check(call: Call, section: str, line: yaml_tree.Node) -> None:
 def _holds(key: str, wanted: Any, row: Dict[str, Any], facts: Dict[str, Any]) -> Optional[str]:
     """What a condition was told by, "" where that needs no mention; None: it does not hold."""
     if key in ("since", "before"):
-        month = facts["month"]
+        month = facts.get("month")
         return f"software of {month}" if month and (month >= wanted) == (key == "since") else None
     if key in FACTS:
-        return f"{key} {wanted}" if facts[key] == wanted else None
+        return f"{key} {wanted}" if facts.get(key) == wanted else None
     field = key.removeprefix("no ")
     places = [path.split(".") for path in TEXTS[field]]
     texts = [str(value) for *part, name in places for value in [(row[part[0]] if part else row).get(name)] if isinstance(value, str)]

@@ -10,27 +10,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from .._call import Call, Place
+from .._call import Call
 from ..export import nearest
 from ..importers import megatron_arguments, megatron_job, yaml_tree
 from ..importers.megatron import joined
 from ..importers.megatron_run import DIFFERENT, ENV, UNKNOWN, Argument, Facts
 from ..importers.megatron_values import Bad, read_layout
-from ._case import LAYER, Case, Measured
+from ._case import LAYER, Case
+from ._clusters import find_cluster
 from ._rows import document, tables
-from ._words import Line, Words, month_of
+from ._words import Words, month_of
 
 Tree = Dict[str, Any]
 USUAL_ORDER = ["pp", "dp", "cp", "tp"]
 """axes whose order a source does not tell.  Source: README of the measurements"""
-RATE_TOLERANCE = 0.02
-"""what data sheets round: a rate within it is the platform's"""
 STAGES_MAX = 100_000
 NEEDED = ("num_gpus", "parallel.tp", "parallel.pp", "parallel.dp", "micro_batch", "global_batch", "model.layers", "model.hidden", "model.heads", "model.ffn",
           "model.vocab", "model.seq_len")
 GROUPED = ("interleaved", "interleaved_flexible")
 """schedules with any number of stages to a rank"""
-GBIT_S_IN_BPS, GB_S_IN_BPS = 125e6, 1e9
 LAYER_ALONE = {"model.vocab": 0, "model.tied_embeddings": False, "model.positions": "rotary", "data_parallel.zero": 0}
 """a layer has neither embedding nor head, and nothing is shared"""
 
@@ -58,24 +56,15 @@ def put(tree: Tree, path: str, value: Any) -> None:
 
 
 @lru_cache(maxsize=None)
-def _data(program: Path, kind: str, name: str) -> Tuple[Optional[Tree], List[str]]:
-    """A file of those that meshsim comes with, or of the current folder: a profile or a GPU type over the one that it builds on, as it is written; None:
-    there is none.  Returns it, and the names there are."""
+def _profile(program: Path, name: str) -> Tuple[Optional[Tree], List[str]]:
+    """A framework's profile as it is written, of the current folder or of those that meshsim comes with; None: there is none.  Returns it, and which there
+    are."""
     import yaml  # pylint: disable=import-outside-toplevel
     given, beside = os.environ.get("MESHSIM_DATA"), program.resolve().parent.parent
-    folders = [Path(Path(kind).name), *(folder / kind for folder in ([Path(), Path(given)] if given else [Path(), beside / "share/meshsim", beside]))]
+    folders = [Path("frameworks"), *(folder / "workloads/frameworks" for folder in (Path(), *([Path(given)] if given else [beside / "share/meshsim", beside])))]
     path = next((path for path in ([Path(name)] if "/" in name else [folder / f"{name}.yaml" for folder in folders]) if path.is_file()), None)
-    if path is None:
-        return None, sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
-    found = yaml.load(path.read_text(encoding="utf-8"), yaml.CBaseLoader)
-    return {**((_data(program, kind, found["type"])[0] or {}) if isinstance(found.get("type"), str) else {}), **found}, []
-
-
-@lru_cache(maxsize=None)
-def _platform(program: Path, name: str) -> Tree:
-    """What the program says of a platform."""
-    found: Tree = Call(program, "validate").ask("platform", name)
-    return found
+    found = yaml.load(path.read_text(encoding="utf-8"), yaml.CBaseLoader) if path else None
+    return found, sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
 
 
 def _said(value: Any) -> Any:
@@ -83,10 +72,6 @@ def _said(value: Any) -> Any:
     if isinstance(value, list):
         return [_said(entry) for entry in value]
     return str(value).lower() if isinstance(value, (bool, int, float)) else value
-
-
-def _is_other(published_Bps: float, own_Bps: float) -> bool:
-    return published_Bps > 0 and own_Bps > 0 and abs(published_Bps - own_Bps) > RATE_TOLERANCE * own_Bps
 
 
 class _Translation:
@@ -99,7 +84,7 @@ class _Translation:
         self.facts = {"month": month_of(self.row), "zero": self.parallel.get("zero"), "parallel_block": self.model.get("parallel_transformer_block", False)}
         self.facts["dated"] = self.facts["month"] is not None
         name = self.row.get("framework") or self._choose_framework()
-        profile, known = _data(call.program, "workloads/frameworks", name)
+        profile, known = _profile(call.program, name)
         if profile is None:
             near = nearest(name, known)
             hint = f"; did you mean '{near}'?" if near else ""
@@ -132,54 +117,18 @@ class _Translation:
 
     def set_cluster(self) -> None:
         """The platform, with the nodes that the run took and what its source says of them."""
-        cluster, words = next(self.words.matches("clusters", self.row, self.facts), ({}, ""))
-        name, gpus = cluster.get("platform"), self.row["num_gpus"]
-        if not name:
+        gpus = self.row["num_gpus"]
+        found = find_cluster(self.call, self.words, self.system, gpus)
+        if found is None:
             raise Refused(f"no platform for a GPU '{self.system.get('gpu', '(null)')}'")
-        self.say(words, f"platform {name}" + (f" of {cluster['gpu_type']}" if "gpu_type" in cluster else ""))
-        own = _platform(self.call.program, name)
-        changes, network_Bps = self._changes(own, cluster)
-        node = changes.get("node", {"gpus": own["gpus_per_node"]})["gpus"]
-        nodes = -(-gpus // node)
-        self.doc["platform"] = {"file": name, "nodes": nodes, **({"gpu": {"type": cluster["gpu_type"]}} if "gpu_type" in cluster else {}), **changes}
-        if nodes * node > gpus:
+        self.say(found.words, " ".join([f"platform {found.platform['file']}", *(["of", found.platform["gpu"]["type"]] if "gpu" in found.platform else [])]))
+        self.doc["platform"], self.pods = found.platform, found.pods
+        if found.platform["nodes"] * found.node > gpus:
             self.doc["placement"] = {"spares": 0}  # some GPUs stay without a rank
-        if self.parallel.get("tp", 1) > node:
+        if self.parallel.get("tp", 1) > found.node:
             put(self.doc, "tensor_parallel.allow_slow", True)  # what ran, ran
-        if nodes > 1 and _is_other(self.system.get("nic_gbit_s_per_gpu", 0) * GBIT_S_IN_BPS, network_Bps):
+        if found.has_other_network:
             self.case.differs.append("the network's bandwidth is the platform's, not the published one")
-        pod, self.gpu = cluster.get("pod", gpus), cluster.get("gpu_type") or own["gpu"]["name"]
-        self.pods = gpus // pod if gpus % pod == 0 else 1
-
-    def fit_products(self) -> None:
-        """A GPU without products of few bits multiplies in the working type."""
-        if at(self.doc, "precision.products") not in (None, "parameters", *(_data(self.call.program, "platforms/gpus", self.gpu)[0] or {})):
-            for key in ("products", "scaling", "tensor_gathers", "parameter_gathers"):
-                put(self.doc, f"precision.{key}", None)
-            self.case.differs.append("products of fewer bits run in the working type: the GPU has none")
-
-    def _changes(self, own: Tree, cluster: Line) -> Tuple[Tree, float]:
-        """What a source says of its nodes and links otherwise than a platform has it, and what a GPU then has of its node's ports [B/s]. Only of nodes of
-        NVLink with NICs: what a node or a link is on others, sources say in too many ways."""
-        tiers, node, nics = own["tiers"], own["gpus_per_node"], own["nics_per_node"]
-        network_Bps = tiers[1]["bandwidth_Bps"] * nics / node if len(tiers) > 1 and nics > 0 else 0
-        if network_Bps == 0 or tiers[0]["name"] != "nvlink":
-            return {}, network_Bps
-        changes: Tree = {}
-        rates = {}
-        domain, nic_Bps = self.system.get("nvlink_domain_gpus"), self.system.get("nic_gbit_s_per_gpu", 0) * GBIT_S_IN_BPS
-        gpus = domain or self.system.get("gpus_per_node", node)
-        if gpus != node and (domain or "node_is_tray" not in cluster):
-            changes["node"] = {"gpus": gpus, "nics": max(1, nics * gpus // node)}
-        nvlink_Bps = (self.system.get("nvlink_gb_s_per_dir") or cluster.get("nvlink_gb_s", 0)) * GB_S_IN_BPS
-        if _is_other(nvlink_Bps, tiers[0]["bandwidth_Bps"]):
-            rates["nvlink"] = nvlink_Bps
-        if _is_other(nic_Bps, network_Bps):
-            rates.update({tier["name"]: tier["bandwidth_Bps"] * (nic_Bps / network_Bps) for tier in tiers[1:]})
-        if rates:
-            changes["tiers"] = {name: {"bandwidth": f"{rate / GB_S_IN_BPS:.9g} GB/s"} for name, rate in rates.items()}
-        found = changes.get("node", {"gpus": node, "nics": nics})
-        return changes, rates.get(tiers[1]["name"], tiers[1]["bandwidth_Bps"]) * found["nics"] / found["gpus"]
 
     # how it was laid out
 
@@ -399,19 +348,6 @@ def translate(call: Call, case: Case, words: Words) -> None:
             work.translate_arguments()
         else:
             work.translate()
-        work.fit_products()
-        case.workload = work.doc
+        case.workload = {key: value for key, value in work.doc.items() if value != {}}
     except Refused as refused:
         case.reason = str(refused)
-
-
-def find_platform(call: Call, words: Words, gpu: str, network: str, gpus: int) -> Optional[Tree]:
-    """The platform of at least so many GPUs that goes by a source's words, as a workload has it; None: there is none."""
-    case = Case("", "", Place("", 0), Measured(), fields={"system": {"gpu": gpu, "network": network}, "num_gpus": gpus})
-    work = _Translation(call, case, words)
-    try:
-        work.set_cluster()
-    except Refused:
-        return None
-    found: Tree = work.doc["platform"]
-    return found
