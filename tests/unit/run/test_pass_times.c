@@ -57,6 +57,7 @@ Test(pass_times, a_layer_s_backward_half_has_its_own_gathers) {
                   "platform: {file: dgx-a100, nodes: 1}\n"
                   "mesh: {tp: 8}\n"
                   "tensor_parallel: {sequence: true}\n"
+                  "recompute: none\n"
                   "host: {launch: 0 s}\n"); /* it would stand between the kernels */
     double forward_s = f.times.forward_s - f.times.pass_s[MS_OP_FORWARD];
     double backward_s = f.times.backward_s - f.times.pass_s[MS_OP_BACKWARD];
