@@ -172,6 +172,11 @@ def _read_csv(call: Call, path: str, text: str) -> List[Measured]:
 # ---- facts of hardware ----
 
 _FACTS = ("nccl_tests", "gpus", "nccl_tuning", "busbw_definition", "a100_all_reduce_table", "deepep", "gemm", "calculon_a100", "simumax_b200")
+_OTHERS = {"a sweep; 'meshsim sweep {}' simulates its points": "workload axes set picture",
+           "a space; 'meshsim search WORKLOAD.yaml --space {}' searches it": "vary gpus platforms usual",
+           "a workload; 'meshsim check {}' looks at it": "platform mesh model costs batch schedule precision",
+           "a platform; 'meshsim platform {}' shows it": "nodes node gpu tiers fabric pxn base library"}
+"""what else a mapping may be, by two of these keys"""
 _TABLE = ("system", "op", "ranks", "nodes", "points", "source", "trust", "note")
 _POINT = {"bytes": 1e15, "time_us": 1e12, "busbw_gb_s": 1e9}
 
@@ -254,7 +259,8 @@ def _read_facts(call: Call, path: str, text: str) -> List[Measured]:
     if isinstance(root.value, str):
         call.refuse(f"expected keys and values, got {root.shown()}", root.place)
     if not any(key in _FACTS or nearest(key, _FACTS[:1]) for key in root.value):
-        call.refuse(f"expected measured runs, which have a key {_FACTS[0]}", Place(path, 0))
+        other = next((what for what, keys in _OTHERS.items() if sum(key in root.value for key in keys.split()) > 1), "")
+        call.refuse("expected measured runs, " + (f"got {other.format(path)}" if other else f"which have a key {_FACTS[0]}"), Place(path, 0))
     if not _check_keys(call, root, "", _FACTS, _FACTS[:1]):
         return []
     return [point for table in _list(call, root.get("nccl_tests"), "nccl_tests", "measured collectives") for point in _read_fact(call, table)]
