@@ -117,7 +117,8 @@ static ms_status tell_unread(listed_run *run, size_t index, ms_status status, ms
     static const ms_words NONE = {.count = 0};
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    bool has_sets = status == MS_E_INPUT && run->study->sets.count > 0;
+    bool is_wrong = status == MS_E_INPUT || status == MS_E_USAGE;
+    bool has_sets = is_wrong && run->study->sets.count > 0;
     const ms_listed_outcome outcome = {
         .index = index,
         .status = status,
