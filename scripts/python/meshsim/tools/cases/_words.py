@@ -17,6 +17,8 @@ SECTIONS = {"frameworks": ["framework"], "clusters": ["platform", "gpu_type", "n
 TEXTS = {"group": ["group"], "gpu": ["system.gpu"], "network": ["system.network"], "source": ["source"], "software": ["source", "provenance", "url"],
          "notes": ["notes"], "precision": ["precision"], "recompute": ["recompute"]}
 """fields that words are looked for in"""
+NAMES = ("gpu", "network")
+"""fields whose letters are looked for as they are"""
 FACTS = ("since", "before", "dated", "zero", "parallel_block", "attention")
 # Ways to write a month in a source: a paper's number, a date or a year alone, a release; none in the middle of a commit's name.
 DATES = [re.compile(r"(?<![0-9A-Za-z.])" + form, re.A) for form in (r"(\d\d)(\d\d)\.\d{5}(?!\d)", r"(\d{4})(?![0-9A-Za-z.])(?:-(\d\d)(?!\d))?", r"(\d\d)\.(\d\d)(?!\d)")]
@@ -68,7 +70,7 @@ def _holds(key: str, wanted: Any, row: Dict[str, Any], facts: Dict[str, Any]) ->
     places = [path.split(".") for path in TEXTS[field]]
     texts = [str(value) for *part, name in places for value in [(row[part[0]] if part else row).get(name)] if isinstance(value, str)]
     for word in wanted if isinstance(wanted, list) else [wanted]:
-        if any(word == text if field == "group" else word.lower() in text.lower() for text in texts):
+        if any(word == text if field == "group" else word in text if field in NAMES else word.lower() in text.lower() for text in texts):
             return f"{field} '{word}'" if field == key else None
     return "" if field != key else None
 
