@@ -350,7 +350,7 @@ class Files(Cases):
         self.assertFalse(cases.read(self.call, str(self.write("gpu,ranks,bytes,time_us_out_of_place\n", "r.csv")), []))
         for line in ("8,4,1\n", "8,4,1.5,1024,16,16,1024,1,2,4,7\n", "8,4,1,1024,16,16,1024,1,2,4,0\n"):
             self.assertIn("steps.csv:3: error: expected ", self.read(head + line, "steps.csv")[1])
-        self.assertIn("a CSV file without a known head", self.read("a,b\n1,2\n", "other.csv")[1])
+        self.assertFalse(cases.read(self.call, str(self.write("a,b\n1,2\n", "other.csv")), []))  # told by who reads the other tables
 
     def write(self, text, name):
         path = self.folder / name
