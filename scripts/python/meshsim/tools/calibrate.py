@@ -13,10 +13,10 @@ import os
 import re
 import zlib
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Sequence
 
 from . import measured
-from ._call import USAGE, Call, Fault, check_target, need, print_json, print_page, write_file
+from ._call import USAGE, Call, check_target, need, print_json, print_page, write_file
 from .export import nearest
 from .importers.source import plain
 
@@ -121,17 +121,8 @@ def parameters_of(keys: Dict[str, Any]) -> List[Parameter]:
 def _collectives(call: Call, gpus: int) -> List[Point]:
     """The points of the files; all are of one system."""
     wanted, system = call.value("system"), ""
-    points = []
-    unreadable = None
-    found: List[measured.Measured] = []
-    for path in call.arguments:  # also those behind a faulty one
-        try:
-            found += measured.read(call, path)
-        except Fault as fault:
-            unreadable = unreadable or fault
-    if unreadable:
-        raise unreadable
-    for one in found:
+    points: List[Point] = []
+    for one in measured.read_all(call, call.arguments):
         if wanted is not None and one.system != wanted:
             continue
         system = system or one.system
@@ -182,6 +173,9 @@ def _fit(model: Model, fitted: List[Parameter]) -> None:
         model.call.refuse(f"{len(counted)} points to fit to (of {len(model.points)}, a third is left out) are too few for {len(fitted)} parameters")
     if not fitted:
         model.call.refuse("the points depend on no parameter that can be calibrated")
+    endless = next((point.name for point in model.points if not 0 < point.before_s < math.inf), None)
+    if endless is not None:
+        model.call.refuse(f"'{endless}' takes no time, or has no end, on this platform, so that nothing can be fitted to it")
     wanted = np.array([model.points[i].measured_s for i in counted])
 
     def residuals(*places: Any) -> Any:
@@ -270,7 +264,7 @@ def run(call: Call) -> None:
     if name is None or not (call.arguments or table is not None):
         call.refuse("expected --platform P.yaml" if name is None else "expected logs of nccl-tests, or --kernels TABLE.csv", code=USAGE)
     if path == "-" and call.has("json"):
-        call.refuse("only one of --json and --output can go to the standard output", code=USAGE)
+        call.refuse("'--json' and '--output -' both want the standard output", code=USAGE)
     if path is not None:
         check_target(call, path, force=call.has("force"))
     sets = call.values("set")

@@ -6,11 +6,13 @@ Their formats: workloads/validation/README.md. Files of measured steps hold no c
 from __future__ import annotations
 
 import csv
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ._call import INPUT, TEXT_MAX_B, Call, Fault, Place
+from .export import nearest
 from .importers import nccl_log
 from .importers.nccl_log import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, US_IN_S, busbw_factor, lines_of
 from .importers.source import SOURCE_MAX_B, read_bytes
@@ -51,16 +53,36 @@ class Measured:
     """the source gives the bandwidth of large messages, without a size"""
 
 
+def _is_csv(path: str) -> bool:
+    return path.endswith(".csv") and path != ".csv"
+
+
 def read(call: Call, path: str) -> List[Measured]:
     """The collectives that a file holds, in its order; none of one with measured steps.  Ends the call, every fault told with its place, where the file
     cannot be read or is wrong."""
-    is_csv = path.endswith(".csv") and len(path) > 4
-    text = read_bytes(call.talk, path, SOURCE_MAX_B if is_csv else TEXT_MAX_B).decode("utf-8", "surrogateescape")
-    before = call.talk.errors
-    found = (_read_csv(call, path, text.removeprefix("\ufeff")) if is_csv else _read_log(call, path, text) if nccl_log.is_log(text.removeprefix("\ufeff"))
-             else _read_facts(call, path, text))
+    return read_text(call, path, read_bytes(call.talk, path, SOURCE_MAX_B if _is_csv(path) else TEXT_MAX_B).decode("utf-8", "surrogateescape"))
+
+
+def read_text(call: Call, path: str, text: str) -> List[Measured]:
+    """The same of a text.  path: its name, which tells tables.  text: bytes that are no UTF-8 stand in it as surrogates."""
+    before, body = call.talk.errors, text.removeprefix("\ufeff")
+    found = _read_csv(call, path, body) if _is_csv(path) else _read_log(call, path, text) if nccl_log.is_log(body) else _read_facts(call, path, text)
     if call.talk.errors > before:
         raise Fault(INPUT)
+    return found
+
+
+def read_all(call: Call, paths: Sequence[str]) -> List[Measured]:
+    """The collectives of several files.  Ends the call behind the last one where any is wrong."""
+    found: List[Measured] = []
+    faults: List[Fault] = []
+    for path in paths:
+        try:
+            found += read(call, path)
+        except Fault as fault:
+            faults.append(fault)
+    if faults:
+        raise faults[0]
     return found
 
 
@@ -74,7 +96,8 @@ def _read_log(call: Call, path: str, text: str) -> List[Measured]:
 
 def number(text: str) -> Optional[float]:
     """A pure number as the program's files have it; None: it is none."""
-    return float(text) if _NUMBER.fullmatch(text) else None
+    value = float(text) if _NUMBER.fullmatch(text) else math.inf
+    return value if math.isfinite(value) else None
 
 
 def _is_count(value: float, least: int) -> bool:
@@ -106,6 +129,7 @@ TABLES: Dict[str, Tuple[int, int, Callable[[Sequence[str], Sequence[float]], "Me
 def _cells(line: str, names: int, numbers: int) -> Optional[Tuple[List[str], List[float]]]:
     """The cells of a line that are read; None: there are too few, or one is no number."""
     try:
+        line = re.sub(r'"[ \t]+(?=,|$)', '"', line.strip())
         cells = [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True, strict=True))]
     except csv.Error:
         return None
@@ -148,6 +172,11 @@ def _read_csv(call: Call, path: str, text: str) -> List[Measured]:
 # ---- facts of hardware ----
 
 _FACTS = ("nccl_tests", "gpus", "nccl_tuning", "busbw_definition", "a100_all_reduce_table", "deepep", "gemm", "calculon_a100", "simumax_b200")
+_OTHERS = {"a sweep; 'meshsim sweep {}' simulates its points": "workload axes set picture",
+           "a space; 'meshsim search WORKLOAD.yaml --space {}' searches it": "vary gpus platforms usual",
+           "a workload; 'meshsim check {}' looks at it": "platform mesh model costs batch schedule precision",
+           "a platform; 'meshsim platform {}' shows it": "nodes node gpu tiers fabric pxn base library"}
+"""what else a mapping may be, by two of these keys"""
 _TABLE = ("system", "op", "ranks", "nodes", "points", "source", "trust", "note")
 _POINT = {"bytes": 1e15, "time_us": 1e12, "busbw_gb_s": 1e9}
 
@@ -155,16 +184,16 @@ _POINT = {"bytes": 1e15, "time_us": 1e12, "busbw_gb_s": 1e9}
 def _check_keys(call: Call, node: Node, path: str, known: Sequence[str], required: Sequence[str]) -> bool:
     """Whether a mapping has the keys that it needs and no other; faults are told."""
     before = call.talk.errors
-    mapping = node.value if isinstance(node.value, dict) else {}
+    dot = path and path + "."
     if not isinstance(node.value, dict):
         call.talk.error(f"{path}: expected a mapping of keys to values, got {node.shown()}", node.place)
         return False
-    for key in mapping:
-        if key not in known:
-            call.talk.error(f"{path and path + '.'}{key}: unknown key; the keys here are {', '.join(known)}", mapping[key].key_place)
+    slips = {key: nearest(key, known) for key in node.value if key not in known}
+    for key, near in slips.items():
+        call.talk.error(f"{dot}{key}: unknown key; " + (f"did you mean '{near}'?" if near else f"the keys here are {', '.join(known)}"), node.value[key].key_place)
     for key in required:
-        if key not in mapping:
-            call.talk.error(f"{path and path + '.'}{key}: required key is missing", node.place)
+        if key not in node.value and key not in slips.values():
+            call.talk.error(f"{dot}{key}: this key is required", node.place)
     return call.talk.errors == before
 
 
@@ -174,53 +203,64 @@ def _list(call: Call, node: Optional[Node], path: str, what: str) -> List[Node]:
     return node.value
 
 
-def _count(call: Call, node: Optional[Node], path: str, least: int) -> int:
-    value = number(node.text) if node and re.fullmatch(r"[+-]?\d+", node.text, re.A) else None
-    if value is None or not _is_count(value, least):
-        call.talk.error(f"{path}: expected a whole number from {least} to {COUNT_MAX}, got {node.shown() if node else 'nothing'}", node.place if node else None)
-        return least
-    return int(value)
+def _number_of(call: Call, node: Optional[Node], path: str, least: float, most: float) -> float:
+    """The number of a key within its range, 0 without one; a fault is told."""
+    value = number(node.text) if node else None
+    if node is not None and (value is None or not least <= value <= most):
+        call.talk.error(f"{path}: expected {f'{least:.0f} to {most:.0f}' if value is not None else 'a number'}, got {node.shown()}", node.place)
+    return value or 0
 
 
 def _fact_point(call: Call, node: Node, like: Measured) -> Optional[Measured]:
     """A point of a table, which says the rest."""
-    path = "nccl_tests.points"
+    path, before = "nccl_tests.points", call.talk.errors
     if not _check_keys(call, node, path, list(_POINT), []):
         return None
-    values = dict.fromkeys(_POINT, 0.0)
-    for key, most in _POINT.items():
-        child = node.get(key)
-        if child is not None and not child.is_null:
-            value = number(child.text)
-            if value is None or not 0 <= value <= most:
-                call.talk.error(f"{path}.{key}: expected a number from 0 to {most:g}, got {child.shown()}", child.place)
-                return None
-            values[key] = value
-    size_B, time_s, busbw_Bps = values["bytes"] or PLATEAU_B, values["time_us"] * US_IN_S, values["busbw_gb_s"] * 1e9
-    if time_s <= 0 and busbw_Bps <= 0:
+    given = {key: child for key in _POINT if (child := node.get(key)) is not None and not child.is_null}
+    size_B, time_us, busbw_gb_s = (_number_of(call, given.get(key), f"{path}.{key}", 0, most) for key, most in _POINT.items())
+    if call.talk.errors == before and time_us <= 0 and busbw_gb_s <= 0:
         call.talk.error(f"{path}: expected time_us or busbw_gb_s, got neither", node.place)
+    if call.talk.errors > before:
         return None
+    is_plateau, size_B = size_B <= 0, size_B or PLATEAU_B
     # busbw = size / time * factor, so a bandwidth stands for a time
-    measured_s = time_s if time_s > 0 else size_B * busbw_factor(like.kind, like.ranks) / busbw_Bps
-    return Measured(like.system, like.kind, like.ranks, like.nodes, size_B, measured_s, like.source, like.timing, values["bytes"] <= 0)
+    measured_s = time_us * US_IN_S if time_us > 0 else size_B * busbw_factor(like.kind, like.ranks) / (busbw_gb_s * 1e9)
+    return replace(like, size_B=size_B, measured_s=measured_s, is_plateau=is_plateau)
 
 
 def _read_fact(call: Call, node: Node) -> List[Measured]:
-    if not _check_keys(call, node, "nccl_tests", _TABLE, _TABLE[:5]):
+    """A table of a source."""
+    before = call.talk.errors
+    if not _check_keys(call, node, "nccl_tests", _TABLE, _TABLE[:5]) or not isinstance(node.value, dict):
         return []
-    words = {key: child.text for key in ("system", "op", "source") if (child := node.get(key)) is not None}
-    op, system, source = words["op"], words["system"], words.get("source", "")
-    if op not in KINDS:
-        call.talk.error(f"nccl_tests.op: unknown collective '{op}'; expected all_reduce, all_gather, reduce_scatter or all_to_all", node.get("op").place)
+    parts = node.value
+    for key in ("system", "op", "source"):
+        if key in parts and (not isinstance(parts[key].value, str) or parts[key].is_null):
+            call.talk.error(f"nccl_tests.{key}: expected a text, got {parts[key].shown()}", parts[key].place)
+    ranks, nodes = (_number_of(call, parts[key], f"nccl_tests.{key}", least, COUNT_MAX) for key, least in (("ranks", 2), ("nodes", 1)))
+    for key, count in (("ranks", ranks), ("nodes", nodes)):
+        if count != int(count):
+            call.talk.error(f"nccl_tests.{key}: expected a whole number, got {parts[key].shown()}", parts[key].place)
+    op, system, source = parts["op"].text, parts["system"].text, parts["source"].text if "source" in parts else ""
+    if op not in KINDS and call.talk.errors == before:
+        call.talk.error(f"nccl_tests.op: unknown collective '{op}'; expected all_reduce, all_gather, reduce_scatter or all_to_all", parts["op"].place)
+    if call.talk.errors > before:
         return []
     timing = next((timing for of, on, timing in TIMINGS if of in source and on in system), QUEUED)
-    like = Measured(system, op, _count(call, node.get("ranks"), "nccl_tests.ranks", 2), _count(call, node.get("nodes"), "nccl_tests.nodes", 1), 0, 0, source, timing)
-    points = [_fact_point(call, child, like) for child in _list(call, node.get("points"), "nccl_tests.points", "points")]
+    like = Measured(system, op, int(ranks), int(nodes), 0, 0, source, timing)
+    points = [_fact_point(call, child, like) for child in _list(call, parts["points"], "nccl_tests.points", "points")]
     return [point for point in points if point is not None]
 
 
 def _read_facts(call: Call, path: str, text: str) -> List[Measured]:
     root = parse(call.talk, path, text)
-    if isinstance(root.value, list) or not _check_keys(call, root, "", _FACTS, ["nccl_tests"]):
-        return []  # cases, or told
+    if isinstance(root.value, list):
+        return []  # cases
+    if isinstance(root.value, str):
+        call.refuse(f"expected keys and values, got {root.shown()}", root.place)
+    if not any(key in _FACTS or nearest(key, _FACTS[:1]) for key in root.value):
+        other = next((what for what, keys in _OTHERS.items() if sum(key in root.value for key in keys.split()) > 1), "")
+        call.refuse("expected measured runs, " + (f"got {other.format(path)}" if other else f"which have a key {_FACTS[0]}"), Place(path, 0))
+    if not _check_keys(call, root, "", _FACTS, _FACTS[:1]):
+        return []
     return [point for table in _list(call, root.get("nccl_tests"), "nccl_tests", "measured collectives") for point in _read_fact(call, table)]
