@@ -3,9 +3,9 @@
  * Cases: published, measured training runs as files hold them, and what job each of them was.
  *
  * A case says what its source says and nothing else: what is not published is absent. How it
- * becomes a job is one set of rules for all cases (sim/study/cases.md): the cluster follows from
- * its GPU and network, what its source leaves out from notes or from the software that ran it. No
- * rule knows a single case.
+ * becomes a job is one set of rules for all cases: the cluster follows from its GPU and network,
+ * what its source leaves out from notes or from the software that ran it. No rule knows a single
+ * case.
  */
 #ifndef MESHSIM_CASES_H
 #define MESHSIM_CASES_H

@@ -16,9 +16,11 @@ import sys
 import tempfile
 import time
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 import programs
+import yaml
 from programs import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts/python"))
@@ -133,7 +135,7 @@ CLUSTERS = [  # a system of 64 GPUs, and its platform: file, GPU type, nodes, GP
     ("gpu: A100-SXM4-40GB, network: RoCE", "dgx-a100", "a100-sxm4-40gb", 8, None, None),
     ("gpu: A100-SXM4, network: 'DGX A100 SuperPOD, HDR IB'", "dgx-a100", "a100-sxm4-40gb", 8, None, None),
     ("gpu: A100-SXM4-80GB, network: 'DGX A100 SuperPOD, HDR IB'", "dgx-a100", None, 8, None, None),
-    ("gpu: A100-SXM4-80GB, network: Omni-Path", "jean-zay-a100", None, 8, None, None), ("gpu: a100, network: 4x HDR200", "hdr4-a100", None, 8, None, None),
+    ("gpu: A100-SXM4-80GB, network: Omni-Path", "jean-zay-a100", None, 8, None, None), ("gpu: A100, network: 4x HDR200", "hdr4-a100", None, 8, None, None), ("gpu: a100", "dgx-a100", None, 8, None, None),
     ("gpu: 'A100-class Ampere (\"NVIDIA Ampere GPUs\")', network: '3-layer Clos, Tomahawk 4 switches'", "bytedance-a100", None, 8, None, None),
     ("gpu: H100-SXM5-80GB 700W, network: RoCE 400G", "meta-roce-h100", None, 8, None, None), ("gpu: H100-SXM5-80GB", "dgx-h100", None, 8, None, None),
     ("gpu: H100-SXM5 96GB HBM2e 500W cap, network: RDMA", "meta-roce-h100", "h100-sxm5-96gb", 8, None, None), ("gpu: H200-SXM5-141GB", "dgx-h200", None, 8, None, None),
@@ -235,6 +237,7 @@ class Rules(Cases):
                 self.assertEqual((found["file"], found.get("gpu"), found["nodes"], found.get("node")), (file, {"type": gpu} if gpu else None, nodes, node))
                 self.assertEqual({name: tier["bandwidth"] for name, tier in found.get("tiers", {}).items()}, rates or {})
         self.assertIsNone(cases.find_platform(self.call, self.words, "MI250X", "any", 8))
+        self.assertIsNone(cases.find_platform(self.call, self.words, "v100", "vTrain", 8))  # no name of a product
         self.assertEqual(cases.find_platform(self.call, self.words, "DGX H100", "a table of it", 20), {"file": "dgx-h100", "nodes": 3})
 
     def test_software_goes_by_group_source_and_date(self):
@@ -256,6 +259,27 @@ class Rules(Cases):
         self.assertEqual((found.workload["mesh"]["dp"], found.workload["mesh"]["tp"], found.workload["model"]["vocab"]), (4, 2, 51200))
         self.assertEqual(found.workload["batch"], {"micro": 2, "global": 32})
         self.assertEqual(found.differs, ["CUDA graphs hold no memory of their own", "no rule for --wobble"])
+
+
+    def test_workloads_of_rows_with_arguments_are_what_these_say(self):
+        """Of every fourth run of Megatron-LM's own tests: the written workload is the one that its arguments make."""
+        call, found = self.call, []
+        path = ROOT / "workloads/validation/megatron_ci.yaml"
+        rows = {row["id"]: row for row in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if "workload" in row}
+        cases.read(call, str(path), found)
+        self.assertEqual((len(found), len(rows)), (53, 52))
+        for one in [one for one in found if one.workload][::4]:
+            row = rows[one.id]
+            args = {key: row[key] for key in ("args", "num_gpus", "system")}
+            other = replace(one, workload=None, differs=[], fields={**args, "group": one.group, "model": {"vocab": one.workload["model"]["vocab"]}, "framework": one.framework})
+            cases.translate(call, other, self.words)
+            name = {"model": {**other.workload["model"], "name": one.workload["model"]["name"]}}
+            self.assertEqual(self.laid_out(other.workload | name), self.laid_out(one.workload), one.id)
+            self.assertEqual(other.differs, one.differs, one.id)
+
+    def laid_out(self, workload):
+        done = subprocess.run([self.call.program, "check", "/dev/stdin", "--effective", "--json"], input=json.dumps(workload), capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)["laid_out"]
 
 
 class Table(Cases):
@@ -326,7 +350,7 @@ class Files(Cases):
         self.assertFalse(cases.read(self.call, str(self.write("gpu,ranks,bytes,time_us_out_of_place\n", "r.csv")), []))
         for line in ("8,4,1\n", "8,4,1.5,1024,16,16,1024,1,2,4,7\n", "8,4,1,1024,16,16,1024,1,2,4,0\n"):
             self.assertIn("steps.csv:3: error: expected ", self.read(head + line, "steps.csv")[1])
-        self.assertIn("a CSV file without a known head", self.read("a,b\n1,2\n", "other.csv")[1])
+        self.assertFalse(cases.read(self.call, str(self.write("a,b\n1,2\n", "other.csv")), []))  # told by who reads the other tables
 
     def write(self, text, name):
         path = self.folder / name

@@ -69,7 +69,7 @@ class ImportMegatron(programs.ProgramTest):
             self.assertEqual(done["missing"], [], row["id"])
             if row["id"] == rows[0]["id"]:
                 text = yaml.dump({"MODEL_ARGS": {name: value or True for name, value in pairs}})
-                same = self.imported(text, *WHERE, "--set", f"mesh.dp={row['parallel']['dp']}", name="model_config.yaml")
+                same = self.imported(text, *WHERE, "--set", f"mesh.dp={row['workload']['mesh']['dp']}", name="model_config.yaml")
                 as_lines = [line for line in done["workload"].splitlines() if not line.startswith("#")]
                 self.assertEqual([line for line in same["workload"].splitlines() if not line.startswith("#")], as_lines)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import List
 
-from .._call import Call, Fault
-from ..importers import source, yaml_tree
+from .._call import TEXT_MAX_B, Call, Fault
+from ..importers import nccl_log, source, yaml_tree
 from ._case import APART, LAYER, PHASES, SCORED, Case, Measured
 from ._clusters import find_platform
 from ._csv import read_csv
@@ -18,25 +18,18 @@ from ._rows import read_rows
 from ._words import Words
 from .rules import translate
 
-FILE_MAX_B = 16 * 2**20
-NCCL_LOG = "# nThread "
-
-
 def read(call: Call, path: str, cases: List[Case]) -> bool:
-    """Add the cases of a file.  Returns whether it is a file of cases; False: it is one of collectives, or another mapping, and nothing was read.
+    """Add the cases of a file.  Returns whether it is a file of cases; False: it is one of collectives, or another one, and nothing was read.
     Faults are told, each with its place; what is sound is added all the same (call.talk.errors tells)."""
-    data = source.read_bytes(call.talk, path, 16 * FILE_MAX_B if path.endswith(".csv") else FILE_MAX_B)
-    text = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
-    if path.endswith(".csv"):
-        return read_csv(call.talk, path, text, cases)
-    if any(line.startswith(NCCL_LOG) for line in text.splitlines()[:100]):
-        return False
+    is_csv = path.endswith(".csv")
+    text = source.read_bytes(call.talk, path, source.SOURCE_MAX_B if is_csv else TEXT_MAX_B).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    if is_csv or nccl_log.is_log(text):
+        return is_csv and read_csv(call.talk, path, text, cases)
     try:
         root = yaml_tree.parse(call.talk, path, text)
     except Fault:
         return True  # told
-    if isinstance(root.value, list):
-        read_rows(call.talk, root.value, cases)
+    read_rows(call.talk, root.value if isinstance(root.value, list) else [], cases)
     return isinstance(root.value, list)
 
 

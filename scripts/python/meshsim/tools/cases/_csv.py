@@ -12,10 +12,8 @@ from .._call import Place, Talk
 from ..importers.source import number
 from ._case import APART, Case, Measured
 
-STEP_HEAD = ("# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,data parallelism,"
-             "pipeline parallelism,iteration time (ms)")
+STEP_HEAD = "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,data parallelism,pipeline parallelism,iteration time (ms)"
 OWN_HEAD = "id,workload,"
-COLLECTIVE_HEADS = ("gpu,ranks,bytes,time_us_out_of_place", "system,op,ranks,nodes,bytes,time_us")
 OWN_COLUMNS = ("id", "workload", "group", "platform", "step_time", "peak_memory", "last_rank_memory")
 COLUMNS_MAX, COUNT_MAX, FIGURE_MAX = 64, 2**24, 1e300
 SECONDS = {"s": "1", "ms": "1e-3", "us": "1e-6", "ns": "1e-9", "min": "60", "h": "3600", "d": "86400"}
@@ -27,31 +25,30 @@ class _Wrong(Exception):
 
 
 def read_csv(talk: Talk, path: str, text: str, cases: List[Case]) -> bool:
-    """Add the cases of a table.  Returns whether it is one of cases; False: it is one of collectives.  Faults are told."""
+    """Add the cases of a table.  Returns whether it is one of cases; False: it is another one, and nothing was read.  Faults are told."""
     lines = [(at, line.rstrip("\r")) for at, line in enumerate(text.split("\n"), 1)]
     said = [(at, line) for at, line in lines if line.strip() and not line.lstrip().startswith("#")]
-    start, first = said[0] if said else (len(lines), "")
-    is_steps = any(line.startswith(STEP_HEAD) for _, line in lines[:start])
-    if first.startswith(COLLECTIVE_HEADS):
-        return False
-    if not is_steps and not first.startswith(OWN_HEAD):
-        talk.error("a CSV file without a known head; expected '" + "', '".join((STEP_HEAD, *COLLECTIVE_HEADS)) + f"' or '{OWN_HEAD}'", Place(path, 1))
+    is_own = bool(said) and said[0][1].startswith(OWN_HEAD)
+    is_steps = any(line.startswith(STEP_HEAD) for _, line in lines[:said[0][0] if said else None])
     heads: List[str] = []
-    for at, line in said if is_steps or first.startswith(OWN_HEAD) else ():
+    for at, line in said if is_own or is_steps else ():
         place = Place(path, at, source=line)
         try:
             cells = _cells(line)
-            if is_steps:
-                cases.append(_step(cells, place))
-            elif heads:
-                cases.append(_run(heads, cells, place, cases))
-            else:
+            if is_own and not heads:
                 heads = _checked(cells)
+            else:
+                cases.append(_run(heads, cells, place, cases) if is_own else _step(cells, place))
         except _Wrong as wrong:
             talk.error(str(wrong), place)
-            if not is_steps and not heads:
+            if is_own and not heads:
                 break
-    return True
+    return is_own or is_steps
+
+
+def _demand(is_so: bool, message: str) -> None:
+    if not is_so:
+        raise _Wrong(message)
 
 
 def _cells(line: str) -> List[str]:
@@ -64,10 +61,8 @@ def _cells(line: str) -> List[str]:
 def _step(cells: List[str], place: Place) -> Case:
     """A run on one node.  Source of what the table's comment says of all of them: VIA-Research/vTrain, ground truth of single nodes."""
     numbers: List[Any] = [number(cell) for cell in cells[:11]]
-    if len(numbers) < 11 or None in numbers:
-        raise _Wrong("expected the numbers of the table's head")
-    if not all(0 < value <= COUNT_MAX for value in numbers) or any(value != int(value) for value in numbers[:10]):
-        raise _Wrong("expected counts above 0, and a time above 0")
+    _demand(len(numbers) == 11 and None not in numbers, "expected the numbers of the table's head")
+    _demand(all(0 < value <= COUNT_MAX for value in numbers) and all(value == int(value) for value in numbers[:10]), "expected counts above 0, and a time above 0")
     gpus, batch, micro, hidden, heads, layers, sequence, tp, dp, pp = map(int, numbers[:10])
     fields = {"group": "single_node", "num_gpus": gpus, "system": {"gpu": "A100-SXM4-80GB"}, "schedule_kind": "1f1b", "recompute_kind": "full",
               "precision": "fp16", "micro_batch": micro, "global_batch": batch, "parallel": {"tp": tp, "pp": pp, "dp": dp, "vpp": 1, "sp": False, "zero": 0},
@@ -78,25 +73,19 @@ def _step(cells: List[str], place: Place) -> Case:
 def _checked(heads: List[str]) -> List[str]:
     """The names of an own table's columns."""
     for at, name in enumerate(heads):
-        if not name or at == COLUMNS_MAX:
-            raise _Wrong(f"expected a column's name, and 64 columns at most, got '{name}'")
-        if name in OWN_COLUMNS and name in heads[:at]:
-            raise _Wrong(f"a column stands twice: '{name}'")
-    if not set(heads).intersection(OWN_COLUMNS[4:]):
-        raise _Wrong("expected a column step_time, peak_memory or 'last_rank_memory'")
+        _demand(name != "" and at < COLUMNS_MAX, f"expected a column's name, and 64 columns at most, got '{name}'")
+        _demand(name not in OWN_COLUMNS or name not in heads[:at], f"a column stands twice: '{name}'")
+    _demand(bool(set(heads).intersection(OWN_COLUMNS[4:])), "expected a column step_time, peak_memory or 'last_rank_memory'")
     return heads
 
 
 def _run(heads: List[str], cells: List[str], place: Place, cases: List[Case]) -> Case:
     """A line of an own table."""
-    if len(cells) > len(heads):
-        raise _Wrong(f"expected as many cells as the head has, got '{cells[len(heads)]}'")
-    said: Dict[str, str] = dict(zip(OWN_COLUMNS, [""] * len(OWN_COLUMNS))) | dict(zip(heads, cells))
-    time_s, peak_B, last_B = (_figure(said[name], units) for name, units in (("step_time", SECONDS), ("peak_memory", BYTES), ("last_rank_memory", BYTES)))
-    if len(cells) < len(heads) or not said["id"]:
-        raise _Wrong(f"expected a cell for each column, got '{said['id']}'")
-    if any(said["id"] == case.id for case in cases):
-        raise _Wrong(f"this id is there already: '{said['id']}'")
+    _demand(len(cells) <= len(heads), f"expected as many cells as the head has, got '{cells[-1]}'")
+    said: Dict[str, str] = {**dict.fromkeys(OWN_COLUMNS, ""), **dict(zip(heads, cells))}
+    time_s, peak_B, last_B = (_figure(said[name], units) for name, units in zip(OWN_COLUMNS[4:], (SECONDS, BYTES, BYTES)))
+    _demand(len(cells) == len(heads) and said["id"] != "", f"expected a cell for each column, got '{said['id']}'")
+    _demand(all(said["id"] != case.id for case in cases), f"this id is there already: '{said['id']}'")
     return Case(said["id"], said["group"] or "own", place, Measured(step_s=time_s, peak_B=last_B or peak_B, is_last_rank=last_B is not None),
                 path=os.path.join(os.path.dirname(place.file), said["workload"]), platform=said["platform"] or None,
                 sets=[f"{name}={cell}" for name, cell in said.items() if name not in OWN_COLUMNS and cell])
@@ -106,6 +95,5 @@ def _figure(text: str, units: Dict[str, str]) -> Optional[float]:
     """A quantity in SI units, rounded once; None: the cell is empty."""
     found = re.fullmatch(r"([0-9.]+(?:[eE][+-]?\d{1,3})?) *([A-Za-z]+)", text, re.A)
     value = float(Decimal(found[1]) * Decimal(units[found[2]])) if found and found[2] in units and number(found[1]) else 0
-    if text and not 0 < value < FIGURE_MAX:
-        raise _Wrong(f"expected a figure above 0 with its unit, got '{text}'")
+    _demand(not text or 0 < value < FIGURE_MAX, f"expected a figure above 0 with its unit, got '{text}'")
     return value or None

@@ -104,15 +104,10 @@ class _Reader:
 
     def figures(self, node: Optional[Node]) -> Dict[str, str]:
         """The figures of a source as they stand."""
-        path = f"{self.path}.measured"
-        if node is None or node.is_null or not isinstance(node.value, dict):
-            if node is not None and not node.is_null:
-                self.fault("expected a mapping of figures", node.place, path)
-            return {}
-        for child in node.value.values():
-            if not isinstance(child.value, str):
-                self.fault("expected a figure", child.place, path)
-        return {key: child.text for key, child in node.value.items() if not child.is_null}
+        path, value = f"{self.path}.measured", {} if node is None or node.is_null else node.value
+        for wrong in [node] if not isinstance(value, dict) else [child for child in value.values() if not isinstance(child.value, str)]:
+            self.fault(f"expected a {'mapping of figures' if wrong is node else 'figure'}", wrong.place, path)
+        return {key: child.text for key, child in value.items() if not child.is_null} if isinstance(value, dict) else {}
 
 
 def measured_of(figures: Dict[str, str], step_s: Optional[float], peak_B: Optional[float]) -> Measured:

@@ -18,7 +18,7 @@ TEXTS = {"group": ["group"], "gpu": ["system.gpu"], "network": ["system.network"
          "notes": ["notes"], "precision": ["precision"], "recompute": ["recompute"]}
 """fields that words are looked for in"""
 NAMES = ("gpu", "network")
-"""names, in which letters count as they are; a system v100 of a table is no V100 node with NVSwitches"""
+"""fields whose letters are looked for as they are"""
 FACTS = ("since", "before", "dated", "zero", "parallel_block", "attention")
 # Ways to write a month in a source: a paper's number, a date or a year alone, a release; none in the middle of a commit's name.
 DATES = [re.compile(r"(?<![0-9A-Za-z.])" + form, re.A) for form in (r"(\d\d)(\d\d)\.\d{5}(?!\d)", r"(\d{4})(?![0-9A-Za-z.])(?:-(\d\d)(?!\d))?", r"(\d\d)\.(\d\d)(?!\d)")]

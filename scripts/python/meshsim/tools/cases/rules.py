@@ -37,6 +37,12 @@ class Refused(Exception):
     """Why a row has no job."""
 
 
+def demand(is_so: Any, reason: str) -> None:
+    """Raise Refused where something is not so."""
+    if not is_so:
+        raise Refused(reason)
+
+
 def at(tree: Any, path: str) -> Any:
     """What stands at a dotted path of mappings; None: nothing."""
     for word in path.split("."):
@@ -83,7 +89,8 @@ class _Translation:
         self.system, self.model, self.parallel = self.row["system"], self.row["model"], self.row["parallel"]
         self.facts = {"month": month_of(self.row), "zero": self.parallel.get("zero"), "parallel_block": self.model.get("parallel_transformer_block", False)}
         self.facts["dated"] = self.facts["month"] is not None
-        name = self.row.get("framework") or self._choose_framework()
+        line, said = ({"framework": self.row["framework"]}, "") if "framework" in self.row else next(words.matches("frameworks", self.row, self.facts))
+        name = line["framework"]
         profile, known = _profile(call.program, name)
         if profile is None:
             near = nearest(name, known)
@@ -94,11 +101,8 @@ class _Translation:
         if self.facts["zero"] is None:
             self.facts["zero"] = int(self.own("data_parallel.zero", 0))
         self.facts["attention"] = self.own("model.attention", "fused")
-
-    def _choose_framework(self) -> str:
-        line, words = next(self.words.matches("frameworks", self.row, self.facts))
-        self.say(words, f"framework {line['framework']}")
-        return str(line["framework"])
+        if "framework" not in self.row:
+            self.say(said, f"framework {name}")
 
     def own(self, key: str, default: Any = None) -> Any:
         """What the profile of its software has for a key."""
@@ -127,8 +131,7 @@ class _Translation:
             self.doc["placement"] = {"spares": 0}  # some GPUs stay without a rank
         if self.parallel.get("tp", 1) > found.node:
             put(self.doc, "tensor_parallel.allow_slow", True)  # what ran, ran
-        if found.has_other_network:
-            self.case.differs.append("the network's bandwidth is the platform's, not the published one")
+        self.case.differs += ["the network's bandwidth is the platform's, not the published one"] * found.has_other_network
 
     # how it was laid out
 
@@ -147,14 +150,11 @@ class _Translation:
                 self.say("parallel.etp is not published", f"expert_mesh.tp {etp}" + (", Megatron-LM's default: tp" if is_usual else ", the only one that the ranks leave"))
         elif self.model.get("experts"):
             inner = ep
-        if sizes["dp"] % inner:
-            raise Refused(f"{ep} expert-parallel ranks do not divide {sizes['dp']} replicas")
+        demand(sizes["dp"] % inner == 0, f"{ep} expert-parallel ranks do not divide {sizes['dp']} replicas")
         for axis in order:
-            if axis not in sizes:
-                raise Refused(f"parallel.order names an axis '{axis}' that is not known")
+            demand(axis in sizes, f"parallel.order names an axis '{axis}' that is not known")
             ranks = ranks * sizes[axis] if ranks <= gpus else ranks
-        if ranks != gpus:
-            raise Refused(f"the mesh has {ranks} ranks, and num_gpus is {gpus}")
+        demand(ranks == gpus, f"the mesh has {ranks} ranks, and num_gpus is {gpus}")
         if self.facts["zero"] == 3 and sizes["dp"] // inner % self.pods == 0 and self.pods > 1:
             pods = self.pods
             put(self.doc, "data_parallel.shard", ["dp"])
@@ -167,8 +167,7 @@ class _Translation:
         """Sequences of a step."""
         batch, micro, replicas = self.row["global_batch"], self.row["micro_batch"], self.parallel["dp"]
         self.doc["batch"] = {"global": batch, **({"micro": micro} if micro > 1 else {})}
-        if batch % (micro * replicas):
-            raise Refused(f"a batch of {batch} is no multiple of {micro} sequences on {replicas} replicas")
+        demand(batch % (micro * replicas) == 0, f"a batch of {batch} is no multiple of {micro} sequences on {replicas} replicas")
 
     def set_recompute(self) -> None:
         """Which parts `selective` and `partial` mean, and what runs where it is not stated, the framework says; without a word of it, `selective` is the
@@ -180,8 +179,7 @@ class _Translation:
         for line, words in self.words.matches("recompute", self.row, self.facts) if kind == "partial" and not is_own else ():
             parts.append(line["part"])
             self.say(words, f"recompute_parts {line['part']}")
-        if not parts and not is_own and kind not in ("none", "full", "selective"):
-            raise Refused(f"which parts '{kind}' recomputes is not known")
+        demand(parts or is_own or kind in ("none", "full", "selective"), f"which parts '{kind}' recomputes is not known")
         kind = "none" if is_own or parts else kind
         put(self.doc, "recompute", None if kind == self.own("recompute", "none") else kind)
         if parts or self.own("recompute_parts") and not is_own:
@@ -193,20 +191,17 @@ class _Translation:
         """Sizes as published, and how models of the family are made where the source says so."""
         m = self.model
         kind = "gpt" if m["type"] == "gpt" else "llama"
-        if "head_dim" not in m and m["hidden"] % m["heads"]:
-            raise Refused(f"model.head_dim is not published, and {m['heads']} heads do not divide {m['hidden']}")
-        if m.get("experts") and not (m.get("topk") and m.get("moe_ffn")):
-            raise Refused("model.topk or model.moe_ffn is not published")
+        demand("head_dim" in m or m["hidden"] % m["heads"] == 0, f"model.head_dim is not published, and {m['heads']} heads do not divide {m['hidden']}")
+        demand(not m.get("experts") or m.get("topk") and m.get("moe_ffn"), "model.topk or model.moe_ffn is not published")
         usual = {"kv_heads": m["heads"], "head_dim": m["hidden"] / m["heads"], "ffn": 4 * m["hidden"] if kind == "gpt" else 0}
         self.doc["model"] = model = {"type": kind}
         for name, field in tables()["model"].items():
-            is_usual = m.get(name) == usual.get(name, 0) and not isinstance(m.get(name), bool) or m.get(name) is False and name == "parallel_transformer_block"
+            is_usual = m.get(name) == usual.get(name, 0) and not (isinstance(m[name], bool) and name in ("tied", "bias"))
             if name in m and isinstance(field, list) and not is_usual and (m.get("experts") or not field[1].startswith("model.moe.")):
-                put(self.doc, field[1], {"rope": "rotary", "learned_absolute": "learned"}.get(m[name], m[name]) if name == "positions" else m[name])
-        if "moe" in model and "shared_ffn" in model["moe"]:
-            shared_ffn = model["moe"].pop("shared_ffn")
-            if model["moe"].setdefault("shared_experts", 1) == 1 and not m.get("shared_experts") and shared_ffn != m["moe_ffn"]:
-                model["moe"]["shared_ffn"] = shared_ffn
+                put(self.doc, field[1], {"rope": "rotary", "learned_absolute": "learned"}.get(m[name], m[name]))
+        if at(model, "moe.shared_ffn"):
+            model["moe"].setdefault("shared_experts", 1)
+            put(model, "moe.shared_ffn", None if m.get("shared_experts") or m["shared_ffn"] == m["moe_ffn"] else m["shared_ffn"])
         if (m.get("ffn_mats") == 3) != (kind == "llama"):
             model["gated"] = kind == "gpt"
         if m.get("alibi"):
@@ -215,8 +210,7 @@ class _Translation:
         if m.get("kv_lora") and has_bias:
             model["bias"] = False
             self.case.differs.append("latent attention without biases")
-        if m.get("sliding_window_attention"):
-            self.case.differs.append("attention to all tokens, not to a window")
+        self.case.differs += ["attention to all tokens, not to a window"] * ("sliding_window_attention" in m)
 
     # in which order passes run
 
@@ -225,19 +219,16 @@ class _Translation:
         stage alone has no order."""
         kind, known, own, vpp, pp = self.row["schedule_kind"], tables()["schedules"], self.own("schedule.kind", "1f1b"), self.parallel.get("vpp", 0), self.parallel["pp"]
         kind = "1f1b" if self.case.use == LAYER and kind == "layer" else kind
-        if kind not in known:
-            raise Refused(f"schedule '{kind}' is not built")
+        demand(kind in known, f"schedule '{kind}' is not built")
         kind = own if kind == "interleaved" and own in GROUPED else kind
         kind = "1f1b" if pp == 1 or kind in GROUPED and vpp == 1 else kind
         chunks = known[kind] or vpp or int(self.own("schedule.v", 0))
-        if not chunks:
-            raise Refused("parallel.vpp is not published")
+        demand(chunks, "parallel.vpp is not published")
         if pp > 1 and kind != own:
             put(self.doc, "schedule.kind", kind)
         if not known[kind]:
             self.choose("schedule.v", chunks)
-        if pp * chunks > STAGES_MAX:
-            raise Refused(f"{pp * chunks} stages; at most {STAGES_MAX} are supported")
+        demand(pp * chunks <= STAGES_MAX, f"{pp * chunks} stages; at most {STAGES_MAX} are supported")
         self._set_stages(pp * chunks, self.parallel.get("layout"), self.parallel.get("stage_layers") or self.row.get("stage_layers") or [])
 
     def _set_stages(self, stages: int, layout: Optional[str], given: List[int]) -> None:
@@ -251,8 +242,7 @@ class _Translation:
                 given = read_layout(layout).layers
             except Bad:
                 given = []
-            if len(given) != stages or sum(given) != layers:
-                raise Refused(f"parallel.layout '{layout}' does not give {layers} layers to {stages} stages")
+            demand(len(given) == stages and sum(given) == layers, f"parallel.layout '{layout}' does not give {layers} layers to {stages} stages")
         if len(given) == stages:
             put(self.doc, "schedule.stage_layers", given)
         elif is_balanced and not self.parallel.get("vpp"):
@@ -276,9 +266,8 @@ class _Translation:
             self.chosen["set"].update(news)
             self.chosen["layers"] = self.chosen["layers"] or line.get("layers")
             self.chosen["differs"] += [line["differs"]] if "differs" in line else []
-            told = [f"{key} {_said(value)}" for key, value in news.items()] + [f"{key} {line[key]}" for key in ("layers",) if key in line]
-            if told:
-                self.say(words, ", ".join(told))
+            for key, value in {**news, **{key: line[key] for key in ("layers",) if key in line}}.items():
+                self.say(words, f"{key} {_said(value)}")
 
     def set_choices(self) -> None:
         """Sharding as published, and what words say."""
@@ -295,10 +284,8 @@ class _Translation:
     def check_published(self) -> None:
         """What no job goes without."""
         for path in NEEDED:
-            if not at(self.row, path):
-                raise Refused(f"{path} is not published")
-        if not (self.system.get("gpu") and self.model.get("type") and self.row.get("schedule_kind")):
-            raise Refused("GPU type, model type or schedule is not published")
+            demand(at(self.row, path), f"{path} is not published")
+        demand(self.system.get("gpu") and self.model.get("type") and self.row.get("schedule_kind"), "GPU type, model type or schedule is not published")
 
     def translate(self) -> None:
         """A row of fields."""
@@ -314,8 +301,7 @@ class _Translation:
     def translate_arguments(self) -> None:
         """A row with its run's arguments: they say the job, all but GPUs, vocabulary and cluster, by the translation that users' imports take."""
         known, arguments = megatron_arguments.tables(), []
-        if not self.row.get("num_gpus"):
-            raise Refused("num_gpus is not published")
+        demand(self.row.get("num_gpus"), "num_gpus is not published")
         for text in self.row["args"]:
             name, _, value = text.removeprefix(ENV).partition("=" if text.startswith(ENV) else " ")
             flag = known.find(name)
@@ -325,8 +311,7 @@ class _Translation:
                       lambda _: (is_early, "weight_gradients" in self.own("memory.buffers", [])))
         job = megatron_job.translate(arguments, known, facts)
         wrong = [f"args: {message}" for message, _ in job.faults] + [f"{setting.key} is not published" for setting in job.settings if setting.value is None]
-        if wrong:
-            raise Refused(wrong[0])
+        demand(not wrong, "".join(wrong[:1]))
         for setting in job.settings:
             self.choose(setting.key, document(yaml_tree.parse(self.call.talk, "args", f"{{value: {setting.value}}}").value["value"]))
         for argument in arguments:
