@@ -152,7 +152,7 @@ typedef struct ms_case {
 typedef struct ms_case_collective {
     const char *system; /**< in the source's words */
     const char *source; /**< where it was published; NULL: not said */
-    ms_timing timing;
+    ms_coll_timing timing;
     ms_coll_kind kind;
     int ranks;
     int nodes;

@@ -22,15 +22,15 @@
 MS_BEGIN_DECLS
 
 /** How a benchmark timed a collective, and with it what its times hold beside the library's own. */
-typedef enum ms_timing {
+typedef enum ms_coll_timing {
     MS_TIMING_QUEUED,     /**< calls queue up on every GPU, and no host holds them up */
     MS_TIMING_ONE_THREAD, /**< calls queue up, and one thread launches them on all GPUs in turn */
     MS_TIMING_LONE_CALL,  /**< one call at a time on idle GPUs, from PyTorch */
-} ms_timing;
+} ms_coll_timing;
 
 /** A collective as a benchmark runs it, on the first GPUs of a platform. */
 typedef struct ms_timed_collective {
-    int timing;    /**< ms_timing */
+    int timing;    /**< ms_coll_timing */
     int ranks;     /**< >= 2 */
     int nodes;     /**< that they are on; 0: as many as the platform needs for them */
     double size_B; /**< as ms_coll_request counts it [B] */

@@ -133,6 +133,6 @@ const ms_command ms_cmd_times = {
         "'variants', lists of overrides of the platform, once for each of them. --json has the "
         "platform's numbers in use and where they stand, too, and the kernels of its measured "
         "table. platforms/README.md describes the file.",
-    .example = "meshsim times workloads/points.yaml",
+    .example = "meshsim times workloads/validation/points.yaml",
     .run = run,
 };
