@@ -130,7 +130,8 @@ def save(figure: Any, form: str = "svg") -> bytes:
     for group in root.iter(f"{SVG}g"):
         names = getattr(figure, "tips", {}).get(group.get("id"), ())
         for shape, name in zip(names and (group.findall(f".//{SVG}use") or group.findall(f".//{SVG}path")), names):
-            ElementTree.SubElement(shape, f"{SVG}title").text = name
+            if name:
+                ElementTree.SubElement(shape, f"{SVG}title").text = name
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
 
 
