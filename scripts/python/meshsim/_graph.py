@@ -12,7 +12,7 @@ WIDTH, LEFT, RIGHT, ROW, BOX = 1000, 210, 966, 96, 34
 """units of a picture, 3/4 of a point: all of it, the graph right of what its tiers are, the distance of its rows, and the height of a box"""
 CORE, SPINE, LEAF, NODE, INSIDE, UNUSED = "#f3cf80", "#80cfb9", "#abdaf4", "#f2f2f2", "#e6bcd3", ("#ffffff", "#eaae80")
 USES = ("idle", "spare")
-GPUS_MAX, CELLS_MAX = 1 << 24, 4096
+GPUS_MAX, CELLS_MAX, CHIPS_MAX = 1 << 24, 4096, 256
 Tree = Mapping[str, Any]
 
 
@@ -162,11 +162,11 @@ def _draw_torus(d: _Drawing, tree: Tree, layout: Tree, uses: Any) -> float:
 # ---- Graphviz ----
 
 class _Vertex(NamedTuple):
-    """A shape of a graph with its edges to others: name, tier, links."""
+    """A shape of a graph with its edges to others: name, tier ("": without a label), links."""
 
     name: str
     label: Sequence[object]
-    is_box: bool
+    shape: str
     edges: Sequence[Tuple[str, str, int]] = ()
 
 
@@ -176,13 +176,14 @@ def platform_dot(tree: Tree) -> str:
     def quoted(text: object) -> str:
         return plain(text, 1000).replace("\\", "\\\\").replace('"', '\\"')
 
-    speeds = {tier["name"]: _speed(tier) for tier in tree["tiers"]}
+    is_torus, speeds = "shape" in tree["layout"], {tier["name"]: _speed(tier) for tier in tree["tiers"]}
     lines = [f"// {quoted(tree['platform'])}: {tree['nodes']} nodes, {tree['gpus']} GPUs; bandwidths are achieved ones, per direction",
-             "graph platform {", "  rankdir=BT;", '  node [fontname="sans-serif"];', '  edge [fontname="sans-serif", fontsize=9];']
-    for vertex in (_torus_graph if "shape" in tree["layout"] else _switch_graph)(tree, tree["layout"]):
+             "graph platform {", "  rankdir=BT;", '  node [fontname="sans-serif"];', '  edge [fontname="sans-serif", fontsize=9];',
+             *[f'  label="{_speed(tree["tiers"][0])} a link and direction";'] * (is_torus and tree["gpus"] <= CHIPS_MAX)]
+    for vertex in (_torus_graph if is_torus else _switch_graph)(tree, tree["layout"]):
         label = "\\n".join(map(quoted, vertex.label))
-        lines.append(f"  {vertex.name} [{'shape=box, ' if vertex.is_box else ''}label=\"{label}\"];")
-        lines += [f"  {vertex.name} -- {end} [label=\"{f'{count} x ' if count > 1 else ''}{speeds[tier]}\"];" for end, tier, count in vertex.edges]
+        lines.append(f"  {vertex.name} [{vertex.shape and f'shape={vertex.shape}, '}label=\"{label}\"];")
+        lines += [f"  {vertex.name} -- {end}" + (f" [label=\"{f'{count} x ' if count > 1 else ''}{speeds[tier]}\"]" if tier else "") + ";" for end, tier, count in vertex.edges]
     return "\n".join([*lines, "}", ""])
 
 
@@ -191,39 +192,39 @@ def _switch_graph(tree: Tree, layout: Tree) -> List[_Vertex]:
     port, spine, core, pods = layout["port_tier"], layout["spine_tier"], layout["core_tier"], layout["pods"]
     if units * leaves > 1024:
         pairs = {tier["name"]: tier["links"] // 2 for tier in tree["tiers"]}
-        return [_Vertex("nodes", (f"{nodes} nodes", f"each {gpus}"), False, [("leaf", port, pairs[port])]),
-                _Vertex("leaf", [f"{units * leaves} leaf switches"], True, [("spine", spine, pairs[spine])] if spine else ()),
-                *([_Vertex("spine", [_count(pods, "spine layer")], True, [("core", core, pairs[core])] if core else ())] if spine else []),
-                *([_Vertex("core", ["1 core layer"], True)] if core else [])]
+        return [_Vertex("nodes", (f"{nodes} nodes", f"each {gpus}"), "", [("leaf", port, pairs[port])]),
+                _Vertex("leaf", [f"{units * leaves} leaf switches"], "box", [("spine", spine, pairs[spine])] if spine else ()),
+                *([_Vertex("spine", [_count(pods, "spine layer")], "box", [("core", core, pairs[core])] if core else ())] if spine else []),
+                *([_Vertex("core", ["1 core layer"], "box")] if core else [])]
     size = 1 if nodes <= 64 else layout["nodes_per_unit"]
     graph = []
     for first in range(0, nodes, size):
         count, unit = min(size, nodes - first), first // layout["nodes_per_unit"]
         label = (f"node {first}", gpus) if nodes <= 64 else (f"nodes {first} to {first + count - 1}", f"{count} x {gpus}")
         edges = [(f"leaf{leaf}", port, layout["ports_per_node"] // leaves * count) for leaf in range(unit * leaves, (unit + 1) * leaves)]
-        graph.append(_Vertex(f"node{first}" if nodes <= 64 else f"unit{unit}", label, False, edges))
+        graph.append(_Vertex(f"node{first}" if nodes <= 64 else f"unit{unit}", label, "", edges))
     for leaf in range(units * leaves):
         edges = [(f"spine{leaf // leaves // layout['units_per_pod']}", spine, layout["links_per_leaf"])] if spine else []
-        graph.append(_Vertex(f"leaf{leaf}", ("leaf", f"unit {leaf // leaves}" + (f" rail {leaf % leaves}" if layout["has_rails"] else "")), True, edges))
-    graph += [_Vertex(f"spine{pod}", [f"spine of pod {pod}"], True, [("core", core, layout["links_per_pod"])] if core else ()) for pod in range(pods if spine else 0)]
-    return graph + ([_Vertex("core", ["core"], True)] if core else [])
+        graph.append(_Vertex(f"leaf{leaf}", ("leaf", f"unit {leaf // leaves}" + (f" rail {leaf % leaves}" if layout["has_rails"] else "")), "box", edges))
+    graph += [_Vertex(f"spine{pod}", [f"spine of pod {pod}"], "box", [("core", core, layout["links_per_pod"])] if core else ()) for pod in range(pods if spine else 0)]
+    return graph + ([_Vertex("core", ["core"], "box")] if core else [])
 
 
 def _torus_graph(tree: Tree, layout: Tree) -> List[_Vertex]:
     import numpy as np
     shape, pods, link, port = layout["shape"], _whole(layout["pods"]), tree["tiers"][0], layout["port_tier"]
-    has_chips, drawn = tree["gpus"] <= 256, pods if pods <= 64 else 1
+    has_chips, drawn = tree["gpus"] <= CHIPS_MAX, pods if pods <= 64 else 1
     ends = tree["nodes"] if has_chips else drawn
     ports = [("network", port, tree["nodes"] // ends * tree["nics_per_node"])] if pods > 1 else []
     if has_chips:
         chips = np.arange(tree["gpus"]).reshape(pods, *shape[::-1])
         pairs = {(min(pair), max(pair)) for axis in range(1, chips.ndim) for pair in zip(chips.flat, np.roll(chips, -1, axis).flat) if pair[0] != pair[1]}
-        graph = [_Vertex(f"chip{chip}", [chip], False, [(f"chip{end}", link["name"], 1) for start, end in sorted(pairs) if start == chip]
+        graph = [_Vertex(f"chip{chip}", [chip], "circle", [(f"chip{end}", "", 1) for start, end in sorted(pairs) if start == chip]
                          + (ports if chip % tree["gpus_per_node"] == 0 else [])) for chip in range(tree["gpus"])]
     else:
         label = f"{' x '.join(map(str, shape))} x {tree['gpu']['name']}", f"{_speed(link)} a link and direction"
-        graph = [_Vertex(f"pod{pod}", (f"{pods} pods, each" if drawn < pods else f"pod {pod}", *label), False, ports) for pod in range(drawn)]
-    return graph + ([_Vertex("network", [port], True)] if pods > 1 else [])
+        graph = [_Vertex(f"pod{pod}", (f"{pods} pods, each" if drawn < pods else f"pod {pod}", *label), "", ports) for pod in range(drawn)]
+    return graph + ([_Vertex("network", [port], "box")] if pods > 1 else [])
 
 
 # ---- meshes ----
@@ -293,7 +294,7 @@ def mesh(tree: Tree, axis: Optional[str] = None) -> Any:
     first, end = int(used[0]), int(used[-1]) + 1
     shown = end - first if end - first <= most else max(64 // per_node, 1)
     d.text(16, 30, f"mesh {shape(sizes, order)} on {tree['platform']}", 16)
-    d.text(16, 54, f"{_count(count, 'rank')} on {_count(nodes, 'node')} of {_count(per_node, 'GPU')}; on each GPU its rank and its coordinates, outermost axis first", 13)
+    d.text(16, 54, f"{_count(count, 'rank')} on {_count(nodes, 'node')} of {_count(per_node, 'GPU')}{f', {unit} nodes a unit of the fabric' if unit else ''}; on each GPU its rank and its coordinates, outermost axis first", 13)
     for i, name in enumerate(order):
         colours = "; a colour for each group, seven in turn" if name == view.axis else ""
         d.text(16, 74 + 20 * i, f"{name}: {_count(count // sizes[name], 'group')} of {sizes[name]}{f' over {tiers[name]}' if tiers[name] else ''}{colours}", 13)

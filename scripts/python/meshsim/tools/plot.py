@@ -92,7 +92,7 @@ def _collective(call: Call, trees: Sequence[Tree]) -> Any:
     tips = {name: [f"{name}, {row['protocol'] or 'no protocol'}: {plot.quantity(row['size_B'], 'B')} in {plot.quantity(row['time_s'], 's')}, {plot.quantity(row[key], unit)}"
                    for row in rows] for name, rows in lines.items()}
     taken = {name: [row["algorithm"] == name for row in tree["rows"]] for name in lines} if is_alone and len(lines) > 1 else {}
-    title = f"{tree['collective']}{f' on {where}' if is_alone else ''}{'' if taken or not is_alone else ', ' + tree['algorithm']}"
+    title = f"{tree['collective']}{f' on {where}' if is_alone else ''}{'' if taken or not is_alone else ', ' + next(iter(lines))}"
     sizes = [row["size_B"] for row in tree["rows"]]
     return plot.lines(sizes, {name: [row[key] for row in rows] for name, rows in lines.items()}, [plot.quantity(size, "B") for size in sizes], unit, log=_is_log(call),
                       marked=taken, mark_note="auto takes it" if taken else "", tips=tips,
