@@ -21,7 +21,7 @@ from parts import load_tests  # noqa: F401 (unittest looks for it)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
-ECHOES = {"workload", "platform", "mesh", "expert_mesh", "order", "schedule", "fidelity", "granularity", "engine"}  # what was asked for, and how it was run
+ECHOES = {"workload", "platform", "nodes", "gpus_per_node", "unit_nodes", "devices", "rank_numbers", "mesh", "expert_mesh", "order", "schedule", "fidelity", "granularity", "engine"}  # what was asked for, and how it was run
 OF_PLATFORM = {"platform.nodes"}  # a key of the platform's file, which stands for all of those
 FOR_READERS = {"name", "description", "model.name"}
 

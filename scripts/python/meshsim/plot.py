@@ -130,7 +130,8 @@ def save(figure: Any, form: str = "svg") -> bytes:
     for group in root.iter(f"{SVG}g"):
         names = getattr(figure, "tips", {}).get(group.get("id"), ())
         for shape, name in zip(names and (group.findall(f".//{SVG}use") or group.findall(f".//{SVG}path")), names):
-            ElementTree.SubElement(shape, f"{SVG}title").text = name
+            if name:
+                ElementTree.SubElement(shape, f"{SVG}title").text = name
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
 
 
@@ -142,7 +143,7 @@ def _scale(axis: Any, low: float, high: float, unit: str, is_log: bool) -> None:
         lines = [digit * 10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for digit in range(1, 10)]
         ticks = [tick for tick in lines if f"{tick:e}"[0] in ("125" if high < 2000 * low else "1")]
     else:
-        size = 1024.0 ** max(0, int(math.log(max(high, -low, 4) / 4, 1024))) if unit == "B" else 1.0
+        size = 1024.0 ** max(0, int(math.log(max(high, -low, 2) / 2, 1024))) if unit == "B" else 1.0
         lines = ticks = list(size * MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low / size, high / size))
     axis.axes.set(**{f"{axis.axis_name}scale": "log" if is_log else "linear", f"{axis.axis_name}lim": (low, high)})
     axis.set_ticks([line for line in lines if low <= line <= high], minor=True)
