@@ -100,6 +100,12 @@ const ms_import_kind *ms_import_find_kind(const char *name, ms_diag *diag);
 ms_status ms_import_read(const char *kind, const ms_import_source *source, ms_arena *arena,
                          ms_diag *diag, ms_imported *imported_out);
 
+/** Read a Hugging Face config, or that in a folder, without checking the model that it gives.
+ *  *imported_out: its `about`, `remarks`, `keys` and `root`, with the model and the framework that
+ * is assumed; in `arena`.  Returns MS_OK; MS_E_INPUT, every fault reported; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_import_config(const char *path, ms_arena *arena, ms_diag *diag,
+                           ms_imported *imported_out);
+
 /** Add the usual framework to a workload whose source names none: Megatron Core, with sequence
  * parallelism where the model can have it, unless `sets` of the source name a framework.
  *  out: its `root` holds the model and gets the keys; the assumptions and a remark on them are

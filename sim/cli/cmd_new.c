@@ -9,6 +9,7 @@
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/new_config.h"
 #include "cli/new_mesh.h"
 #include "cli/show_text.h"
 #include "meshsim/failure.h"
@@ -55,6 +56,8 @@ static const ms_option OPTIONS[] = {
      .help = "write the workload there, '-' for standard output",
      .writes = ".yaml"},
     {.name = "force", .help = "write over a file that is there"},
+    {.name = "json",
+     .help = "print what the config of --model says as one JSON object, and write no workload"},
     {0},
 };
 
@@ -394,9 +397,28 @@ static ms_status choose(draft *d, ms_new_mesh *mesh_out) {
     return status;
 }
 
+static ms_status check_json(const ms_invocation *call) {
+    static const char *const OTHERS[] = {"platform", "gpus",   "batch",
+                                         "sequence", "output", "force"};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
+        if (ms_cli_has(call, OTHERS[i])) {
+            ms_diag_error(call->diag, "'--json' takes '--model' alone, not '--%s'", OTHERS[i]);
+            return MS_E_USAGE;
+        }
+    }
+    if (!ms_cli_has(call, "model")) {
+        ms_diag_error(call->diag, "'--json' needs '--model': a Hugging Face config or its folder");
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
 static ms_status run(const ms_invocation *call) {
-    if (!ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
+    if (!ms_cli_has(call, "json") && !ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
         return print_choices(call);
+    }
+    if (ms_cli_has(call, "json")) {
+        return check_json(call) == MS_OK ? ms_cli_print_config(call) : MS_E_USAGE;
     }
     draft d = {.call = call};
     ms_new_mesh mesh;

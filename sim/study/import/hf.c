@@ -96,6 +96,13 @@ static ms_status read_hf(const ms_import_source *source, ms_arena *arena, ms_dia
     return status == MS_OK ? ms_import_assume_software(source, arena, diag, out) : status;
 }
 
+ms_status ms_import_config(const char *path, ms_arena *arena, ms_diag *diag,
+                           ms_imported *imported_out) {
+    const ms_import_source source = {.files = &path, .file_count = 1};
+    *imported_out = (ms_imported){.about = ""};
+    return read_hf(&source, arena, diag, imported_out);
+}
+
 const ms_import_kind ms_import_hf = {
     .name = "hf",
     .product = MS_IMPORT_WORKLOAD,
