@@ -12,9 +12,9 @@
 #include "cli/new_config.h"
 #include "cli/new_mesh.h"
 #include "cli/show_text.h"
+#include "meshsim/config_workload.h"
 #include "meshsim/failure.h"
 #include "meshsim/find.h"
-#include "meshsim/import.h"
 #include "meshsim/target.h"
 
 enum { SETS_MAX = 64, TEXT_MAX = 32 };
@@ -203,13 +203,15 @@ static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
 }
 
 /* Read the model. Without a framework of its own it gets the one that `import hf` assumes. */
-static ms_status read_config(draft *d, const char *name, ms_imported *out) {
+static ms_status read_config(draft *d, const char *name, ms_config_workload *out) {
     const ms_invocation *call = d->call;
-    const ms_import_source source = {
-        .files = &name, .file_count = 1, .data_folder = ms_cli_data_folder(call->arena)};
     ms_status status = MS_OK;
     if (is_config(name)) {
-        status = ms_import_read("hf", &source, call->arena, call->diag, out);
+        ms_model model;
+        status = ms_config_workload_read(name, call->arena, call->diag, out);
+        status = status == MS_OK ? ms_model_read(ms_node_get(out->root, "model"), "model",
+                                                 call->arena, call->diag, &model)
+                                 : status;
         d->config = status == MS_OK ? ms_node_get(out->root, "model") : NULL;
         return status == MS_OK ? find_base(d, "tiny") : status;
     }
@@ -236,13 +238,13 @@ static ms_status read_config(draft *d, const char *name, ms_imported *out) {
             ms_node_remove(out->root, key);
         }
     }
-    return ms_import_assume_software(&source, call->arena, call->diag, out);
+    return ms_config_workload_assume(out, call->arena, call->diag);
 }
 
 static ms_status read_model(draft *d) {
     const ms_invocation *call = d->call;
     const char *name = ms_cli_value(call, "model", NULL);
-    ms_imported imported = {.root = NULL};
+    ms_config_workload imported = {.root = NULL};
     ms_status status = read_config(d, name, &imported);
     d->remarks = imported.remarks;
     if (status == MS_OK && ms_node_get(d->root, "model") == NULL) {

@@ -1,5 +1,5 @@
-/* The table of commands. A command is one file cmd_NAME.c, declared here and named in commands.c; those
- * that Python answers describe themselves (tool_commands.h). */
+/* The table of commands. A command is one file cmd_NAME.c, declared here and named in commands.c;
+ * those that Python answers describe themselves (tool_commands.h). */
 #ifndef MS_CLI_COMMANDS_H
 #define MS_CLI_COMMANDS_H
 

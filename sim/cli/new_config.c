@@ -1,6 +1,6 @@
 #include "cli/new_config.h"
 
-#include "meshsim/import.h"
+#include "meshsim/config_workload.h"
 
 static void add_place(ms_value *row, const ms_mark *mark) {
     ms_value_add_int(row, "line", mark->line);
@@ -51,16 +51,16 @@ static void add_keys(const ms_source_keys *keys, ms_value *rows) {
 
 ms_status ms_cli_print_config(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "model", "");
-    ms_imported imported;
-    ms_status status = ms_import_config(path, call->arena, call->diag, &imported);
+    ms_config_workload workload;
+    ms_status status = ms_config_workload_read(path, call->arena, call->diag, &workload);
     if (status != MS_OK) {
         return status;
     }
     ms_value *root = ms_value_new_object(call->arena);
-    const ms_node *model = ms_node_get(imported.root, "model");
+    const ms_node *model = ms_node_get(workload.root, "model");
     ms_value_add_string(root, "file", model->mark.file);
-    ms_value_add_string(root, "remarks", imported.remarks == NULL ? "" : imported.remarks);
-    add_workload(imported.root, "", call->arena, ms_value_add(root, "workload", MS_VALUE_ARRAY));
-    add_keys(&imported.keys, ms_value_add(root, "keys", MS_VALUE_ARRAY));
+    ms_value_add_string(root, "remarks", workload.remarks);
+    add_workload(workload.root, "", call->arena, ms_value_add(root, "workload", MS_VALUE_ARRAY));
+    add_keys(&workload.keys, ms_value_add(root, "keys", MS_VALUE_ARRAY));
     return ms_cli_print_json(call, root);
 }

@@ -65,17 +65,17 @@ static ms_option *read_options(const ms_node *command, ms_arena *arena) {
     for (size_t i = 0; options != NULL && row != NULL && i < MS_OPTION_COUNT_MAX; i++) {
         const char *letter = text_of(row, "letter");
         const ms_node *repeatable = ms_node_get(row, "repeatable");
-        options[i] = (ms_option){
-            .name = text_of(row, "name"),
-            .letter = letter == NULL ? '\0' : letter[0],
-            .argument = text_of(row, "argument"),
-            .arguments = text_of(row, "argument") == NULL ? 0 : 1,
-            .is_repeatable = repeatable != NULL && strcmp(repeatable->text, "true") == 0,
-            .fallback = text_of(row, "fallback"),
-            .help = text_of(row, "help"),
-            .writes = text_of(row, "writes"),
-            .modes = kinds_of(row),
-            .takes = takes_of(row)};
+        options[i] = (ms_option){.name = text_of(row, "name"),
+                                 .letter = letter == NULL ? '\0' : letter[0],
+                                 .argument = text_of(row, "argument"),
+                                 .arguments = text_of(row, "argument") == NULL ? 0 : 1,
+                                 .is_repeatable =
+                                     repeatable != NULL && strcmp(repeatable->text, "true") == 0,
+                                 .fallback = text_of(row, "fallback"),
+                                 .help = text_of(row, "help"),
+                                 .writes = text_of(row, "writes"),
+                                 .modes = kinds_of(row),
+                                 .takes = takes_of(row)};
         row = row->next;
     }
     return options;
