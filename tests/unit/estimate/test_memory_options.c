@@ -104,8 +104,8 @@ Test(memory_options, nothing_to_offer) {
 }
 
 /* With ep 16 an expert rank holds 4 of 64 experts of 3 x 4,096 x 4,096 parameters in 12 layers:
- * 2.4 billion, 4.8 with ep 8, both of which fit 18 bytes each, and 9.7 with ep 4, which does not. Of
- * the two that take one override ep 16 is faster: its experts have no replicas among which
+ * 2.4 billion, 4.8 with ep 8, both of which fit 18 bytes each, and 9.7 with ep 4, which does not.
+ * Of the two that take one override ep 16 is faster: its experts have no replicas among which
  * gradients are reduced. */
 Test(memory_options, experts_on_a_mesh_of_their_own_are_spread_further) {
     spec_fixture f;
