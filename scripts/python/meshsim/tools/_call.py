@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import importlib
 import json
@@ -16,7 +17,7 @@ import tempfile
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence
 
 OK, NO, USAGE, INPUT, FAILED, BUG = 0, 1, 2, 3, 4, 70
 TEXT_MAX_B = 16 * 2**20
@@ -159,6 +160,11 @@ def read_text(call: Call, path: str, limit_B: int = TEXT_MAX_B) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         call.refuse("not valid UTF-8", Place(path, line))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that a word was probably meant to be; "": none."""
+    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.75)), "")
 
 
 # ---- results ----

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Sequence
 
 from . import measured
-from ._call import USAGE, Call, check_target, need, print_json, print_page, write_file
-from .export import nearest
+from ._call import USAGE, Call, check_target, need, print_json, print_page, write_file, nearest
 from .importers.source import plain
 
 # Ranges: shares of a data sheet's figure from a twentieth on; latencies and launches from a tenth of a microsecond to what a slow Ethernet switch or a

@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from ._call import INPUT, TEXT_MAX_B, Call, Fault, Place
-from .export import nearest
+from ._call import INPUT, TEXT_MAX_B, Call, Fault, Place, nearest
 from .importers import nccl_log
 from .importers.nccl_log import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, US_IN_S, busbw_factor, lines_of
 from .importers.source import SOURCE_MAX_B, read_bytes

@@ -25,12 +25,31 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from meshsim._arguments import yaml_of
 
 from . import _units, cases, measured
-from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, print_json, print_page, write_file
+from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, print_json, print_page, write_file, nearest
+from ._describe import JSON, Command, Option
 from .cases import APART, LAYER, PHASES, SCORED, Case
 from .cases import find_platform
-from .export import nearest
 from .importers.source import plain
 
+COMMAND = Command(
+    "simulate measured runs, predicted against measured", "[CASES.yaml...]", 0, 1000,
+    "Simulates published runs with one set of parameters, nothing of it per run, and prints predicted against measured step times with their error (predicted / "
+    "measured - 1), by group and over all (the mean of the groups' mean errors, so that a large table does not drown a small one). Memory, times of single layers and "
+    "collectives are tables of their own beside it. A run that cannot be simulated is skipped with the reason. --ablation tells by how much the mean error grows "
+    "without each mechanism of the cost model. workloads/validation/README.md says what the files hold.",
+    "meshsim validate workloads/validation/cases.yaml --group korthikanti22",
+    (Option("own", "runs of your own: a table of id, workload, step_time and keys to override", "CSV", repeatable=True),
+     Option("words", "a table of words for rows of other sources, in front of the one that is built in", "FILE", repeatable=True),
+     Option("group", "cases of this group only", "G", fallback="all"),
+     Option("explain", "one case in full: its job, where the time goes, what its source publishes", "ID"),
+     Option("ablation", "simulate once more without each mechanism, and tell what each one buys"),
+     Option("set", "override a key of every job, or of every platform as platform.KEY; platform.tiers.*.KEY is that of every tier", "key.path=value",
+            repeatable=True, takes="workload key"),
+     Option("jobs", "simulations at once", "J", fallback="processors, at most 4"),
+     Option("csv", "write the rows as CSV", "FILE", writes=".csv"),
+     Option("plot", "draw predicted against measured", "FILE", writes=".svg, .png or .pdf"),
+     Option("html", "write a page that a browser opens from disk, with pictures and tables to sort", "FILE", writes=".html"),
+     JSON, Option("markdown", "print tables in Markdown, as code hosts show them")))
 GROUP_MIN = 6
 """rows that a group has at least if some of them are left out of fits"""
 JOBS_MAX = 1024

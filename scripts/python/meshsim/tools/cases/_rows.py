@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from .._call import Place, Talk
-from ..export import nearest
+from .._call import Place, Talk, nearest
 from ..importers.source import number
 from ..importers.yaml_tree import Node
 from ._case import APART, LAYER, PHASES, SCORED, Case, Measured

@@ -10,8 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from .._call import Call
-from ..export import nearest
+from .._call import Call, nearest
 from ..importers import megatron_arguments, megatron_job, yaml_tree
 from ..importers.megatron import joined
 from ..importers.megatron_run import DIFFERENT, ENV, UNKNOWN, Argument, Facts
