@@ -6,13 +6,13 @@ Their formats: workloads/validation/README.md. Files of measured steps hold no c
 from __future__ import annotations
 
 import csv
+import difflib
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ._call import INPUT, TEXT_MAX_B, Call, Fault, Place
-from .export import nearest
 from .importers import nccl_log
 from .importers.nccl_log import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, US_IN_S, busbw_factor, lines_of
 from .importers.source import SOURCE_MAX_B, read_bytes
@@ -190,6 +190,11 @@ def _check_keys(call: Call, node: Node, path: str, known: Sequence[str], require
         if key not in node.value and key not in slips.values():
             call.talk.error(f"{dot}{key}: this key is required", node.place)
     return call.talk.errors == before
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that a word was probably meant to be; "": none."""
+    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.75)), "")
 
 
 def _list(call: Call, node: Optional[Node], path: str, what: str) -> List[Node]:
