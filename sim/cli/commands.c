@@ -20,7 +20,6 @@ static const ms_command *const OWN[] = {
     &ms_cmd_collective,
     &ms_cmd_times,
     &ms_cmd_compare,
-    &ms_cmd_calibrate,
     &ms_cmd_report,
     &ms_cmd_plot,
     &ms_cmd_schema,

@@ -16,8 +16,22 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Sequence
 
 from . import measured
-from ._call import USAGE, Call, check_target, need, print_json, print_page, write_file, nearest
+from ._call import USAGE, Call, check_target, nearest, need, print_json, print_page, write_file
+from ._describe import JSON, SET_PLATFORM, Command, Option
 from .importers.source import plain
+
+COMMAND = Command(
+    "fit parameters of a platform to measurements of your own", "[LOG...]", 0, 1000,
+    "Fits bandwidths, latencies and launches of a platform and its library to logs of nccl-tests (or what else `validate` reads as collectives), and efficiencies of its GPU "
+    "type to a table of measured kernels, by least squares of the logarithms of times. A third of the points, by the checksums of their names, is left out and says how good "
+    "the fit is elsewhere. Prints what moved; -o writes a platform file that names the platform as its base and has the fitted keys alone, for `run --platform`.",
+    "meshsim calibrate workloads/validation/allreduce_a100.csv --system a100 --platform dgx-a100",
+    (Option("platform", "platform file, or the name of one, to calibrate", "P.yaml"), SET_PLATFORM,
+     Option("kernels", "measured kernels, as a GPU type's `measured` names them: kernel,shape,time; gemm, memory and attention count", "TABLE.csv"),
+     Option("system", "points of this system alone, where files have several", "NAME"),
+     Option("fit", "fit this key, such as tiers.nvlink.efficiency; without it all that the points depend on", "KEY", repeatable=True),
+     Option("output", "write a platform file: its base and the fitted keys", "FILE", letter="o", writes=".yaml"),
+     Option("name", "of that platform", "NAME", fallback="the platform's, with -calibrated"), Option("force", "overwrite a file that is there"), JSON))
 
 # Ranges: shares of a data sheet's figure from a twentieth on; latencies and launches from a tenth of a microsecond to what a slow Ethernet switch or a
 # busy host takes; ramps from one chunk of NCCL to the largest messages that anybody measures. Each: unit in files, from, to, whether it is looked
@@ -155,7 +169,7 @@ def _choose(model: Model, known: List[Parameter]) -> List[Parameter]:
     moving = {parameter.key for parameter, times in zip(candidates, after) if any(abs(t - b) > MOVE_MIN * b for t, b in zip(times, before))}
     for key in named:
         if key not in by_key:
-            near = nearest(key, list(by_key))
+            near = nearest(key, by_key)
             call.refuse(f"no parameter '{key}' can be calibrated" + (f"; did you mean '{near}'?" if near else ""))
         if key not in moving:
             call.refuse(f"no point depends on '{key}'")

@@ -25,7 +25,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from meshsim._arguments import yaml_of
 
 from . import _units, cases, measured
-from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, print_json, print_page, write_file, nearest
+from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, nearest, print_json, print_page, write_file
 from ._describe import JSON, Command, Option
 from .cases import APART, LAYER, PHASES, SCORED, Case
 from .cases import find_platform
