@@ -162,9 +162,9 @@ def read_text(call: Call, path: str, limit_B: int = TEXT_MAX_B) -> str:
         call.refuse("not valid UTF-8", Place(path, line))
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that a word was probably meant to be; "": none."""
-    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.75)), "")
+def nearest(word: str, known: Iterable[str]) -> Optional[str]:
+    """The known word that a word was probably meant to be; None: there is none."""
+    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.75)), None)
 
 
 # ---- results ----
