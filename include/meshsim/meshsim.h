@@ -59,6 +59,7 @@
  * | engine.h          | running it: closed form, or SimGrid                                |
  * | metrics.h         | where the time went, memory                                        |
  * | job.h             | a workload file from reading to result                             |
+ * | pass_times.h      | times of passes and phases, memory of the last pipeline rank       |
  * | summary.h         | the tree of a run's figures, for JSON and traces                   |
  * | trace.h           | the HDF5 file                                                      |
  * | workers.h         | many jobs, each in a process of its own                            |
@@ -75,10 +76,7 @@
  * | schedules.h       | many schedules in one table, on paper and in a workload            |
  * | coll_sizes.h      | one collective at many sizes                                       |
  * | compare.h         | what differs between two results, and what a guard lets pass       |
- * | megatron.h        | arguments of Megatron-LM, said again as keys of a workload         |
- * | cases.h           | measured runs: reading them, and what job each of them was         |
- * | validate.h        | measured runs simulated, predicted against measured                |
- * | ablation.h        | what each mechanism of the cost model buys                         |
+ * | job_list.h        | many workloads, each simulated as a run                            |
  * | times.h           | many kernels and collectives, each timed alone                     |
  * | whatif.h          | what one better thing would buy a job                              |
  * | config_workload.h | what a Hugging Face config gives a workload                       |

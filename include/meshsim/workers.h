@@ -28,13 +28,8 @@ typedef struct ms_workers_options {
      *  NULL: nothing is kept. */
     ms_status (*keep)(void *context, size_t index, const ms_result *result, ms_diag *diag);
     void *keep_context;    /**< its first argument */
-    bool needs_operations; /**< `keep` or `find` looks at the operations of a run: none may be
+    bool needs_operations; /**< `keep` or `describe` looks at the operations of a run: none may be
                               counted in place of being simulated (ms_result.fast_forwarded) */
-    /** Called in the child when simulation `index` is done and kept: what the study wants of it
-     * besides the figures.  finding_out: [finding_B], zero, plain numbers and no pointers.  NULL:
-     * nothing. */
-    void (*find)(size_t index, const ms_result *result, void *finding_out);
-    size_t finding_B; /**< size of what it finds; 0: nothing */
     /** Called in the child when the simulation is done and kept: append a text about it.  arena: of
      * the child.  Returns MS_OK; MS_E_NOMEM.  NULL: there is no text. */
     ms_status (*describe)(const ms_result *result, ms_arena *arena, ms_buffer *text);
@@ -51,7 +46,6 @@ typedef struct ms_worker_outcome {
     const char *reason;     /**< the first fault in one line, without its place; NULL if MS_OK */
     ms_run_figures figures; /**< meaningful if MS_OK */
     const char *text;       /**< that `describe` made; NULL if not MS_OK or nobody asked */
-    const void *finding;    /**< [finding_B] what `find` found; NULL if not MS_OK or nobody asked */
 } ms_worker_outcome;
 
 /** Where the jobs of ms_workers_stream come from and what comes of them goes to, both in the

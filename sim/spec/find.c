@@ -9,7 +9,8 @@ ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, 
                                 ms_job_request *found_out) {
     const char *name = request->workload;
     *found_out = *request;
-    if (request->text != NULL || request->data_folder == NULL || strchr(name, '/') != NULL || ms_file_is_there(name)) {
+    if (request->text != NULL || request->data_folder == NULL || strchr(name, '/') != NULL ||
+        ms_file_is_there(name)) {
         return MS_OK;
     }
     const char *folders[] = {request->data_folder, NULL};

@@ -95,9 +95,9 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
 static ms_status read_tree(reading *r) {
     const char *path = r->request->workload;
     const char *text = r->request->text;
-    ms_status status =
-        text == NULL ? ms_yaml_load(path, r->arena, r->diag, &r->root)
-                     : ms_yaml_parse(text, strlen(text), path, r->arena, r->diag, &r->root);
+    ms_status status = text == NULL
+                           ? ms_yaml_load(path, r->arena, r->diag, &r->root)
+                           : ms_yaml_parse(text, strlen(text), path, r->arena, r->diag, &r->root);
     if (status == MS_OK) {
         status = ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag);
     }

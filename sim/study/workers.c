@@ -19,7 +19,7 @@
 #include "meshsim/interrupt.h"
 #include "meshsim/status.h"
 
-enum { TALK = 'T', REASON = 'R', FINDING = 'F', DESCRIPTION = 'D', ANSWER = 'A' };
+enum { TALK = 'T', REASON = 'R', DESCRIPTION = 'D', ANSWER = 'A' };
 enum { BLOCK_B = 65536 };
 
 typedef struct frame {
@@ -109,22 +109,6 @@ static void send_answer(int pipe, ms_status status, const ms_result *result) {
     send_frame(pipe, ANSWER, &found, sizeof found);
 }
 
-/* What the study wants of a run besides its figures. */
-static ms_status send_finding(const pool *p, size_t ticket, int pipe, const ms_result *result,
-                              ms_arena *arena) {
-    const ms_workers_options *options = p->options;
-    if (options->find == NULL) {
-        return MS_OK;
-    }
-    char *finding = MS_NEW(arena, char, options->finding_B);
-    if (finding == NULL) {
-        return MS_E_NOMEM;
-    }
-    options->find(ticket, result, finding);
-    send_frame(pipe, FINDING, finding, options->finding_B);
-    return MS_OK;
-}
-
 /* The text about a run. */
 static ms_status send_description(const pool *p, int pipe, const ms_result *result,
                                   ms_arena *arena) {
@@ -142,7 +126,7 @@ static ms_status send_description(const pool *p, int pipe, const ms_result *resu
     return status;
 }
 
-/* Build, run, keep, find, describe, answer; never returns. */
+/* Build, run, keep, describe, answer; never returns. */
 static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int pipe) {
     size_t failures = ms_failure_count();
     ms_arena arena;
@@ -164,9 +148,6 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
         status = p->options->keep(p->options->keep_context, ticket, &result, &diag);
     }
     ms_diag_finish(&diag);
-    if (status == MS_OK) {
-        status = send_finding(p, ticket, pipe, &result, &arena);
-    }
     if (status == MS_OK) {
         status = send_description(p, pipe, &result, &arena);
     }
@@ -232,7 +213,6 @@ static ms_status start(pool *p, const ms_job_spec *spec, size_t ticket) {
 typedef struct heard {
     ms_buffer talk;
     ms_buffer reason;
-    ms_buffer finding;
     ms_buffer description;
     bool has_answer;
 } heard;
@@ -294,8 +274,6 @@ static void read_frames(const ms_buffer *bytes, ms_worker_outcome *outcome, hear
             ms_buffer_add(&h->talk, data, head.length);
         } else if (head.mark == REASON) {
             ms_buffer_add(&h->reason, data, head.length);
-        } else if (head.mark == FINDING) {
-            ms_buffer_add(&h->finding, data, head.length);
         } else if (head.mark == DESCRIPTION) {
             ms_buffer_add(&h->description, data, head.length);
         } else if (head.mark == ANSWER && head.length == sizeof found) {
@@ -305,20 +283,6 @@ static void read_frames(const ms_buffer *bytes, ms_worker_outcome *outcome, hear
             h->has_answer = true;
         }
     }
-}
-
-/* What was found, aligned for any type; false when memory ran out. */
-static bool keep_finding(const pool *p, const heard *h, ms_worker_outcome *outcome) {
-    size_t size_B = p->options->finding_B;
-    if (outcome->status != MS_OK || size_B == 0 || h->finding.length != size_B) {
-        return !h->finding.failed;
-    }
-    char *copy = MS_NEW(p->arena, char, size_B);
-    if (copy != NULL) {
-        memcpy(copy, h->finding.data, size_B);
-    }
-    outcome->finding = copy;
-    return copy != NULL;
 }
 
 /* The outcome's texts, in the arena; false when memory ran out. */
@@ -348,17 +312,15 @@ static ms_status finish(pool *p, size_t at, ms_worker_outcome *outcome) {
     heard h = {.has_answer = false};
     ms_buffer_init(&h.talk);
     ms_buffer_init(&h.reason);
-    ms_buffer_init(&h.finding);
     ms_buffer_init(&h.description);
     *outcome = (ms_worker_outcome){.status = MS_OK};
     read_frames(&w->bytes, outcome, &h);
     if (!h.has_answer) {
         outcome->status = explain_end(state, &h);
     }
-    bool has_all = keep_texts(p, &h, outcome) && keep_finding(p, &h, outcome) && !w->bytes.failed;
+    bool has_all = keep_texts(p, &h, outcome) && !w->bytes.failed;
     ms_buffer_release(&h.talk);
     ms_buffer_release(&h.reason);
-    ms_buffer_release(&h.finding);
     ms_buffer_release(&h.description);
     ms_buffer_release(&w->bytes);
     p->workers[at] = p->workers[--p->running];
