@@ -2,7 +2,7 @@
 install(TARGETS meshsim_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET meshsim)
   install(TARGETS meshsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(TARGETS ms_simgrid ${MESHSIM_STAND_INS} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
+  install(TARGETS ms_simgrid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
   if(TARGET meshsim_shared)
     # without the name that linkers look for: `-lmeshsim` means the archive
     install(TARGETS meshsim_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
