@@ -21,6 +21,7 @@
 #include "meshsim/event.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
+#include "meshsim/times.h"
 
 MS_BEGIN_DECLS
 
@@ -158,18 +159,11 @@ typedef struct ms_case {
     ms_case_own own;
 } ms_case;
 
-/** How a benchmark timed a collective, and with it what its times hold beside the library's own. */
-typedef enum ms_case_timing {
-    MS_TIMING_QUEUED,     /**< calls queue up on every GPU, and no host holds them up */
-    MS_TIMING_ONE_THREAD, /**< calls queue up, and one thread launches them on all GPUs in turn */
-    MS_TIMING_LONE_CALL,  /**< one call at a time on idle GPUs, from PyTorch */
-} ms_case_timing;
-
 /** A measured collective. */
 typedef struct ms_case_collective {
     const char *system; /**< in the source's words */
     const char *source; /**< where it was published; NULL: not said */
-    ms_case_timing timing;
+    ms_coll_timing timing;
     ms_coll_kind kind;
     int ranks;
     int nodes;

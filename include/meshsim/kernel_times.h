@@ -1,6 +1,6 @@
 /**
  * @file
- * Times of single kernels on a GPU type, as `calibrate` and its tables name them.
+ * Times of single kernels on a GPU type, as `times` and measured tables name them.
  */
 #ifndef MESHSIM_KERNEL_TIMES_H
 #define MESHSIM_KERNEL_TIMES_H

@@ -80,6 +80,7 @@
  * | cases.h           | measured runs: reading them, and what job each of them was         |
  * | validate.h        | measured runs simulated, predicted against measured                |
  * | ablation.h        | what each mechanism of the cost model buys                         |
+ * | times.h           | many kernels and collectives, each timed alone                     |
  * | calibrate.h       | parameters of a platform fitted to measurements                    |
  * | whatif.h          | what one better thing would buy a job                              |
  * | config_workload.h | what a Hugging Face config gives a workload                       |

@@ -16,6 +16,7 @@ extern const ms_command ms_cmd_merge;
 extern const ms_command ms_cmd_platform;
 extern const ms_command ms_cmd_textbook;
 extern const ms_command ms_cmd_collective;
+extern const ms_command ms_cmd_times;
 extern const ms_command ms_cmd_compare;
 extern const ms_command ms_cmd_validate;
 extern const ms_command ms_cmd_calibrate;

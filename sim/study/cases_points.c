@@ -109,11 +109,11 @@ static const ms_field FACTS_FIELDS[] = {
  * its own script, of that commit, times one call between two events, after a barrier. */
 static const struct {
     const char *source, *system;
-    ms_case_timing timing;
+    ms_coll_timing timing;
 } TIMINGS[] = {{"stas00/ml-engineering 744d01e1", "A100", MS_TIMING_ONE_THREAD},
                {"stas00/ml-engineering 744d01e1", NULL, MS_TIMING_LONE_CALL}};
 
-static ms_case_timing timing_of(const table_text *table) {
+static ms_coll_timing timing_of(const table_text *table) {
     for (size_t i = 0; i < sizeof TIMINGS / sizeof TIMINGS[0]; i++) {
         bool is_system =
             TIMINGS[i].system == NULL || ms_case_says(table->system, TIMINGS[i].system);

@@ -1,7 +1,7 @@
 /* What benchmarks of collectives time beside the library's own work. */
 #include <math.h>
 
-#include "study/validate_parts.h"
+#include "meshsim/times.h"
 
 /* PyTorch's host time before a call on an idle GPU, which a benchmark that times calls one by one
  * has in every one of them. Source: S. Bekman, Machine Learning Engineering, network/benchmarks:
@@ -26,7 +26,7 @@ static const double LAUNCH_CHANNEL_S = 0.31e-6;
  * channel of the search is there twice, src/graph/connect.cc. */
 enum { LL_THREADS = 512, LL_THREAD_B = 8, CHANNELS_OF_ONE = 2 };
 
-static double launch_s(const ms_case_collective *c, const ms_platform *platform) {
+static double launch_s(const ms_timed_collective *c, const ms_platform *platform) {
     if (platform->library == NULL) {
         return 0.0;
     }
@@ -36,7 +36,7 @@ static double launch_s(const ms_case_collective *c, const ms_platform *platform)
     return LAUNCH_S + LAUNCH_CHANNEL_S * fmin(channels, most);
 }
 
-double ms_case_timed_s(const ms_case_collective *c, const ms_platform *platform, double time_s) {
+double ms_timed_s(const ms_timed_collective *c, const ms_platform *platform, double time_s) {
     if (c->timing == MS_TIMING_LONE_CALL) {
         return time_s + (c->nodes > 1 ? LONE_CALL_NODES_S : LONE_CALL_S);
     }

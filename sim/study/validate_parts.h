@@ -33,10 +33,6 @@ double ms_validate_mean(const ms_validate_groups *groups);
 /* Memory, layer times and phases of rows that ran, into the validation.  Returns likewise. */
 ms_status ms_validate_take_points(ms_arena *arena, ms_validation *validation);
 
-/* What a benchmark shows of a collective that takes the library `time_s` [s]: with the host's time
- * that it does not hide. */
-double ms_case_timed_s(const ms_case_collective *c, const ms_platform *platform, double time_s);
-
 /* Time the study's collectives on idle links, into the validation.  Returns as ms_validate_run. */
 ms_status ms_validate_collectives(const ms_validate_study *study, ms_case_rules *rules,
                                   ms_arena *arena, ms_diag *diag, ms_validation *validation);

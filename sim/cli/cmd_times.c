@@ -1,0 +1,138 @@
+/* meshsim times: kernels and collectives of a file, each timed alone. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "meshsim/times.h"
+
+static const ms_option OPTIONS[] = {
+    {.name = "platform",
+     .argument = "P.yaml",
+     .arguments = 1,
+     .help = "platform file, or the name of one, in place of the points' own"},
+    MS_OPTION_SET_PLATFORM,
+    MS_OPTION_JSON,
+    {0},
+};
+
+/* Every key below a mapping that says a number, and where it stands. */
+static void add_keys(const ms_node *mapping, const char *path, ms_value *out) {
+    for (const ms_node *node = mapping->first; node != NULL && out != NULL; node = node->next) {
+        const char *dot = path[0] == '\0' ? "" : ".";
+        const char *key = ms_arena_printf(out->arena, "%s%s%s", path, dot, node->key);
+        double value = ms_key_number(node);
+        if (key != NULL && node->type == MS_NODE_MAPPING) {
+            add_keys(node, key, out);
+        } else if (key != NULL && !isnan(value)) {
+            ms_value *row = ms_value_add(out, key, MS_VALUE_OBJECT);
+            const char *place =
+                node->mark.file == NULL
+                    ? ""
+                    : ms_arena_printf(out->arena, "%s:%d", node->mark.file, node->mark.line);
+            ms_value_add_double(row, "value", value);
+            ms_value_add_string(row, "place", place == NULL ? "" : place);
+        }
+    }
+}
+
+static void add_measured(const ms_kernel_table *table, ms_value *root) {
+    ms_value *list = ms_value_add(root, "measured", MS_VALUE_ARRAY);
+    for (const ms_timed_kind *kind = MS_TIMED_KINDS; table != NULL && kind->sizes > 0; kind++) {
+        for (int i = 0; i < table->counts[kind->kernel]; i++) {
+            const ms_measured_row *row = &table->rows[kind->kernel][i];
+            ms_value *object = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+            ms_value_add_string(object, "kind", kind->name);
+            ms_value *sizes = ms_value_add(object, "sizes", MS_VALUE_ARRAY);
+            for (int s = 0; s < kind->sizes; s++) {
+                ms_value_add_double(sizes, NULL, row->sizes[s]);
+            }
+            ms_value_add_double(object, "time_s", row->time_s);
+        }
+    }
+}
+
+static ms_status print_json(const ms_invocation *call, const ms_times *times) {
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_string(root, "platform", times->platform.name);
+    ms_value_add_int(root, "gpus", ms_platform_gpus(&times->platform));
+    ms_value *variants = ms_value_add(root, "times_s", MS_VALUE_ARRAY);
+    for (size_t v = 0; v < times->variant_count; v++) {
+        ms_value *list = ms_value_add(variants, NULL, MS_VALUE_ARRAY);
+        for (size_t i = 0; i < times->point_count; i++) {
+            ms_value_add_double(list, NULL, times->times_s[v * times->point_count + i]);
+        }
+    }
+    add_keys(times->keys, "", ms_value_add(root, "keys", MS_VALUE_OBJECT));
+    add_measured(times->platform.gpu.measured, root);
+    return ms_cli_print_json(call, root);
+}
+
+static ms_status print_page(const ms_invocation *call, const ms_times *times) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    for (size_t v = 0; v < times->variant_count; v++) {
+        const ms_words *sets = &times->variants[v];
+        ms_buffer_printf(&page, "%s# %s", v == 0 ? "" : "\n", times->platform.name);
+        for (size_t i = 0; i < sets->count; i++) {
+            ms_buffer_printf(&page, ", %s", sets->items[i]);
+        }
+        ms_buffer_printf(&page, "\n#%7s  %-18s %16s\n", "point", "kind", "time (us)");
+        for (size_t i = 0; i < times->point_count; i++) {
+            ms_buffer_printf(&page, "%8zu  %-18s %16.2f\n", i,
+                             MS_TIMED_KINDS[times->points[i].kind].name,
+                             1e6 * times->times_s[v * times->point_count + i]);
+        }
+    }
+    return ms_cli_print_page(call, &page);
+}
+
+/* Options come in the place of what the file says. */
+static ms_status take_options(const ms_invocation *call, ms_times *times) {
+    const char *name = ms_cli_value(call, "platform", NULL);
+    ms_node *sets = NULL;
+    ms_status status = ms_cli_platform_changes(call, &sets);
+    if (status == MS_OK && name == NULL && times->name == NULL) {
+        ms_diag_error(call->diag, "expected a key 'platform', or --platform P.yaml");
+        return MS_E_USAGE;
+    }
+    if (status == MS_OK && name != NULL) {
+        times->name = name;
+        times->changes = sets;
+        return MS_OK;
+    }
+    status = status == MS_OK ? ms_node_overlay(times->changes, sets, call->arena) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(call->diag) : status;
+}
+
+static ms_status run(const ms_invocation *call) {
+    const char *path = call->positionals[0];
+    const char *file = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+    ms_times times;
+    ms_status status =
+        ms_times_read(file, ms_cli_data_folder(call->arena), call->arena, call->diag, &times);
+    status = status == MS_OK ? take_options(call, &times) : status;
+    status = status == MS_OK ? ms_times_run(&times, call->arena, call->diag) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    return ms_cli_has(call, "json") ? print_json(call, &times) : print_page(call, &times);
+}
+
+const ms_command ms_cmd_times = {
+    .name = "times",
+    .summary = "time many kernels and collectives at once, for programs",
+    .positional_help = "POINTS.yaml",
+    .positionals_min = 1,
+    .positionals_max = 1,
+    .options = OPTIONS,
+    .description =
+        "POINTS.yaml, or '-' for the standard input, names a platform and lists points: products, "
+        "attention, kernels that only move memory, and collectives among the platform's first "
+        "GPUs. Prints what each takes by the cost model, alone on an idle platform; with "
+        "'variants', lists of overrides of the platform, once for each of them. --json has the "
+        "platform's numbers in use and where they stand, too, and the kernels of its measured "
+        "table. platforms/README.md describes the file.",
+    .example = "meshsim times workloads/validation/points.yaml",
+    .run = run,
+};
