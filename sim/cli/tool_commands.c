@@ -10,10 +10,10 @@
 #include "meshsim/failure.h"
 #include "meshsim/usage.h"
 
-enum { TOOL_COUNT = 2 };
+enum { TOOL_COUNT = 3 };
 
 /* Fixed, so that no file beside the program makes it start anything else. */
-static const char *const NAMES[TOOL_COUNT] = {"import", "export"};
+static const char *const NAMES[TOOL_COUNT] = {"calibrate", "import", "export"};
 
 static const char LACKING[] = "a command of meshsim's Python package, which is not installed "
                               "beside the program";

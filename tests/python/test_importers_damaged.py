@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Damaged topologies of Slurm, XML of NCCL and logs of nccl-tests: what is refused is explained, and what is read has sizes that go together.
+"""Damaged topologies of Slurm, XML of NCCL, logs of nccl-tests and tables of measured collectives: what is refused is explained, and what is read has sizes that go together.
 
 The seeds are the kept inputs below tests/fuzz/corpus; each is changed at random for a few seconds. MS_SEED replays a run.
 
@@ -18,7 +18,7 @@ import unittest
 import programs
 
 sys.path.insert(0, str(programs.ROOT / "scripts" / "python"))
-from meshsim.tools import _call  # noqa: E402
+from meshsim.tools import _call, measured  # noqa: E402
 from meshsim.tools.importers import nccl_log, nccl_topo, slurm_topology  # noqa: E402
 
 CORPUS = programs.ROOT / "tests" / "fuzz" / "corpus"
@@ -104,6 +104,17 @@ class Damaged(unittest.TestCase):
         found = self.told(read, data.decode("utf-8", "surrogateescape"))
         for point in found[0] if found else []:
             self.assertTrue(point.kind and point.ranks >= 2 and 1 <= point.nodes <= max(point.ranks, 1) and point.size_B > 0 and point.measured_s > 0)
+
+    def check_collectives(self, data):
+        def read(talk, text):
+            return measured.read_text(_call.Call("", "calibrate", talk=talk), "x.csv" if text.startswith(("gpu,", "system,")) else "x.yaml", text)
+
+        for point in self.told(read, data.decode("utf-8", "surrogateescape")) or []:
+            self.assertTrue(point.kind in measured.KINDS and point.ranks >= 2 and point.nodes >= 1)
+            self.assertTrue(0 < point.size_B < math.inf and 0 < point.measured_s < math.inf)
+
+    def test_tables_of_collectives(self):
+        self.damage("collectives", self.check_collectives)
 
     def test_topologies_of_slurm(self):
         self.damage("fuzz_slurm", self.check_slurm)

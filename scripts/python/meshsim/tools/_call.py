@@ -8,6 +8,7 @@ import importlib
 import json
 import keyword
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -138,7 +139,7 @@ class Call:
         text: its standard input."""
         done = subprocess.run([str(self.program), *words, "--json"], input=text if text is not None else "", capture_output=True, text=True,
                               encoding="utf-8", errors="surrogateescape", check=False)
-        sys.stderr.write(done.stderr)
+        sys.stderr.write(re.sub(r"(?m)^meshsim: try 'meshsim .*\n", "", done.stderr))  # this command's own help is named in main
         if done.returncode not in (OK, NO):
             raise Fault(done.returncode if done.returncode > 0 else 128 - done.returncode)
         return json.loads(done.stdout)

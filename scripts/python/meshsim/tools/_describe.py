@@ -12,7 +12,7 @@ import pkgutil
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-COMMANDS = ("import", "export")
+COMMANDS = ("calibrate", "import", "export")
 """in the order of the help page; the program knows these by name, and no others"""
 
 
