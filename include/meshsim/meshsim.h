@@ -12,7 +12,6 @@
  * | diag.h            | diagnostics with place, source line and caret                      |
  * | units.h           | numbers with units                                                 |
  * | checksum.h        | checksums of texts                                                 |
- * | least_squares.h   | least squares over a few bounded parameters                        |
  * | random.h          | random numbers that are the same everywhere                        |
  * | number.h          | the larger and the smaller of two numbers                          |
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
@@ -81,7 +80,6 @@
  * | validate.h        | measured runs simulated, predicted against measured                |
  * | ablation.h        | what each mechanism of the cost model buys                         |
  * | times.h           | many kernels and collectives, each timed alone                     |
- * | calibrate.h       | parameters of a platform fitted to measurements                    |
  * | whatif.h          | what one better thing would buy a job                              |
  * | config_workload.h | what a Hugging Face config gives a workload                       |
  * | schema.h          | JSON Schemas of input files, for editors                           |
