@@ -10,18 +10,6 @@
 /* Texts above it are not kept in a page [B]. */
 enum { TEXT_MAX_B = 512 * 1024 };
 
-/* The command line, as a shell reads it. */
-static const char *command_line(const ms_invocation *call) {
-    ms_buffer line;
-    ms_buffer_init(&line);
-    ms_buffer_puts(&line, "meshsim");
-    for (size_t i = 0; i < call->word_count; i++) {
-        ms_buffer_puts(&line, " ");
-        ms_show_shell_word(call->words[i], &line);
-    }
-    return ms_buffer_keep(&line, call->arena);
-}
-
 static bool is_among(const ms_words *files, size_t count, const char *file) {
     bool is_found = false;
     for (size_t i = 0; i < count; i++) {
@@ -94,7 +82,7 @@ ms_status ms_cli_write_html(const ms_invocation *call, const ms_cli_page *page,
     ms_page_results results = {.kind = call->command->name,
                                .title = page->title,
                                .subject = call->positional_count > 0 ? call->positionals[0] : "",
-                               .command = command_line(call),
+                               .command = ms_show_command_line(call),
                                .version = MESHSIM_VERSION,
                                .tree = tree};
     if (results.command == NULL || tree == NULL || call->arena->has_failed) {

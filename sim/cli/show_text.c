@@ -53,3 +53,14 @@ void ms_show_shell_word(const char *word, ms_buffer *out) {
     }
     ms_buffer_puts(out, "'");
 }
+
+const char *ms_show_command_line(const ms_invocation *call) {
+    ms_buffer line;
+    ms_buffer_init(&line);
+    ms_buffer_puts(&line, "meshsim");
+    for (size_t i = 0; i < call->word_count; i++) {
+        ms_buffer_puts(&line, " ");
+        ms_show_shell_word(call->words[i], &line);
+    }
+    return ms_buffer_keep(&line, call->arena);
+}

@@ -2,6 +2,7 @@
 #ifndef MS_CLI_SHOW_TEXT_H
 #define MS_CLI_SHOW_TEXT_H
 
+#include "cli/cli.h"
 #include "meshsim/buffer.h"
 #include "meshsim/platform.h"
 
@@ -21,5 +22,8 @@ void ms_show_shell_word(const char *word, ms_buffer *out);
 /** Memory of a GPU as "77 GiB usable of 80 GiB (85.9 GB)".  text_out: [size], NUL-terminated.
  * Returns text_out. */
 char *ms_show_capacity(const ms_gpu_type *gpu, char *text_out, size_t size);
+
+/* The command line, as a shell reads it, in the call's arena; NULL when memory runs out. */
+const char *ms_show_command_line(const ms_invocation *call);
 
 #endif

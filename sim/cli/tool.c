@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/show_text.h"
 #include "meshsim/failure.h"
 #include "meshsim/usage.h"
 
@@ -95,6 +96,10 @@ ms_status ms_cli_run_tool(const ms_invocation *call) {
     ms_vector words;
     ms_vector_init(&words, sizeof(const char *));
     ms_status status = list_words(call, &words);
+    const char *line = ms_show_command_line(call); /* pages show it as it was typed */
+    if (status == MS_OK && (line == NULL || setenv("MESHSIM_COMMAND_LINE", line, 1) != 0)) {
+        status = ms_diag_no_memory(call->diag);
+    }
     if (status == MS_OK) {
         execv(PYTHON, words.data);
         status = fail_to_start(call);

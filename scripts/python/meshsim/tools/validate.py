@@ -373,9 +373,7 @@ def table(rows: List[Tree]) -> str:
 
 def _render(call: Call, found: Tree, *words: str, ending: str = "") -> bytes:
     """What a command of the program makes of results, in a file of that ending, or prints.  words: the command and its options"""
-    options = [f"--{name}" + (f"={value}" if value else "") for name, values in call.options.items() for value in values]
-    command = " ".join(f"'{word}'" if re.search(r"[^\w+=./:,%@-]", word, re.A) else word for word in ["meshsim", "validate", *call.arguments, *options])
-    page = {"subject": call.arguments[0] if call.arguments else "", "command": command, "files": [*call.arguments, *call.values("own")]}
+    page = {"subject": call.arguments[0] if call.arguments else "", "command": os.environ.get("MESHSIM_COMMAND_LINE", ""), "files": [*call.arguments, *call.values("own")]}
     if call.has("group"):
         page["title"] = call.value("group") or ""
     with tempfile.TemporaryDirectory(prefix="meshsim-") as folder:
