@@ -85,10 +85,6 @@
  * | import.h          | files of other software as workloads                               |
  * | schema.h          | JSON Schemas of input files, for editors                           |
  * | report.h          | pictures and trace-viewer files                                    |
- * | scatter.h         | predictions against measurements as a picture                      |
- * | lines.h           | a quantity over one or two settings as a picture                   |
- * | bars.h            | quantities that add up, as stacked bars under a limit              |
- * | mesh_picture.h    | a mesh on its platform: which rank sits where                      |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/show_text.h"
-#include "meshsim/scatter.h"
 
 /* ---- tables of what came out ---- */
 
@@ -314,42 +313,4 @@ void ms_show_validation_case(const ms_validate_row *row, ms_buffer *out) {
         add_compared(row, out);
     }
     add_published(&c->measured, out);
-}
-
-/* ---- picture ---- */
-
-static size_t series_of(const ms_validate_groups *groups, const char *name) {
-    size_t i = 0;
-    while (i < groups->count && strcmp(groups->items[i].name, name) != 0) {
-        i++;
-    }
-    return i;
-}
-
-void ms_show_validation_plot(const ms_validation *v, ms_arena *arena, ms_buffer *out) {
-    ms_scatter_point *points = MS_NEW(arena, ms_scatter_point, v->scored);
-    const char **names = MS_NEW(arena, const char *, v->groups.count);
-    size_t count = 0;
-    if (points == NULL || names == NULL) {
-        out->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < v->groups.count; i++) {
-        names[i] = v->groups.items[i].name;
-    }
-    for (size_t i = 0; i < v->scored; i++) {
-        const ms_validate_row *row = &v->rows[i];
-        if (row->reason == NULL && !isnan(row->error)) {
-            points[count++] = (ms_scatter_point){row->measured_s, row->predicted_s,
-                                                 series_of(&v->groups, row->group), row->id};
-        }
-    }
-    const ms_scatter scatter = {.title = "Step time, predicted against measured",
-                                .x_label = "measured [s]",
-                                .y_label = "predicted [s]",
-                                .series = names,
-                                .series_count = v->groups.count,
-                                .points = points,
-                                .point_count = count};
-    ms_scatter_write(&scatter, out);
 }

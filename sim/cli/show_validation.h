@@ -17,7 +17,4 @@ void ms_show_validation_case(const ms_validate_row *row, ms_buffer *out);
 /** Append the rows of the score as CSV. */
 void ms_show_validation_csv(const ms_validation *v, ms_arena *arena, ms_buffer *out);
 
-/** Append the picture of the score. */
-void ms_show_validation_plot(const ms_validation *v, ms_arena *arena, ms_buffer *out);
-
 #endif
