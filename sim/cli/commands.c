@@ -6,10 +6,23 @@
 
 /* In the order of the help page. A row is added together with its file. */
 static const ms_command *const OWN[] = {
-    &ms_cmd_new,      &ms_cmd_run,        &ms_cmd_runs,   &ms_cmd_check,   &ms_cmd_platform,
-    &ms_cmd_mesh,     &ms_cmd_schedule,   &ms_cmd_search, &ms_cmd_sweep,   &ms_cmd_merge,
-    &ms_cmd_textbook, &ms_cmd_collective, &ms_cmd_times,  &ms_cmd_compare, &ms_cmd_report,
-    &ms_cmd_plot,     &ms_cmd_schema,     NULL,
+    &ms_cmd_new,
+    &ms_cmd_run,
+    &ms_cmd_runs,
+    &ms_cmd_check,
+    &ms_cmd_platform,
+    &ms_cmd_mesh,
+    &ms_cmd_schedule,
+    &ms_cmd_search,
+    &ms_cmd_sweep,
+    &ms_cmd_merge,
+    &ms_cmd_textbook,
+    &ms_cmd_collective,
+    &ms_cmd_times,
+    &ms_cmd_compare,
+    &ms_cmd_report,
+    &ms_cmd_schema,
+    NULL,
 };
 
 enum { OWN_COUNT = sizeof OWN / sizeof OWN[0] - 1, COUNT_MAX = OWN_COUNT + 8 };

@@ -19,7 +19,6 @@ extern const ms_command ms_cmd_textbook;
 extern const ms_command ms_cmd_collective;
 extern const ms_command ms_cmd_times;
 extern const ms_command ms_cmd_compare;
-extern const ms_command ms_cmd_plot;
 extern const ms_command ms_cmd_report;
 extern const ms_command ms_cmd_schema;
 

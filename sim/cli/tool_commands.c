@@ -10,10 +10,10 @@
 #include "meshsim/failure.h"
 #include "meshsim/usage.h"
 
-enum { TOOL_COUNT = 4 };
+enum { TOOL_COUNT = 5 };
 
 /* Fixed, so that no file beside the program makes it start anything else. */
-static const char *const NAMES[TOOL_COUNT] = {"validate", "calibrate", "import", "export"};
+static const char *const NAMES[TOOL_COUNT] = {"validate", "calibrate", "import", "export", "plot"};
 
 static const char LACKING[] = "a command of meshsim's Python package, which is not installed "
                               "beside the program";

@@ -12,7 +12,7 @@ import pkgutil
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-COMMANDS = ("validate", "calibrate", "import", "export")
+COMMANDS = ("validate", "calibrate", "import", "export", "plot")
 """in the order of the help page; the program knows these by name, and no others"""
 
 

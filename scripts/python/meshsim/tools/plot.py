@@ -10,6 +10,23 @@ from typing import Any, Mapping, Sequence
 
 from meshsim import plot
 from meshsim.tools._call import USAGE, Call, Place, check_target, need, read_text, write_file
+from meshsim.tools._describe import Command, Option
+
+COMMAND = Command(
+    "draw results (what --json prints) and traces", "FILE...", 1, 1000,
+    "FILE is what a command printed with --json, or a trace; '-' is the standard input. The picture is that of the command: lines of collective (of several files a line each) and sweep, predicted against "
+    "measured times of validate, levels of platform, ranks of mesh; where the time goes, or what memory holds, of run, check, search, schedule --compare and sweep (of several files a bar each) and of "
+    "both sides of compare; the timeline of a trace, or its memory over time. From Python the same pictures are functions of meshsim.plot.",
+    "meshsim plot sweep.json -o sweep.svg",
+    (Option("output", "write the picture there, '-' for standard output", "FILE", letter="o", fallback="-", writes=".svg, .png, .pdf or .dot"),
+     Option("format", "dot is a platform's graph for Graphviz", "svg|png|pdf|dot", fallback="as FILE ends, of '-' svg"),
+     Option("of", "what is drawn of a file that has several: time or memory (of jobs and schedules), mesh (of check), memory or timeline (of a trace)", "time|memory|mesh|timeline"),
+     Option("title", "above the picture", "TEXT"),
+     Option("quantity", "of a sweep, as --json calls it, such as mfu; of a collective busbw_Bps, algbw_Bps or time_s", "Q", fallback="what the sweep's file asks for"),
+     Option("x", "key of a sweep that runs to the right", "KEY", fallback="what the sweep's file asks for"),
+     Option("heat", "of a sweep a table of colours"),
+     Option("scale", "of the y axis of lines", "linear|log", fallback="as the values ask for"),
+     Option("groups", "axis of a mesh whose groups have colours", "AXIS")))
 
 JSON_MAX_B, ITEMS_MAX, BARS_MAX = 256 * 2**20, 100_000, 1000
 KINDS = {"collective": ("collective", "rows"), "sweep": ("axes", "picture", "rows"), "validate": ("mean_of_groups", "rows"), "platform": ("layout", "tiers"),
@@ -77,7 +94,7 @@ def _draw(call: Call, form: str, trees: Sequence[Tree]) -> Any:
         return plot.mesh(tree, call.value("groups"))
     if kind == "validate":
         points = [plot.Point(row["measured_s"], row["predicted_s"], row["group"], row["id"]) for row in tree["rows"] if row["error"] is not None]
-        return plot.scatter(points, list(tree["groups"]), call.value("title", "Step time, predicted against measured"), "measured", "predicted", "s")
+        return plot.scatter(points, list(tree["groups"]), call.value("title", "Step time, predicted against measured"), "measured [s]", "predicted [s]")
     if kind == "sweep" and not call.has("of"):
         return _sweep(call, tree)
     return _collective(call, trees) if kind == "collective" else _jobs(call, kind, trees)
