@@ -21,7 +21,7 @@
 MS_BEGIN_DECLS
 
 /** Version of the layout written by this program; a reader refuses a higher one. */
-#define MS_TRACE_FORMAT_VERSION 1
+#define MS_TRACE_FORMAT_VERSION 2
 
 /** Picoseconds in a second. */
 #define MS_PS_PER_S 1e12
