@@ -702,10 +702,12 @@ static ms_status read_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) 
     return read_file(context, cause_out);
 }
 
-/* The same in this process, which may use HDF5 for something else, too. */
+/* The same in this process, which may use HDF5 for something else, too. HDF5's exit handler, which
+ * crashes after a failure, is not installed; who has installed it already keeps it. */
 static ms_status read_here(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]) {
     H5E_auto2_t print = NULL;
     void *context = NULL;
+    (void)H5dont_atexit();
     (void)H5Eget_auto2(H5E_DEFAULT, &print, &context);
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     ms_status status = read_file(read, cause_out);
