@@ -104,18 +104,13 @@ static ms_status judge(int state, const verdict *found, char cause_out[MS_CHILD_
     if (WIFEXITED(state) && code == EXIT_DONE) {
         return answer(cause_out, found->status, found->cause);
     }
-    if (number == SIGKILL) {
-        return answer(cause_out, MS_E_NOMEM,
-                      "the process that did it was killed, as when memory runs out");
-    }
-    if (code > MS_EXIT_SIGNAL) {
-        return answer(cause_out, MS_E_INTERRUPTED, "the process that did it was interrupted");
-    }
-    if (code == EXIT_NO_MEMORY) {
-        return answer(cause_out, MS_E_NOMEM, "out of memory");
-    }
-    return answer(cause_out, MS_E_BUG,
-                  number == SIGXCPU ? "HDF5 goes round in circles" : "HDF5 crashed");
+    return number == SIGKILL   ? answer(cause_out, MS_E_NOMEM,
+                                        "the process that did it was killed, as when memory runs out")
+           : number == SIGXCPU ? answer(cause_out, MS_E_BUG, "HDF5 goes round in circles")
+           : code > MS_EXIT_SIGNAL
+               ? answer(cause_out, MS_E_INTERRUPTED, "the process that did it was interrupted")
+           : code == EXIT_NO_MEMORY ? answer(cause_out, MS_E_NOMEM, "out of memory")
+                                    : answer(cause_out, MS_E_BUG, "HDF5 crashed");
 }
 
 static ms_status run_child(ms_child_work *work, void *context, const ms_child_limits *limits,

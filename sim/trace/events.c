@@ -131,15 +131,12 @@ static void write_events(ms_h5 *h5, const ms_event_rows *rows) {
         {"cause", MS_H5_I32, "1", "event whose end released this one, -1 none",
          EVENT_CELL(fill_cause)},
     };
-    const ms_h5_table table = {"events",
-                               "event",
+    const ms_h5_table table = {"events", "event",
                                rows->kind == NULL
                                    ? "one row per operation, in order of the graph"
                                    : "one row per pass, and per operation that is in none",
-                               (size_t)rows->count,
-                               columns,
-                               sizeof columns / sizeof columns[0]};
-    ms_h5_write_table(h5, &table);
+                               (size_t)rows->count};
+    ms_h5_write_table(h5, &table, columns, 14);
     describe(h5, rows);
 }
 
@@ -174,13 +171,11 @@ static void write_members(ms_h5 *h5, const ms_event_rows *rows) {
     }
     const ms_column columns[] = {
         {"event", MS_H5_I32, "1", "row of /events", MS_RECORD(members.data, member_row, event)},
-        {"stream", MS_H5_I32, "1", "row of /streams",
-         MS_RECORD(members.data, member_row, stream)},
+        {"stream", MS_H5_I32, "1", "row of /streams", MS_RECORD(members.data, member_row, stream)},
     };
-    const ms_h5_table table = {
-        "members",     "member", "members of collective operations after their first",
-        members.count, columns,  2};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"members", "member",
+                               "members of collective operations after their first", members.count};
+    ms_h5_write_table(h5, &table, columns, 2);
     ms_vector_release(&members);
 }
 

@@ -9,10 +9,9 @@
 #include <string.h>
 
 size_t ms_h5_cell_B(ms_h5_cell cell) {
-    static const size_t SIZES[MS_H5_CELLS] = {[MS_H5_KIND] = 1, [MS_H5_AXIS] = 1,
-                                              [MS_H5_I16] = 2,  [MS_H5_I32] = 4,
-                                              [MS_H5_I64] = 8,  [MS_H5_F64] = 8,
-                                              [MS_H5_TEXT] = MS_H5_TEXT_B};
+    static const size_t SIZES[MS_H5_CELLS] = {
+        [MS_H5_KIND] = 1, [MS_H5_AXIS] = 1, [MS_H5_I16] = 2, [MS_H5_I32] = 4,
+        [MS_H5_I64] = 8,  [MS_H5_PS] = 8,   [MS_H5_F64] = 8, [MS_H5_TEXT] = MS_H5_TEXT_B};
     return SIZES[cell];
 }
 
@@ -26,6 +25,7 @@ hid_t ms_h5_memory_type(ms_h5_cell cell) {
     case MS_H5_I32:
         return H5T_NATIVE_INT32;
     case MS_H5_I64:
+    case MS_H5_PS:
         return H5T_NATIVE_INT64;
     default:
         return H5T_NATIVE_DOUBLE;
@@ -90,7 +90,7 @@ herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ..
 herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place) {
     char cause[256];
     ms_status status = ms_h5_failure(cause, sizeof cause);
-    return status == MS_E_INPUT
+    return status == MS_E_INPUT && place != NULL
                ? ms_h5_refuse(fault, status, "the trace is damaged at %s", place)
                : ms_h5_refuse(fault, status, "%s", cause);
 }

@@ -17,6 +17,7 @@ typedef enum ms_h5_cell {
     MS_H5_I16,
     MS_H5_I32,
     MS_H5_I64,
+    MS_H5_PS, /* MS_H5_I64, of seconds where it is written */
     MS_H5_F64,
     MS_H5_TEXT, /* MS_H5_TEXT_B bytes */
     MS_H5_CELLS
@@ -44,7 +45,7 @@ herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ..
     __attribute__((format(printf, 3, 4)));
 
 /* Note that the latest call of HDF5 failed, as ms_h5_failure says, or else that the file is damaged
- * at `place`.  Returns -1. */
+ * at `place` (NULL: in HDF5's words).  Returns -1. */
 herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place);
 
 /* For a child process, before its first call of HDF5: no exit handler, which crashes after a

@@ -7,7 +7,7 @@
 
 enum {
     PATH_B = 160,         /* of an object's name in a message */
-    DEPTH_MAX = 18,       /* of nested groups: two more than in a summary of version 1 (tree.c) */
+    DEPTH_MAX = 18,       /* of nested groups: two more than in a summary of version 1 */
     OBJECTS_MAX = 100000, /* a summary of version 1 has a group per stage, what-if and kernel: a few
                              thousand */
     DEFLATE_MOST = 1032,  /* bytes that deflate packs into one. Source: zlib.net, "Maximum
@@ -23,7 +23,8 @@ typedef struct file_walk {
 } file_walk;
 
 static herr_t refuse(file_walk *walk, const char *what) {
-    return ms_h5_refuse(walk->fault, MS_E_INPUT, "the trace is damaged at %s: %s", walk->path, what);
+    return ms_h5_refuse(walk->fault, MS_E_INPUT, "the trace is damaged at %s: %s", walk->path,
+                        what);
 }
 
 static herr_t fail(file_walk *walk) {

@@ -75,8 +75,7 @@ static void make_types(ms_h5 *h5) {
 /* ---- the file ---- */
 
 static void keep_order(ms_h5 *h5, hid_t plist) {
-    check(h5,
-          H5Pset_link_creation_order(plist, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED));
+    check(h5, H5Pset_link_creation_order(plist, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED));
     check(h5, H5Pset_obj_track_times(plist, false));
 }
 
@@ -112,9 +111,9 @@ bool ms_h5_close(ms_h5 *h5) {
 }
 
 hid_t ms_h5_group(ms_h5 *h5, hid_t parent, const char *name) {
-    return h5->failed ? -1
-                      : check(h5, H5Gcreate2(parent, name, H5P_DEFAULT, h5->object_plist,
-                                             H5P_DEFAULT));
+    return h5->failed
+               ? -1
+               : check(h5, H5Gcreate2(parent, name, H5P_DEFAULT, h5->object_plist, H5P_DEFAULT));
 }
 
 /* ---- attributes and texts ---- */
@@ -131,8 +130,7 @@ static void write_attribute(ms_h5 *h5, hid_t object, const char *name, hid_t typ
         return;
     }
     hid_t space = new_space(h5, count);
-    hid_t attribute =
-        check(h5, H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
+    hid_t attribute = check(h5, H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
     check(h5, H5Awrite(attribute, type, cells));
     check(h5, H5Aclose(attribute));
     check(h5, H5Sclose(space));
@@ -215,15 +213,15 @@ static void make_cells(const ms_column *column, size_t rows, void *cells_out) {
         return;
     }
     for (size_t i = 0; i < rows; i++, to += size) {
-        const char *text = NULL;
-        const char *from = (const char *)column->source + i * column->stride + column->offset;
-        if (column->cell != MS_H5_TEXT) {
+        const void *from = (const char *)column->source + i * column->stride + column->offset;
+        if (column->cell == MS_H5_TEXT) {
+            const char *const *text = from;
+            strncpy(to, *text == NULL ? "" : *text, size); /* pads with NULs */
+        } else if (column->cell == MS_H5_PS) {
+            *(int64_t *)(void *)to = ms_to_ps(*(const double *)from);
+        } else {
             memcpy(to, from, size);
-            continue;
         }
-        memcpy(&text, from, sizeof text);
-        memset(to, 0, size);
-        memcpy(to, text == NULL ? "" : text, text == NULL ? 0 : strnlen(text, size));
     }
 }
 
@@ -269,14 +267,15 @@ static hid_t new_dimension(ms_h5 *h5, hid_t group, const ms_h5_table *table) {
 }
 
 /* REFERENCE_LIST of the dimension: the columns that have it. */
-static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_h5_table *table) {
+static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_column *columns,
+                       size_t count) {
     typedef struct scale_user {
         hobj_ref_t column;
         int32_t dimension;
     } scale_user;
-    scale_user *users = MS_NEW(h5->scratch, scale_user, table->column_count);
-    for (size_t i = 0; users != NULL && i < table->column_count; i++) {
-        check(h5, H5Rcreate(&users[i].column, group, table->columns[i].name, H5R_OBJECT, -1));
+    scale_user *users = MS_NEW(h5->scratch, scale_user, count);
+    for (size_t i = 0; users != NULL && i < count; i++) {
+        check(h5, H5Rcreate(&users[i].column, group, columns[i].name, H5R_OBJECT, -1));
     }
     hid_t type = check(h5, H5Tcreate(H5T_COMPOUND, sizeof(scale_user)));
     check(h5, H5Tinsert(type, "dataset", offsetof(scale_user, column), H5T_STD_REF_OBJ));
@@ -284,14 +283,15 @@ static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_h5_tabl
     if (users == NULL) {
         ms_h5_fail(h5, "out of memory");
     }
-    ms_h5_list(h5, dimension, "REFERENCE_LIST", type, table->column_count, users);
+    ms_h5_list(h5, dimension, "REFERENCE_LIST", type, count, users);
     check(h5, H5Tclose(type));
 }
 
-void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table) {
+void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table, const ms_column *columns,
+                       size_t count) {
     size_t widest = 0;
-    for (size_t i = 0; i < table->column_count; i++) {
-        size_t cell_B = ms_h5_cell_B(table->columns[i].cell);
+    for (size_t i = 0; i < count; i++) {
+        size_t cell_B = ms_h5_cell_B(columns[i].cell);
         widest = cell_B > widest ? cell_B : widest;
     }
     hid_t group = ms_h5_group(h5, h5->file, table->group);
@@ -306,10 +306,10 @@ void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table) {
     hid_t dimension = new_dimension(h5, group, table);
     ms_h5_text(h5, group, "long_name", table->long_name);
     check(h5, H5Rcreate(&reference, group, table->dimension, H5R_OBJECT, -1));
-    for (size_t i = 0; i < table->column_count; i++) {
-        write_column(h5, group, &table->columns[i], table->rows, reference, cells);
+    for (size_t i = 0; i < count; i++) {
+        write_column(h5, group, &columns[i], table->rows, reference, cells);
     }
-    list_users(h5, group, dimension, table);
+    list_users(h5, group, dimension, columns, count);
     check(h5, H5Dclose(dimension));
     check(h5, H5Gclose(group));
 }

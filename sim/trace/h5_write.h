@@ -5,11 +5,18 @@
 #ifndef MS_TRACE_H5_WRITE_H
 #define MS_TRACE_H5_WRITE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/trace.h"
 #include "trace/h5.h"
+
+/* A time as the columns have it [ps], rounded to the nearest, ties to even. */
+static inline int64_t ms_to_ps(double seconds) {
+    return (int64_t)llrint(seconds * MS_PS_PER_S);
+}
 
 typedef struct ms_h5 {
     hid_t file;
@@ -42,7 +49,7 @@ void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text)
 /* A column of a table. Its cells are members of records in an array, or `fill` makes them. */
 typedef struct ms_column {
     const char *name;
-    ms_h5_cell cell; /* of MS_H5_TEXT each record holds a pointer to a text; NULL: "" */
+    ms_h5_cell cell; /* of MS_H5_TEXT each record holds a pointer to a text; of MS_H5_PS seconds */
     const char *units;
     const char *long_name;
     const void *source; /* the first record, or what `fill` wants */
@@ -62,10 +69,8 @@ typedef struct ms_h5_table {
     const char *dimension; /* name of the shared dimension */
     const char *long_name; /* what a row is */
     size_t rows;
-    const ms_column *columns;
-    size_t column_count;
 } ms_h5_table;
 
-void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table);
+void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table, const ms_column *columns, size_t count);
 
 #endif

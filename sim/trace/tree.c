@@ -11,12 +11,9 @@
 #include "meshsim/config.h"
 #include "meshsim/trace.h"
 
-enum {
-    DEPTH_MAX = 16,        /* a damaged file may link a group into itself */
-    VALUES_MAX = 4000000,  /* nor may it make us read without end */
-    TEXTS_MAX_B = 1 << 24, /* all texts together: the limit of an input file (source.c) */
-    NAME_B = 256
-};
+/* The limit of an input file holds for a text, too (config/source.c). Groups are nested in no
+ * circle and not too deep: that is checked before (h5_check.c). */
+enum { TEXT_MAX_B = 1 << 24, COUNT_MAX = 1 << 21, NAME_B = 256 };
 
 /* ---- JSON ---- */
 
@@ -58,8 +55,8 @@ void ms_tree_add_json(ms_value *parent, const char *key, const char *text, ms_h5
     ms_buffer_init(&whole);
     ms_buffer_printf(&whole, "{\"%s\":%s}", key, text);
     const ms_text document = {key, ms_buffer_text(&whole), whole.length};
-    ms_status status = whole.failed ? MS_E_NOMEM
-                                    : ms_config_parse_json(&document, parent->arena, &mute, &root);
+    ms_status status =
+        whole.failed ? MS_E_NOMEM : ms_config_parse_json(&document, parent->arena, &mute, &root);
     if (status == MS_OK) {
         add_children(parent, root);
     }
@@ -83,7 +80,7 @@ static hid_t memory_type(hid_t type) {
         return H5Tcopy(H5T_NATIVE_DOUBLE);
     case H5T_STRING:
         return H5Tis_variable_str(type) > 0 || H5Tget_size(type) == MS_H5_TEXT_B ? H5Tcopy(type)
-                                                                                  : -1;
+                                                                                 : -1;
     default:
         return -1;
     }
@@ -123,9 +120,6 @@ typedef struct group_reader {
     ms_h5_fault *fault;
     const char *place;
     ms_value *parent; /* of the values that are read */
-    int depth;
-    int64_t values;
-    int64_t texts_B; /* of all texts so far */
 } group_reader;
 
 /* Names have three letters in their code: "%2F" is "/", "%25" is "%", "%2E" is ".". */
@@ -133,7 +127,8 @@ static const char *plain_key(ms_arena *arena, const char *name) {
     char *key = ms_arena_strdup(arena, name);
     char *to = key;
     for (const char *from = name; to != NULL && *from != '\0'; to++) {
-        bool is_code = from[0] == '%' && from[1] == '2' && from[2] != '\0' && strchr("F5E", from[2]) != NULL;
+        bool is_code =
+            from[0] == '%' && from[1] == '2' && from[2] != '\0' && strchr("F5E", from[2]) != NULL;
         *to = !is_code ? *from : from[2] == 'F' ? '/' : from[2] == '5' ? '%' : '.';
         from += is_code ? 3 : 1;
     }
@@ -150,8 +145,7 @@ static herr_t add_attribute_cells(group_reader *read, const char *key, hid_t att
     bool is_text = H5Tget_class(type) == H5T_STRING;
     bool is_list = H5Sget_simple_extent_type(space) == H5S_SIMPLE;
     hid_t memory = memory_type(type);
-    read->values += count;
-    if (memory < 0 || count < 0 || read->values > VALUES_MAX ||
+    if (memory < 0 || count < 0 || count > COUNT_MAX ||
         (is_text && H5Tis_variable_str(type) <= 0)) {
         return ms_h5_fail_at(read->fault, read->place);
     }
@@ -160,22 +154,23 @@ static herr_t add_attribute_cells(group_reader *read, const char *key, hid_t att
         return ms_h5_fail_at(read->fault, read->place);
     }
     const char *const *texts = (const char *const *)(void *)cells;
-    for (hssize_t i = 0; is_text && i < count; i++) {
-        read->texts_B += texts[i] == NULL ? 0 : (int64_t)strlen(texts[i]);
+    herr_t result = 0;
+    for (hssize_t i = 0; is_text && i < count && result == 0; i++) {
+        bool is_long = texts[i] != NULL && strlen(texts[i]) > TEXT_MAX_B;
+        result = is_long ? ms_h5_fail_at(read->fault, read->place) : 0;
     }
     bool is_bool = H5Tget_class(type) == H5T_ENUM && !is_list && count == 1;
     if (is_bool) {
         (void)ms_value_add_bool(read->parent, key, *(const int64_t *)(const void *)cells != 0);
     } else {
-        ms_value *parent =
-            is_list ? ms_value_add(read->parent, key, MS_VALUE_ARRAY) : read->parent;
+        ms_value *parent = is_list ? ms_value_add(read->parent, key, MS_VALUE_ARRAY) : read->parent;
         add_cells(parent, is_list ? NULL : key, type, cells, count);
     }
     if (is_text && count > 0) {
         (void)H5Dvlen_reclaim(memory, space, H5P_DEFAULT, cells);
     }
     (void)H5Tclose(memory);
-    return read->texts_B > TEXTS_MAX_B ? ms_h5_fail_at(read->fault, read->place) : 0;
+    return result;
 }
 
 static herr_t add_attribute(group_reader *read, hid_t group, const char *name, const char *key) {
@@ -187,7 +182,6 @@ static herr_t add_attribute(group_reader *read, hid_t group, const char *name, c
         result = ms_h5_fail_at(read->fault, read->place);
     } else if (H5Sget_simple_extent_type(space) == H5S_NULL) {
         (void)ms_value_add(read->parent, key, MS_VALUE_NULL);
-        read->values++;
     } else {
         result = add_attribute_cells(read, key, attribute, type, space);
     }
@@ -245,17 +239,13 @@ static herr_t add_group_members(group_reader *read, hid_t group) {
 
 static herr_t add_group(group_reader *read, hid_t above, const char *name, const char *key) {
     hid_t group = H5Gopen2(above, name, H5P_DEFAULT);
-    if (group < 0 || read->depth >= DEPTH_MAX || ++read->values > VALUES_MAX) {
-        (void)ms_h5_fail_at(read->fault, read->place);
-        (void)H5Gclose(group);
-        return -1;
+    if (group < 0) {
+        return ms_h5_fail_at(read->fault, read->place);
     }
     ms_value *parent = read->parent;
     bool is_list = H5Aexists(group, "array_length") > 0;
     read->parent = ms_value_add(parent, key, is_list ? MS_VALUE_ARRAY : MS_VALUE_OBJECT);
-    read->depth++;
     herr_t result = add_group_members(read, group);
-    read->depth--;
     read->parent = parent;
     (void)H5Gclose(group);
     return result;
@@ -264,8 +254,7 @@ static herr_t add_group(group_reader *read, hid_t above, const char *name, const
 void ms_tree_add_groups(ms_value *parent, const char *key, hid_t file, ms_h5_fault *fault) {
     char place[NAME_B];
     snprintf(place, sizeof place, "/%s", key);
-    group_reader read = {
-        .arena = parent->arena, .fault = fault, .place = place, .parent = parent};
+    group_reader read = {.arena = parent->arena, .fault = fault, .place = place, .parent = parent};
     if (add_group(&read, file, key, key) == 0 && parent->arena->has_failed) {
         (void)ms_h5_refuse(fault, MS_E_NOMEM, "out of memory");
     }
@@ -329,8 +318,8 @@ ms_value *ms_tree_of_tables(hid_t file, ms_arena *arena, ms_h5_fault *fault) {
         table_reader read = {.arena = arena, .fault = fault, .name = TABLES[i], .rows = -1};
         read.columns = ms_value_add(root, TABLES[i], MS_VALUE_OBJECT);
         hid_t group = H5Gopen2(file, TABLES[i], H5P_DEFAULT);
-        if (group < 0 || H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_column,
-                                    &read) < 0) {
+        if (group < 0 ||
+            H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_column, &read) < 0) {
             char place[NAME_B];
             snprintf(place, sizeof place, "/%s", TABLES[i]);
             (void)ms_h5_fail_at(fault, place);

@@ -11,6 +11,8 @@
 #include "trace/child.h"
 #include "trace/events.h"
 
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
 enum { RANK_NAME_B = 32, RANK_COLUMNS_MAX = 32 };
 
 /* ---- /streams ---- */
@@ -41,10 +43,9 @@ static void write_streams(ms_h5 *h5, const ms_dag *dag) {
         {"axis", MS_H5_AXIS, "1", "axis it communicates along, none for the compute stream",
          MS_RECORD(rows, stream_row, axis)},
     };
-    const ms_h5_table table = {
-        "streams", "stream", "one row per stream of a simulated rank", (size_t)dag->stream_count,
-        columns,   3};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"streams", "stream", "one row per stream of a simulated rank",
+                               (size_t)dag->stream_count};
+    ms_h5_write_table(h5, &table, columns, 3);
 }
 
 /* ---- /ranks, /axes ---- */
@@ -83,7 +84,7 @@ static size_t add_memory_columns(const ms_result *result, ms_column *columns) {
          MEMORY_CELL(inflight_peak)},
     };
     memcpy(columns, memory, sizeof memory);
-    return sizeof memory / sizeof memory[0];
+    return COUNT_OF(memory);
 }
 
 static void fill_gpu(const void *source, size_t rows, void *cells_out) {
@@ -112,10 +113,9 @@ static void write_ranks(ms_h5 *h5, const ms_result *result) {
     if (result->memory != NULL) {
         count += add_memory_columns(result, columns + count);
     }
-    const ms_h5_table table = {
-        "ranks", "simulated_rank", "one row per simulated rank", (size_t)dag->rank_count, columns,
-        count};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"ranks", "simulated_rank", "one row per simulated rank",
+                               (size_t)dag->rank_count};
+    ms_h5_write_table(h5, &table, columns, count);
 }
 
 typedef struct axis_row {
@@ -160,10 +160,9 @@ static void write_axes(ms_h5 *h5, const ms_result *result) {
         {"wait_s", MS_H5_F64, "s", "own arrival to last arrival, summed over operations",
          AXIS_CELL(use.wait_s)},
     };
-    const ms_h5_table table = {
-        "axes",     "use",   "communication of a simulated rank along an axis",
-        rows.count, columns, sizeof columns / sizeof columns[0]};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"axes", "use", "communication of a simulated rank along an axis",
+                               rows.count};
+    ms_h5_write_table(h5, &table, columns, COUNT_OF(columns));
     ms_vector_release(&rows);
 }
 
@@ -178,41 +177,22 @@ static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
         {"stride", MS_H5_I32, "1", "rank distance of neighbours along the axis",
          .source = mesh->strides, .stride = sizeof(int)},
     };
-    const ms_h5_table table = {"mesh",
-                               "level",
+    const ms_h5_table table = {"mesh", "level",
                                "axes of the device mesh, outermost (slowest varying rank) first",
-                               (size_t)mesh->axes,
-                               columns,
-                               3};
-    ms_h5_write_table(h5, &table);
-}
-
-static void fill_step_starts(const void *source, size_t rows, void *cells_out) {
-    const ms_metrics *metrics = source;
-    int64_t *cells = cells_out;
-    for (size_t i = 0; i < rows; i++) {
-        cells[i] = ms_to_ps(metrics->steps[i].start_s);
-    }
-}
-
-static void fill_step_ends(const void *source, size_t rows, void *cells_out) {
-    const ms_metrics *metrics = source;
-    int64_t *cells = cells_out;
-    for (size_t i = 0; i < rows; i++) {
-        cells[i] = ms_to_ps(metrics->steps[i].end_s);
-    }
+                               (size_t)mesh->axes};
+    ms_h5_write_table(h5, &table, columns, 3);
 }
 
 static void write_steps(ms_h5 *h5, const ms_metrics *metrics) {
     const ms_column columns[] = {
-        {"start_ps", MS_H5_I64, "ps", "first start on any rank", .source = metrics,
-         .fill = fill_step_starts},
-        {"end_ps", MS_H5_I64, "ps", "last end on any rank", .source = metrics,
-         .fill = fill_step_ends},
+        {"start_ps", MS_H5_PS, "ps", "first start on any rank",
+         MS_RECORD(metrics->steps, ms_step_times, start_s)},
+        {"end_ps", MS_H5_PS, "ps", "last end on any rank",
+         MS_RECORD(metrics->steps, ms_step_times, end_s)},
     };
-    const ms_h5_table table = {
-        "steps", "step", "one row per optimizer step", (size_t)metrics->step_count, columns, 2};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"steps", "step", "one row per optimizer step",
+                               (size_t)metrics->step_count};
+    ms_h5_write_table(h5, &table, columns, 2);
 }
 
 /* ---- /tiers, /links ---- */
@@ -228,10 +208,9 @@ static void write_tiers(ms_h5 *h5, const ms_platform *platform) {
         {"latency_s", MS_H5_F64, "s", "latency of one link", TIER_CELL(latency_s)},
         {"links", MS_H5_I32, "1", "directed links of the tier", TIER_CELL(links)},
     };
-    const ms_h5_table table = {
-        "tiers", "tier", "tiers of the platform, innermost first", (size_t)platform->tier_count,
-        columns, 5};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"tiers", "tier", "tiers of the platform, innermost first",
+                               (size_t)platform->tier_count};
+    ms_h5_write_table(h5, &table, columns, 5);
 }
 
 static void fill_link_name(const void *source, size_t rows, void *cells_out) {
@@ -262,21 +241,17 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
         {"peak_use", MS_H5_F64, "1", "largest share of the capacity in use at once",
          .source = timeline->link_peak, .stride = sizeof(double)},
     };
-    const ms_h5_table table = {"links",
-                               "used_link",
+    const ms_h5_table table = {"links", "used_link",
                                "directed links that some transfer of the simulated ranks crosses",
-                               (size_t)dag->network.link_count,
-                               columns,
-                               sizeof columns / sizeof columns[0]};
-    ms_h5_write_table(h5, &table);
+                               (size_t)dag->network.link_count};
+    ms_h5_write_table(h5, &table, columns, COUNT_OF(columns));
 }
 
 /* ---- /memory, /critical_path ---- */
 
 typedef struct memory_row {
     int32_t rank;
-    int64_t time_ps;
-    double bytes;
+    ms_memory_point point;
 } memory_row;
 
 /* Summaries have no timelines, traces of listed ranks theirs. */
@@ -288,8 +263,7 @@ static bool has_timeline(const ms_event_rows *rows, int32_t rank) {
 static void add_timeline(const ms_result *result, int32_t rank, ms_vector *points) {
     const ms_rank_memory *memory = &result->memory[rank];
     for (int i = 0; i < memory->point_count; i++) {
-        const memory_row row = {result->dag.ranks[rank].rank, ms_to_ps(memory->points[i].time_s),
-                                memory->points[i].bytes};
+        const memory_row row = {result->dag.ranks[rank].rank, memory->points[i]};
         ms_vector_add(points, &row, 1);
     }
 }
@@ -307,15 +281,14 @@ static void write_memory(ms_h5 *h5, const ms_event_rows *rows) {
     }
     const ms_column columns[] = {
         {"rank", MS_H5_I32, "1", "rank of the job", MS_RECORD(points.data, memory_row, rank)},
-        {"time_ps", MS_H5_I64, "ps", "instant of the change",
-         MS_RECORD(points.data, memory_row, time_ps)},
+        {"time_ps", MS_H5_PS, "ps", "instant of the change",
+         MS_RECORD(points.data, memory_row, point.time_s)},
         {"bytes", MS_H5_F64, "B", "memory in use from then on",
-         MS_RECORD(points.data, memory_row, bytes)},
+         MS_RECORD(points.data, memory_row, point.bytes)},
     };
-    const ms_h5_table table = {
-        "memory",     "point", "memory use of each simulated rank over the step",
-        points.count, columns, 3};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"memory", "point", "memory use of each simulated rank over the step",
+                               points.count};
+    ms_h5_write_table(h5, &table, columns, 3);
     ms_vector_release(&points);
 }
 
@@ -336,10 +309,9 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
         {"time_s", MS_H5_F64, "s", "time on the critical path; sums to the step time",
          .source = time_s, .stride = sizeof time_s[0]},
     };
-    const ms_h5_table table = {
-        "critical_path", "part", "the chain of causes from the end of the step to its start", rows,
-        columns,         2};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"critical_path", "part",
+                               "the chain of causes from the end of the step to its start", rows};
+    ms_h5_write_table(h5, &table, columns, 2);
 }
 
 /* ---- / and /input ---- */
@@ -404,8 +376,8 @@ static void write_tree(ms_h5 *h5, const char *name, const ms_value *tree) {
 
 bool ms_trace_is_volatile(const char *path) {
     static const char *const VOLATILE[] = {
-        "engine.wall_s",   "engine.peak_rss_B", "program_version", "simgrid_version",
-        "hdf5_version",    "workload_path",     "platform_path"};
+        "engine.wall_s", "engine.peak_rss_B", "program_version", "simgrid_version",
+        "hdf5_version",  "workload_path",     "platform_path"};
     for (size_t i = 0; i < sizeof VOLATILE / sizeof VOLATILE[0]; i++) {
         if (strcmp(path, VOLATILE[i]) == 0) {
             return true;
@@ -494,8 +466,7 @@ static ms_status write_target(const char *path, const ms_event_rows *rows,
     }
     trace_contents contents = {target.temporary, rows, program_version};
     status = ms_child_run(write_in_child, &contents, &NONE, cause);
-    return status == MS_OK ? ms_target_commit(&target, diag)
-                           : ms_target_fail(&target, cause, diag);
+    return status == MS_OK ? ms_target_commit(&target, diag) : ms_target_fail(&target, cause, diag);
 }
 
 ms_status ms_trace_write_detail(const char *path, const ms_result *result,

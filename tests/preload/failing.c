@@ -1,10 +1,9 @@
 /* Preloaded into the program under test: memory runs out, or the disk is slow or broken.
  *
  * MS_FAIL_AT=N     the N-th allocation of the process fails, counted from main on; forked children
- *                  count on from where their parent was. Those of HDF5 in the first process succeed:
- *                  it reads what a child has read before (sim/trace/child.h), and HDF5 crashes at
- *                  one failed allocation in three
- * MS_FAIL_LAST=M   and all after it up to the M-th; N when not given
+ *                  count on from where their parent was. Those of HDF5 in the first process
+ * succeed: it reads what a child has read before (sim/trace/child.h), and HDF5 crashes at one
+ * failed allocation in three MS_FAIL_LAST=M   and all after it up to the M-th; N when not given
  * MS_FAIL_CALL=N   the N-th system call of those in CALLS fails, counted from main on over the
  * process and its children: with EIO, ENOMEM of mmap(), EAGAIN of fork(); close() closes all the
  * same MS_FAIL_CALL_LAST=M  and all after it up to the M-th; N when not given MS_FAIL_COUNT=F  the

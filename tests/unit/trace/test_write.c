@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "trace/events.h"
+#include "trace/h5_write.h"
 #include "trace_fixture.h"
 
 Test(trace_write, events_come_back_as_the_engine_gave_them) {
