@@ -95,8 +95,9 @@ static void describe(ms_h5 *h5, const ms_event_rows *rows) {
     hid_t group = h5->failed ? -1 : H5Gopen2(h5->file, "events", H5P_DEFAULT);
     ms_h5_text(h5, group, "level", ms_trace_level_name(rows->detail->level));
     if (rows->detail->level == MS_TRACE_RANKS) {
-        ms_h5_list(h5, group, "ranks", H5T_NATIVE_INT, (size_t)rows->detail->rank_count,
-                   rows->detail->ranks);
+        ms_h5_attribute(
+            h5, group, "ranks",
+            (ms_h5_cells){H5T_NATIVE_INT, rows->detail->rank_count, rows->detail->ranks});
     }
     if (repeat->count > 0) {
         char text[MS_TRACE_REPEAT_TEXT_B];

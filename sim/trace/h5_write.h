@@ -40,9 +40,14 @@ void ms_h5_fail(ms_h5 *h5, const char *cause);
 hid_t ms_h5_group(ms_h5 *h5, hid_t parent, const char *name);
 void ms_h5_text(ms_h5 *h5, hid_t object, const char *name, const char *text);
 void ms_h5_integer(ms_h5 *h5, hid_t object, const char *name, int64_t integer);
-/* A list of numbers as an attribute. */
-void ms_h5_list(ms_h5 *h5, hid_t object, const char *name, hid_t type, size_t count,
-                const void *numbers);
+/* Cells of an attribute or a dataset. */
+typedef struct ms_h5_cells {
+    hid_t type;
+    int64_t count; /* < 0: a single one that is no list */
+    const void *data;
+} ms_h5_cells;
+
+void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cells);
 /* A text as a dataset of one cell with its sha256 as attribute. */
 void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text);
 

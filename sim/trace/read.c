@@ -115,8 +115,8 @@ static void check_sizes(trace_reader *read, const char *key) {
     snprintf(place, sizeof place, "/summary/%s", key);
     for (const ms_value *size = sizes == NULL ? NULL : sizes->first; size != NULL && goes_on(read);
          size = size->next) {
-        bool is_sound =
-            size->type == MS_VALUE_INT && size->as.integer >= 1 && size->as.integer <= MS_TRACE_COUNT_MAX;
+        bool is_sound = size->type == MS_VALUE_INT && size->as.integer >= 1 &&
+                        size->as.integer <= MS_TRACE_COUNT_MAX;
         if (!is_sound) {
             REFUSE(read, "the trace is damaged at %s/%.32s: expected a whole number from 1 to %d",
                    place, size->key == NULL ? "0" : size->key, MS_TRACE_COUNT_MAX);

@@ -271,7 +271,7 @@ typedef struct table_reader {
 } table_reader;
 
 static herr_t read_column(table_reader *read, hid_t data, hid_t type, hssize_t rows,
-                          const char *place, const char *name) {
+                          const char *place) {
     hid_t memory = memory_type(type);
     if (memory < 0 || H5Tis_variable_str(memory) > 0) {
         return ms_h5_fail_at(read->fault, place);
@@ -281,6 +281,7 @@ static herr_t read_column(table_reader *read, hid_t data, hid_t type, hssize_t r
                    (rows == 0 || H5Dread(data, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0);
     herr_t result = is_read ? 0 : ms_h5_fail_at(read->fault, place);
     if (is_read) {
+        const char *name = strrchr(place, '/') + 1;
         add_cells(ms_value_add(read->columns, name, MS_VALUE_ARRAY), NULL, type, cells, rows);
     }
     (void)H5Tclose(memory);
@@ -302,7 +303,7 @@ static herr_t visit_column(hid_t group, const char *name, const H5L_info_t *info
     if (type < 0 || rows < 0 || (read->rows >= 0 && rows != read->rows)) {
         result = ms_h5_fail_at(read->fault, place);
     } else if (rows <= MS_TRACE_TABLE_ROWS_MAX && H5Aexists(data, "CLASS") == 0) {
-        result = read_column(read, data, type, rows, place, name);
+        result = read_column(read, data, type, rows, place);
     }
     read->rows = rows;
     (void)H5Sclose(space);

@@ -10,9 +10,8 @@ static void fill_rows(const void *source, size_t rows, void *cells_out) {
 }
 
 /* The cells of a column, as `type`. */
-static void *read_column(trace_fixture *f, hid_t file, const char *name, hid_t type, size_t rows,
-                         size_t cell_B) {
-    void *cells = ms_arena_alloc(&f->arena, rows, cell_B);
+static void *read_column(trace_fixture *f, hid_t file, const char *name, hid_t type, size_t rows) {
+    void *cells = ms_arena_alloc(&f->arena, rows, H5Tget_size(type));
     hid_t data = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(data);
     cr_assert_eq((size_t)H5Sget_simple_extent_npoints(space), rows, "%s", name);
     cr_assert_geq(H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells), 0, "%s", name);
@@ -48,9 +47,9 @@ Test(trace_h5, tables_of_every_length_come_back) {
     H5Tset_cset(text, H5T_CSET_UTF8);
     for (size_t i = 0; i < COUNT; i++) {
         snprintf(column, sizeof column, "table%zu/number", i);
-        const int32_t *numbers = read_column(&f, file, column, H5T_NATIVE_INT32, ROWS[i], 4);
+        const int32_t *numbers = read_column(&f, file, column, H5T_NATIVE_INT32, ROWS[i]);
         snprintf(column, sizeof column, "table%zu/text", i);
-        const char *texts = read_column(&f, file, column, text, ROWS[i], MS_H5_TEXT_B);
+        const char *texts = read_column(&f, file, column, text, ROWS[i]);
         const char *expected = NAMES[i % 3] == NULL ? "" : NAMES[i % 3];
         for (size_t row = 0; row < ROWS[i]; row++) {
             cr_assert_eq(numbers[row], (int32_t)(row * 7), "table %zu row %zu", i, row);
