@@ -21,7 +21,7 @@
 MS_BEGIN_DECLS
 
 /** Version of the layout written by this program; a reader refuses a higher one. */
-#define MS_TRACE_FORMAT_VERSION 1
+#define MS_TRACE_FORMAT_VERSION 2
 
 /** Picoseconds in a second. */
 #define MS_PS_PER_S 1e12
@@ -44,7 +44,7 @@ typedef struct ms_trace_detail {
     ms_trace_level level;
     const int *ranks; /**< [rank_count] level ranks: ranks of the job, each of them simulated */
     int rank_count;
-    const ms_value *whatif; /**< list of objects that is kept as group /whatif; NULL: none */
+    const ms_value *whatif; /**< list of objects that is kept as /whatif; NULL: none */
 } ms_trace_detail;
 
 /** "full", "ranks", "passes", "summary": the attribute `level` of /events; never NULL. */
@@ -179,7 +179,8 @@ typedef struct ms_trace {
 } ms_trace;
 
 /** Read a trace.
- *  A child process reads, because HDF5 itself may crash on a damaged file. Every number is checked:
+ *  A child process reads the file first, because HDF5 itself may crash on a damaged one; then this
+ * process reads the same open file. Every number is checked:
  * enums and indices lie within their tables, -1 stands for none, counts are at most 2^30, times lie
  * from 0 to step_ps and end no earlier than they start, bytes and FLOP are finite and not negative.
  *  columns: ms_trace_column values, and MS_TRACE_TABLES, or-ed together.  *trace_out: in `arena`.

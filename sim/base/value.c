@@ -68,7 +68,7 @@ ms_value *ms_value_add_bool(ms_value *parent, const char *key, bool boolean) {
 }
 
 ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *string) {
-    ms_value *child = ms_value_add(parent, key, MS_VALUE_STRING);
+    ms_value *child = string == NULL ? NULL : ms_value_add(parent, key, MS_VALUE_STRING);
     if (child != NULL) {
         child->as.string = ms_arena_strdup(parent->arena, string);
         if (child->as.string == NULL) {

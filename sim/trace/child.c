@@ -1,10 +1,9 @@
+/* A child process that works with HDF5 and answers in shared memory: a status and its cause. */
 #include "trace/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,31 +14,14 @@
 
 enum { EXIT_DONE = 0, EXIT_CRASHED = 101, EXIT_NO_MEMORY = 102 };
 
-void *ms_child_share(size_t size) {
-    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return shared == MAP_FAILED ? NULL : shared;
-}
-
-void ms_child_unshare(void *shared, size_t size) {
-    if (shared != NULL) {
-        (void)munmap(shared, size);
-    }
-}
-
-void ms_child_verdict_fail(ms_child_verdict *verdict, ms_status status, const char *format, ...) {
-    if (verdict->status != MS_OK) {
-        return;
-    }
-    va_list args;
-    va_start(args, format);
-    vsnprintf(verdict->cause, sizeof verdict->cause, format, args);
-    va_end(args);
-    verdict->status = status;
-}
+typedef struct verdict {
+    ms_status status;
+    char cause[MS_CHILD_CAUSE_B];
+} verdict;
 
 /* ---- the child ---- */
 
-/* A failed allocation sets errno, and little sets it anew until HDF5 stumbles over the NULL. */
+/* A failed allocation sets errno, and little sets it anew until HDF5 uses the NULL. */
 static int end_of_crash(void) {
     return errno == ENOMEM ? EXIT_NO_MEMORY : EXIT_CRASHED;
 }
@@ -50,7 +32,7 @@ static void on_crash(int number) {
 }
 
 /* HDF5 calls exit() where it cannot even report an error. */
-static void on_exit_of_others(void) {
+static void on_exit_of_hdf5(void) {
     _exit(end_of_crash());
 }
 
@@ -61,10 +43,10 @@ static void catch_crashes(void) {
         (void)sigaction(CRASHES[i], &action, NULL);
     }
     (void)signal(SIGXCPU, SIG_DFL);
-    (void)atexit(on_exit_of_others);
+    (void)atexit(on_exit_of_hdf5);
 }
 
-/* Bytes of address space that this process has; 0: the system does not tell. */
+/* Bytes of address space that this process has; 0: the system does not say. */
 static rlim_t used_B(void) {
     char text[32] = "";
     int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -75,7 +57,7 @@ static rlim_t used_B(void) {
     return got <= 0 ? 0 : (rlim_t)strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Never above what there is already. */
+/* Lower a limit of this process; a lower one stays. */
 static void limit(__rlimit_resource_t resource, rlim_t most) {
     struct rlimit now;
     if (getrlimit(resource, &now) == 0 && most < now.rlim_cur) {
@@ -95,65 +77,75 @@ static void set_limits(const ms_child_limits *limits) {
     }
 }
 
-/* Whatever HDF5, the C library or a sanitizer say of a crash. */
-static void close_talk(void) {
+static void work_in_child(ms_child_work *work, void *context, const ms_child_limits *limits,
+                          verdict *found) {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0) {
-        (void)dup2(nowhere, STDERR_FILENO);
+        (void)dup2(nowhere, STDERR_FILENO); /* whatever HDF5 or the C library say of a crash */
     }
+    catch_crashes();
+    set_limits(limits);
+    errno = 0;
+    found->status = work(context, found->cause);
+    _exit(EXIT_DONE);
 }
 
 /* ---- the parent ---- */
 
+static ms_status answer(char cause_out[MS_CHILD_CAUSE_B], ms_status status, const char *cause) {
+    snprintf(cause_out, MS_CHILD_CAUSE_B, "%s", cause);
+    return status;
+}
+
 /* What the end of the child says. */
-static void judge(int state, ms_child_verdict *verdict) {
+static ms_status judge(int state, const verdict *found, char cause_out[MS_CHILD_CAUSE_B]) {
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     int number = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
     if (WIFEXITED(state) && code == EXIT_DONE) {
-        return;
+        return answer(cause_out, found->status, found->cause);
     }
-    verdict->status = MS_OK; /* what was said before does not count */
-    if (number == SIGKILL) {
-        ms_child_verdict_fail(verdict, MS_E_NOMEM,
-                              "the process that did it was killed, as when memory runs out");
-    } else if (code > MS_EXIT_SIGNAL) {
-        ms_child_verdict_fail(verdict, MS_E_INTERRUPTED, "the process that did it was interrupted");
-    } else if (code == EXIT_NO_MEMORY || !verdict->has_begun) {
-        ms_child_verdict_fail(verdict, MS_E_NOMEM, "out of memory");
-    } else if (number == SIGXCPU) {
-        ms_child_verdict_fail(verdict, MS_E_BUG, "HDF5 goes round in circles");
-    } else {
-        ms_child_verdict_fail(verdict, MS_E_BUG, "HDF5 crashed");
-    }
+    return number == SIGKILL   ? answer(cause_out, MS_E_NOMEM,
+                                        "the process that did it was killed, as when memory runs out")
+           : number == SIGXCPU ? answer(cause_out, MS_E_BUG, "HDF5 goes round in circles")
+           : code > MS_EXIT_SIGNAL
+               ? answer(cause_out, MS_E_INTERRUPTED, "the process that did it was interrupted")
+           : code == EXIT_NO_MEMORY ? answer(cause_out, MS_E_NOMEM, "out of memory")
+                                    : answer(cause_out, MS_E_BUG, "HDF5 crashed");
 }
 
-pid_t ms_child_start(void (*work)(void *context, ms_child_verdict *verdict), void *context,
-                     const ms_child_limits *limits, ms_child_verdict *verdict) {
+static ms_status run_child(ms_child_work *work, void *context, const ms_child_limits *limits,
+                           verdict *found, char cause_out[MS_CHILD_CAUSE_B]) {
     pid_t parent = getpid();
-    *verdict = (ms_child_verdict){.status = MS_OK};
     pid_t child = fork();
     if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) {
-            _exit(EXIT_CRASHED); /* it ended before we asked to be told */
+            _exit(EXIT_CRASHED); /* the parent ended before the child asked to be told */
         }
-        close_talk();
-        catch_crashes();
-        set_limits(limits);
-        errno = 0;
-        work(context, verdict);
-        _exit(EXIT_DONE);
+        work_in_child(work, context, limits, found);
     }
-    return child;
+    int state = 0;
+    while (child > 0 && waitpid(child, &state, 0) < 0) {
+        if (errno != EINTR) {
+            return answer(cause_out, MS_E_IO, strerror(errno));
+        }
+    }
+    if (child < 0) {
+        int error = errno;
+        snprintf(cause_out, MS_CHILD_CAUSE_B, "cannot start a process: %s", strerror(error));
+        return error == ENOMEM ? MS_E_NOMEM : MS_E_IO;
+    }
+    return judge(state, found, cause_out);
 }
 
-void ms_child_wait(pid_t child, ms_child_verdict *verdict) {
-    int state = 0;
-    while (waitpid(child, &state, 0) < 0) {
-        if (errno != EINTR) {
-            ms_child_verdict_fail(verdict, MS_E_IO, "%s", strerror(errno));
-            return;
-        }
+ms_status ms_child_run(ms_child_work *work, void *context, const ms_child_limits *limits,
+                       char cause_out[MS_CHILD_CAUSE_B]) {
+    verdict *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        return answer(cause_out, MS_E_NOMEM, "out of memory");
     }
-    judge(state, verdict);
+    ms_status status = run_child(work, context, limits, shared, cause_out);
+    (void)munmap(shared, sizeof *shared);
+    return status;
 }

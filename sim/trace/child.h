@@ -1,48 +1,33 @@
 /* HDF5 in a process of its own.
  *
- * HDF5 crashes on some damaged files (its global heap has no checksum), goes round in circles on
- * others, and where memory runs out it crashes or ends the program, at about one allocation in
- * three. None of that may take down who called us, so whatever reads a file with HDF5 runs in a
- * child, which answers in shared memory. What writes does without HDF5 (h5.md). */
+ * HDF5 crashes on some damaged files (its global heap has no checksum), runs in an endless loop on
+ * others, and crashes or ends the program where memory runs out, at about one failed allocation in
+ * three. So a child process writes each trace, and a child process reads a trace completely before
+ * this process reads it. */
 #ifndef MS_TRACE_CHILD_H
 #define MS_TRACE_CHILD_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 
 #include "meshsim/status.h"
 
-/* What came of the work. */
-typedef struct ms_child_verdict {
-    bool has_begun;   /* HDF5 is up: a crash before has no cause but lack of memory */
-    ms_status status; /* MS_E_BUG: HDF5 crashed, and not for lack of memory */
-    char cause[512];  /* in words unless MS_OK; "": nobody said */
-} ms_child_verdict;
+enum { MS_CHILD_CAUSE_B = 512 };
 
-/* What the child may use; 0: as much as there is. */
+/* The work of a child: returns MS_OK, or another status with its cause in words. */
+typedef ms_status ms_child_work(void *context, char cause_out[MS_CHILD_CAUSE_B]);
+
+/* What the child may use; 0: as much as this process may. */
 typedef struct ms_child_limits {
     rlim_t cpu_s;
     rlim_t memory_B; /* of address space, beyond what this process has */
 } ms_child_limits;
 
-/* Zeroed memory that a child shares; NULL when there is none. */
-void *ms_child_share(size_t size);
-void ms_child_unshare(void *shared, size_t size);
-
-/* Start work(context, verdict) in a child.
- *  work: what is to come back lies in shared memory, in files or goes through a pipe.  verdict: in
- * shared memory; work sets it, a crash overrules it.  Returns the child, to be given to
- * ms_child_wait; < 0: the system starts none, errno says why. */
-pid_t ms_child_start(void (*work)(void *context, ms_child_verdict *verdict), void *context,
-                     const ms_child_limits *limits, ms_child_verdict *verdict);
-
-/* Wait for its end, which stands in its verdict. */
-void ms_child_wait(pid_t child, ms_child_verdict *verdict);
-
-/* Set the verdict, unless there is a fault already. */
-void ms_child_verdict_fail(ms_child_verdict *verdict, ms_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Do some work with HDF5 in a child process, and wait for its end. Memory that the work changes
+ * stays as it was in this process.
+ *  cause_out: in words unless MS_OK.  Returns what the work returned; MS_E_NOMEM where memory ran
+ * out; MS_E_INTERRUPTED; MS_E_IO where the system starts no process; MS_E_BUG where HDF5 crashed or
+ * needed more than cpu_s. */
+ms_status ms_child_run(ms_child_work *work, void *context, const ms_child_limits *limits,
+                       char cause_out[MS_CHILD_CAUSE_B]);
 
 #endif

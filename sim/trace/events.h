@@ -2,18 +2,8 @@
 #ifndef MS_TRACE_EVENTS_H
 #define MS_TRACE_EVENTS_H
 
-#include <math.h>
-
 #include "meshsim/trace.h"
-#include "trace/h5.h"
-
-/* A time as the columns have it [ps], rounded to the nearest, ties to even. */
-static inline int64_t ms_to_ps(double seconds) {
-    return (int64_t)llrint(seconds * MS_PS_PER_S);
-}
-
-/* The same of [count] times, several at once. */
-void ms_all_to_ps(const double *seconds, size_t count, int64_t *ps_out);
+#include "trace/h5_write.h"
 
 /* Which operations are rows; at level full all, row by row. Otherwise in the scratch arena. */
 typedef struct ms_event_rows {

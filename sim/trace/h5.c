@@ -1,50 +1,102 @@
-/* The whole file: its buffers, and its first block. */
+/* HDF5's types of cells, and its errors: the one place that knows how HDF5 words them. */
 #include "trace/h5.h"
 
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_B = 48 };
-
-static bool make_buffers(ms_h5 *h5, ms_arena *scratch) {
-    size_t most_B = MS_H5_CHUNK_CELLS * sizeof(double);
-    h5->tail = ms_arena_alloc(scratch, MS_H5_TAIL_B, 1);
-    h5->cells = ms_arena_alloc(scratch, MS_H5_CHUNK_CELLS, sizeof(double));
-    h5->planes = ms_arena_alloc(scratch, most_B, 1);
-    h5->packed = ms_arena_alloc(scratch, ms_packed_max_B(most_B), 1);
-    return h5->tail != NULL && h5->cells != NULL && h5->planes != NULL && h5->packed != NULL &&
-           ms_packer_make(scratch, &h5->packer) == MS_OK;
+size_t ms_h5_cell_B(ms_h5_cell cell) {
+    static const size_t SIZES[MS_H5_CELLS] = {
+        [MS_H5_KIND] = 1, [MS_H5_AXIS] = 1, [MS_H5_I16] = 2, [MS_H5_I32] = 4,
+        [MS_H5_I64] = 8,  [MS_H5_PS] = 8,   [MS_H5_F64] = 8, [MS_H5_TEXT] = MS_H5_TEXT_B};
+    return SIZES[cell];
 }
 
-void ms_h5_create(ms_h5 *h5, int file, ms_arena *scratch) {
-    *h5 = (ms_h5){.file = file};
-    ms_buffer_init(&h5->heap.bytes);
-    ms_h5_begin(&h5->root, true);
-    ms_h5_make_types(h5);
-    if (!make_buffers(h5, scratch)) {
-        ms_h5_fail(h5, "out of memory");
+hid_t ms_h5_memory_type(ms_h5_cell cell) {
+    switch (cell) {
+    case MS_H5_KIND:
+    case MS_H5_AXIS:
+        return H5T_NATIVE_INT8;
+    case MS_H5_I16:
+        return H5T_NATIVE_INT16;
+    case MS_H5_I32:
+        return H5T_NATIVE_INT32;
+    case MS_H5_I64:
+    case MS_H5_PS:
+        return H5T_NATIVE_INT64;
+    default:
+        return H5T_NATIVE_DOUBLE;
     }
-    (void)ms_h5_reserve(h5, FIRST_B);
 }
 
-/* The superblock (II.C): where the root group is, and how long the file. */
-static void write_first(ms_h5 *h5, uint64_t root) {
-    static const char HEAD[] = "\211HDF\r\n\032\n\3\10\10"; /* version 3, addresses of 8 bytes */
-    const uint64_t places[] = {0, UINT64_MAX, h5->end, root};
-    uint8_t first[FIRST_B];
-    memcpy(first, HEAD, sizeof HEAD);
-    memcpy(first + sizeof HEAD, places, sizeof places);
-    uint32_t sum = ms_h5_checksum(first, FIRST_B - sizeof sum);
-    memcpy(first + FIRST_B - sizeof sum, &sum, sizeof sum);
-    ms_h5_put_at(h5, 0, first, sizeof first);
-}
+typedef struct failure {
+    int error;        /* the system's; 0: none was told */
+    bool has_no_room; /* HDF5 asked for memory in vain */
+    char words[200];  /* HDF5's, of the innermost record that has some */
+} failure;
 
-bool ms_h5_close(ms_h5 *h5) {
-    uint64_t root = ms_h5_end(h5, &h5->root);
-    if (!h5->failed) {
-        ms_h5_flush(h5);
-        write_first(h5, root);
+/* HDF5 puts the system's error into the text of its innermost record: "..., errno = 28, ...". */
+static herr_t look_at(unsigned depth, const H5E_error2_t *record, void *context) {
+    failure *found = context;
+    const char *text = record->desc == NULL ? "" : record->desc;
+    const char *number = strstr(text, "errno = ");
+    if (number != NULL) {
+        found->error = (int)strtol(number + strlen("errno = "), NULL, 10);
     }
-    ms_buffer_release(&h5->heap.bytes);
-    ms_buffer_release(&h5->types);
-    return !h5->failed;
+    found->has_no_room = found->has_no_room || record->maj_num == H5E_RESOURCE ||
+                         record->min_num == H5E_NOSPACE || record->min_num == H5E_CANTALLOC;
+    if (depth == 0 || found->words[0] == '\0') {
+        snprintf(found->words, sizeof found->words, "%s", text);
+    }
+    return 0;
+}
+
+ms_status ms_h5_failure(char *cause_out, size_t size) {
+    int error = errno;
+    failure found = {.error = 0};
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_at, &found);
+    if (found.has_no_room || found.error == ENOMEM || error == ENOMEM) {
+        snprintf(cause_out, size, "out of memory");
+        return MS_E_NOMEM;
+    }
+    if (found.error == 0 && error == EIO) {
+        found.error = EIO; /* of a call whose error HDF5 does not tell, such as fstat() */
+    }
+    if (found.error != 0) {
+        /* errors that a file's own numbers bring about, such as a place before its start */
+        bool is_of_the_file = found.error == EINVAL || found.error == EOVERFLOW;
+        snprintf(cause_out, size, "%s", strerror(found.error));
+        return is_of_the_file ? MS_E_INPUT : MS_E_IO;
+    }
+    snprintf(cause_out, size, "HDF5%s %s", found.words[0] == '\0' ? "" : ":",
+             found.words[0] == '\0' ? "failed" : found.words);
+    return MS_E_INPUT;
+}
+
+herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ...) {
+    if (fault->status == MS_OK) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(fault->cause, MS_CHILD_CAUSE_B, format, args);
+        va_end(args);
+        fault->status = status;
+    }
+    return -1;
+}
+
+herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place) {
+    char cause[256];
+    ms_status status = ms_h5_failure(cause, sizeof cause);
+    return status == MS_E_INPUT && place != NULL
+               ? ms_h5_refuse(fault, status, "the trace is damaged at %s", place)
+               : ms_h5_refuse(fault, status, "%s", cause);
+}
+
+void ms_h5_quiet(void) {
+    (void)H5dont_atexit();
+    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    (void)H5PLset_loading_state(0);
 }

@@ -5,43 +5,30 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/h5_read.h"
-
 enum {
     PATH_B = 160,         /* of an object's name in a message */
-    DEPTH_MAX = 18,       /* of nested groups: two more than in the summary (summary_read.c) */
-    OBJECTS_MAX = 100000, /* a summary has a group per stage, what-if and kernel: a few thousand */
+    DEPTH_MAX = 18,       /* of nested groups: two more than in a summary of version 1 */
+    OBJECTS_MAX = 100000, /* a summary of version 1 has a group per stage, what-if and kernel: a few
+                             thousand */
     DEFLATE_MOST = 1032,  /* bytes that deflate packs into one. Source: zlib.net, "Maximum
                              Compression Factor" */
-    CHUNK_MOST_B = 16 << 20 /* HDF5 holds a whole chunk in memory; meshsim's have 508 KiB (h5.h) */
+    CHUNK_MOST_B = 16 << 20 /* HDF5 holds a whole chunk in memory; meshsim's have 512 KiB */
 };
 
 typedef struct file_walk {
     char path[PATH_B]; /* of the object that is looked at; "" for the root */
-    char *fault;       /* [256] */
-    ms_status status;
+    ms_h5_fault *fault;
     int depth;
     int objects;
 } file_walk;
 
 static herr_t refuse(file_walk *walk, const char *what) {
-    if (walk->status == MS_OK) {
-        walk->status = MS_E_INPUT;
-        snprintf(walk->fault, 256, "the trace is damaged at %s: %s", walk->path, what);
-    }
-    return -1;
+    return ms_h5_refuse(walk->fault, MS_E_INPUT, "the trace is damaged at %s: %s", walk->path,
+                        what);
 }
 
-/* Report a failure of HDF5. To be called before the next call of HDF5, which clears the reason. */
 static herr_t fail(file_walk *walk) {
-    if (walk->status == MS_OK) {
-        walk->status = ms_h5_failure(walk->fault, 256);
-        if (walk->status == MS_E_INPUT) {
-            snprintf(walk->fault, 256, "the trace is damaged at %s",
-                     walk->path[0] == '\0' ? "/" : walk->path);
-        }
-    }
-    return -1;
+    return ms_h5_fail_at(walk->fault, walk->path[0] == '\0' ? "/" : walk->path);
 }
 
 /* ---- datasets ---- */
@@ -160,12 +147,11 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void 
     return result;
 }
 
-ms_status ms_h5_check_file(hid_t file, char fault_out[256]) {
-    file_walk walk = {.fault = fault_out, .status = MS_OK};
+void ms_h5_check_file(hid_t file, ms_h5_fault *fault) {
+    file_walk walk = {.fault = fault};
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     (void)check_object(&walk, root);
     if (root >= 0) {
         (void)H5Gclose(root);
     }
-    return walk.status;
 }

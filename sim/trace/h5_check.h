@@ -2,20 +2,17 @@
 #ifndef MS_TRACE_H5_CHECK_H
 #define MS_TRACE_H5_CHECK_H
 
-#include <hdf5.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meshsim/status.h"
+#include "trace/h5.h"
 
 /* Check every link and dataset of a file, and read no data. A trace holds all of its data itself,
  * under one name each. But a file could lead HDF5 to other files of the reader (external links,
  * external storage, virtual datasets), to code (filters that are plugins), and into circles (links
- * to groups above). Such a file is refused.
- *  fault_out: [256] the first such object and what it is, if there is one. Returns MS_OK;
- * MS_E_INPUT with a fault; MS_E_NOMEM or MS_E_IO with the system's words. O(objects), of which
- * there are at most some 100,000. */
-ms_status ms_h5_check_file(hid_t file, char fault_out[256]);
+ * to groups above). Such a file is refused: *fault names the first such object and says what it is.
+ * O(objects), of which there are at most some 100,000. */
+void ms_h5_check_file(hid_t file, ms_h5_fault *fault);
 
 /* Whether the stored bytes of a dataset can hold `rows` rows.
  *  *stored_B_out: these bytes.  O(chunks). */

@@ -1,5 +1,5 @@
-#include <hdf5.h>
-#include <math.h>
+/* A trace of a run: its tables, texts and summary, written by a child process into a temporary file
+ * that takes the trace's name when it is complete. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,60 +8,50 @@
 #include "meshsim/summary.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
+#include "trace/child.h"
 #include "trace/events.h"
-#include "trace/h5.h"
-#include "trace/summary.h"
 
-enum { RANK_NAME_B = 32 };
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+enum { RANK_NAME_B = 32, RANK_COLUMNS_MAX = 32 };
 
 /* ---- /streams ---- */
 
-static void fill_stream_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    int32_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = dag->ranks[dag->streams[first + i].rank].rank;
-    }
-}
-
-static void fill_stream_peer(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    int32_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        int32_t peer = dag->streams[first + i].peer;
-        cells[i] = peer < 0 ? -1 : dag->ranks[peer].rank;
-    }
-}
-
-static void fill_stream_axis(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_dag *dag = column->source;
-    int8_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = (int8_t)dag->streams[first + i].axis;
-    }
-}
+typedef struct stream_row {
+    int32_t rank;
+    int32_t peer;
+    int8_t axis;
+} stream_row;
 
 static void write_streams(ms_h5 *h5, const ms_dag *dag) {
+    stream_row *rows = MS_NEW(h5->scratch, stream_row, dag->stream_count);
+    for (int32_t i = 0; rows != NULL && i < dag->stream_count; i++) {
+        const ms_dag_stream *stream = &dag->streams[i];
+        rows[i] = (stream_row){
+            .rank = dag->ranks[stream->rank].rank,
+            .peer = stream->peer < 0 ? -1 : dag->ranks[stream->peer].rank,
+            .axis = (int8_t)stream->axis,
+        };
+    }
+    if (rows == NULL) {
+        ms_h5_fail(h5, "out of memory");
+    }
     const ms_column columns[] = {
-        {"rank", MS_H5_I32, "1", "rank of the job", .source = dag, .fill = fill_stream_rank},
-        {"peer", MS_H5_I32, "1", "point-to-point: the receiving rank, else -1", .source = dag,
-         .fill = fill_stream_peer},
+        {"rank", MS_H5_I32, "1", "rank of the job", MS_RECORD(rows, stream_row, rank)},
+        {"peer", MS_H5_I32, "1", "point-to-point: the receiving rank, else -1",
+         MS_RECORD(rows, stream_row, peer)},
         {"axis", MS_H5_AXIS, "1", "axis it communicates along, none for the compute stream",
-         .source = dag, .fill = fill_stream_axis},
+         MS_RECORD(rows, stream_row, axis)},
     };
-    const ms_h5_table table = {
-        "streams", "stream", "one row per stream of a simulated rank", (size_t)dag->stream_count,
-        columns,   3};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"streams", "stream", "one row per stream of a simulated rank",
+                               (size_t)dag->stream_count};
+    ms_h5_write_table(h5, &table, columns, 3);
 }
 
 /* ---- /ranks, /axes ---- */
 
-#define RANK_CELL(member)                                                                          \
-    .source = dag->ranks, .stride = sizeof(ms_dag_rank), .offset = offsetof(ms_dag_rank, member)
-#define MEMORY_CELL(member)                                                                        \
-    .source = result->memory, .stride = sizeof(ms_rank_memory),                                    \
-    .offset = offsetof(ms_rank_memory, member)
+#define RANK_CELL(member)   MS_RECORD(dag->ranks, ms_dag_rank, member)
+#define MEMORY_CELL(member) MS_RECORD(result->memory, ms_rank_memory, member)
 
 static size_t add_time_columns(const ms_result *result, char (*names)[RANK_NAME_B],
                                ms_column *columns) {
@@ -94,21 +84,21 @@ static size_t add_memory_columns(const ms_result *result, ms_column *columns) {
          MEMORY_CELL(inflight_peak)},
     };
     memcpy(columns, memory, sizeof memory);
-    return sizeof memory / sizeof memory[0];
+    return COUNT_OF(memory);
 }
 
-static void fill_gpu(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_result *result = column->source;
+static void fill_gpu(const void *source, size_t rows, void *cells_out) {
+    const ms_result *result = source;
     int32_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = ms_mesh_device(&result->job->mesh, result->dag.ranks[first + i].rank);
+    for (size_t i = 0; i < rows; i++) {
+        cells[i] = ms_mesh_device(&result->job->mesh, result->dag.ranks[i].rank);
     }
 }
 
 static void write_ranks(ms_h5 *h5, const ms_result *result) {
     const ms_dag *dag = &result->dag;
     char names[MS_TIME_COUNT][RANK_NAME_B];
-    ms_column columns[MS_H5_COLUMNS_MAX] = {
+    ms_column columns[RANK_COLUMNS_MAX] = {
         {"rank", MS_H5_I32, "1", "rank of the job that was simulated", RANK_CELL(rank)},
         {"multiplicity", MS_H5_I32, "1", "ranks it stands for, itself included",
          RANK_CELL(multiplicity)},
@@ -123,10 +113,9 @@ static void write_ranks(ms_h5 *h5, const ms_result *result) {
     if (result->memory != NULL) {
         count += add_memory_columns(result, columns + count);
     }
-    const ms_h5_table table = {
-        "ranks", "simulated_rank", "one row per simulated rank", (size_t)dag->rank_count, columns,
-        count};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"ranks", "simulated_rank", "one row per simulated rank",
+                               (size_t)dag->rank_count};
+    ms_h5_write_table(h5, &table, columns, count);
 }
 
 typedef struct axis_row {
@@ -135,8 +124,7 @@ typedef struct axis_row {
     ms_axis_use use;
 } axis_row;
 
-#define AXIS_CELL(member)                                                                          \
-    .source = rows.data, .stride = sizeof(axis_row), .offset = offsetof(axis_row, member)
+#define AXIS_CELL(member) MS_RECORD(rows.data, axis_row, member)
 
 static void collect_axes(const ms_result *result, ms_vector *rows) {
     for (int32_t i = 0; result->metrics.ranks != NULL && i < result->dag.rank_count; i++) {
@@ -172,10 +160,9 @@ static void write_axes(ms_h5 *h5, const ms_result *result) {
         {"wait_s", MS_H5_F64, "s", "own arrival to last arrival, summed over operations",
          AXIS_CELL(use.wait_s)},
     };
-    const ms_h5_table table = {
-        "axes",     "use",   "communication of a simulated rank along an axis",
-        rows.count, columns, sizeof columns / sizeof columns[0]};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"axes", "use", "communication of a simulated rank along an axis",
+                               rows.count};
+    ms_h5_write_table(h5, &table, columns, COUNT_OF(columns));
     ms_vector_release(&rows);
 }
 
@@ -190,43 +177,27 @@ static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
         {"stride", MS_H5_I32, "1", "rank distance of neighbours along the axis",
          .source = mesh->strides, .stride = sizeof(int)},
     };
-    const ms_h5_table table = {"mesh",
-                               "level",
+    const ms_h5_table table = {"mesh", "level",
                                "axes of the device mesh, outermost (slowest varying rank) first",
-                               (size_t)mesh->axes,
-                               columns,
-                               3};
-    ms_h5_write_table(h5, &table);
+                               (size_t)mesh->axes};
+    ms_h5_write_table(h5, &table, columns, 3);
 }
 
-static void write_steps(ms_h5 *h5, const ms_result *result) {
-    const ms_metrics *metrics = &result->metrics;
-    ms_vector rows;
-    ms_vector_init(&rows, 2 * sizeof(int64_t));
-    for (int i = 0; i < metrics->step_count; i++) {
-        const int64_t row[2] = {ms_to_ps(metrics->steps[i].start_s),
-                                ms_to_ps(metrics->steps[i].end_s)};
-        ms_vector_add(&rows, row, 1);
-    }
-    if (rows.failed) {
-        ms_h5_fail(h5, "out of memory");
-    }
+static void write_steps(ms_h5 *h5, const ms_metrics *metrics) {
     const ms_column columns[] = {
-        {"start_ps", MS_H5_I64, "ps", "first start on any rank", .source = rows.data,
-         .stride = 2 * sizeof(int64_t)},
-        {"end_ps", MS_H5_I64, "ps", "last end on any rank", .source = rows.data,
-         .stride = 2 * sizeof(int64_t), .offset = sizeof(int64_t)},
+        {"start_ps", MS_H5_PS, "ps", "first start on any rank",
+         MS_RECORD(metrics->steps, ms_step_times, start_s)},
+        {"end_ps", MS_H5_PS, "ps", "last end on any rank",
+         MS_RECORD(metrics->steps, ms_step_times, end_s)},
     };
-    const ms_h5_table table = {"steps",    "step",  "one row per optimizer step",
-                               rows.count, columns, 2};
-    ms_h5_write_table(h5, &table);
-    ms_vector_release(&rows);
+    const ms_h5_table table = {"steps", "step", "one row per optimizer step",
+                               (size_t)metrics->step_count};
+    ms_h5_write_table(h5, &table, columns, 2);
 }
 
 /* ---- /tiers, /links ---- */
 
-#define TIER_CELL(member)                                                                          \
-    .source = platform->tiers, .stride = sizeof(ms_tier), .offset = offsetof(ms_tier, member)
+#define TIER_CELL(member) MS_RECORD(platform->tiers, ms_tier, member)
 
 static void write_tiers(ms_h5 *h5, const ms_platform *platform) {
     const ms_column columns[] = {
@@ -237,26 +208,22 @@ static void write_tiers(ms_h5 *h5, const ms_platform *platform) {
         {"latency_s", MS_H5_F64, "s", "latency of one link", TIER_CELL(latency_s)},
         {"links", MS_H5_I32, "1", "directed links of the tier", TIER_CELL(links)},
     };
-    const ms_h5_table table = {
-        "tiers", "tier", "tiers of the platform, innermost first", (size_t)platform->tier_count,
-        columns, 5};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"tiers", "tier", "tiers of the platform, innermost first",
+                               (size_t)platform->tier_count};
+    ms_h5_write_table(h5, &table, columns, 5);
 }
 
-static void fill_link_name(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const ms_result *result = column->source;
-    char *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        char name[MS_H5_TEXT_B];
-        int32_t link = result->dag.network.links[first + i].id;
-        ms_h5_put_text(cells + i * MS_H5_TEXT_B,
-                       ms_platform_link_name(&result->job->platform, link, name, sizeof name));
+static void fill_link_name(const void *source, size_t rows, void *cells_out) {
+    const ms_result *result = source;
+    for (size_t i = 0; i < rows; i++) {
+        char *cell = (char *)cells_out + i * MS_H5_TEXT_B;
+        int32_t link = result->dag.network.links[i].id;
+        memset(cell, 0, MS_H5_TEXT_B);
+        (void)ms_platform_link_name(&result->job->platform, link, cell, MS_H5_TEXT_B);
     }
 }
 
-#define LINK_CELL(member)                                                                          \
-    .source = dag->network.links, .stride = sizeof(ms_dag_link),                                   \
-    .offset = offsetof(ms_dag_link, member)
+#define LINK_CELL(member) MS_RECORD(dag->network.links, ms_dag_link, member)
 
 static void write_links(ms_h5 *h5, const ms_result *result) {
     const ms_dag *dag = &result->dag;
@@ -274,23 +241,18 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
         {"peak_use", MS_H5_F64, "1", "largest share of the capacity in use at once",
          .source = timeline->link_peak, .stride = sizeof(double)},
     };
-    const ms_h5_table table = {"links",
-                               "used_link",
+    const ms_h5_table table = {"links", "used_link",
                                "directed links that some transfer of the simulated ranks crosses",
-                               (size_t)dag->network.link_count,
-                               columns,
-                               sizeof columns / sizeof columns[0]};
-    ms_h5_write_table(h5, &table);
+                               (size_t)dag->network.link_count};
+    ms_h5_write_table(h5, &table, columns, COUNT_OF(columns));
 }
 
 /* ---- /memory, /critical_path ---- */
 
-/* Where the cells of one column of /memory have come to: they are asked for from first to last. */
-typedef struct memory_cursor {
-    const ms_event_rows *rows;
-    int32_t rank; /* simulated rank, and the point of it that comes next */
-    int point;
-} memory_cursor;
+typedef struct memory_row {
+    int32_t rank;
+    ms_memory_point point;
+} memory_row;
 
 /* Summaries have no timelines, traces of listed ranks theirs. */
 static bool has_timeline(const ms_event_rows *rows, int32_t rank) {
@@ -298,65 +260,36 @@ static bool has_timeline(const ms_event_rows *rows, int32_t rank) {
            (rows->is_listed == NULL || rows->is_listed[rank]);
 }
 
-static const ms_memory_point *next_point(memory_cursor *cursor) {
-    const ms_result *result = cursor->rows->result;
-    for (; cursor->rank < result->dag.rank_count; cursor->rank++, cursor->point = 0) {
-        if (has_timeline(cursor->rows, cursor->rank) &&
-            cursor->point < result->memory[cursor->rank].point_count) {
-            return &result->memory[cursor->rank].points[cursor->point++];
-        }
-    }
-    return NULL;
-}
-
-static const ms_memory_point *point_after(const ms_column *column, size_t row) {
-    memory_cursor *cursor = *(memory_cursor *const *)column->source;
-    if (row == 0) {
-        *cursor = (memory_cursor){.rows = cursor->rows};
-    }
-    return next_point(cursor);
-}
-
-static void fill_point_rank(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    const memory_cursor *cursor = *(memory_cursor *const *)column->source;
-    int32_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        (void)point_after(column, first + i);
-        cells[i] = cursor->rows->result->dag.ranks[cursor->rank].rank;
-    }
-}
-
-static void fill_point_time(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    int64_t *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = ms_to_ps(point_after(column, first + i)->time_s);
-    }
-}
-
-static void fill_point_bytes(const ms_column *column, size_t first, size_t count, void *cells_out) {
-    double *cells = cells_out;
-    for (size_t i = 0; i < count; i++) {
-        cells[i] = point_after(column, first + i)->bytes;
+static void add_timeline(const ms_result *result, int32_t rank, ms_vector *points) {
+    const ms_rank_memory *memory = &result->memory[rank];
+    for (int i = 0; i < memory->point_count; i++) {
+        const memory_row row = {result->dag.ranks[rank].rank, memory->points[i]};
+        ms_vector_add(points, &row, 1);
     }
 }
 
 static void write_memory(ms_h5 *h5, const ms_event_rows *rows) {
-    memory_cursor cursors[] = {{.rows = rows}, {.rows = rows}, {.rows = rows}};
-    memory_cursor *const places[] = {&cursors[0], &cursors[1], &cursors[2]};
-    size_t count = 0;
-    for (int32_t i = 0; i < rows->result->dag.rank_count; i++) {
-        count += has_timeline(rows, i) ? (size_t)rows->result->memory[i].point_count : 0;
+    ms_vector points;
+    ms_vector_init(&points, sizeof(memory_row));
+    for (int32_t rank = 0; rank < rows->result->dag.rank_count; rank++) {
+        if (has_timeline(rows, rank)) {
+            add_timeline(rows->result, rank, &points);
+        }
+    }
+    if (points.failed) {
+        ms_h5_fail(h5, "out of memory");
     }
     const ms_column columns[] = {
-        {"rank", MS_H5_I32, "1", "rank of the job", .source = &places[0], .fill = fill_point_rank},
-        {"time_ps", MS_H5_I64, "ps", "instant of the change", .source = &places[1],
-         .fill = fill_point_time},
-        {"bytes", MS_H5_F64, "B", "memory in use from then on", .source = &places[2],
-         .fill = fill_point_bytes},
+        {"rank", MS_H5_I32, "1", "rank of the job", MS_RECORD(points.data, memory_row, rank)},
+        {"time_ps", MS_H5_PS, "ps", "instant of the change",
+         MS_RECORD(points.data, memory_row, point.time_s)},
+        {"bytes", MS_H5_F64, "B", "memory in use from then on",
+         MS_RECORD(points.data, memory_row, point.bytes)},
     };
     const ms_h5_table table = {"memory", "point", "memory use of each simulated rank over the step",
-                               count,    columns, 3};
-    ms_h5_write_table(h5, &table);
+                               points.count};
+    ms_h5_write_table(h5, &table, columns, 3);
+    ms_vector_release(&points);
 }
 
 static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
@@ -376,17 +309,16 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
         {"time_s", MS_H5_F64, "s", "time on the critical path; sums to the step time",
          .source = time_s, .stride = sizeof time_s[0]},
     };
-    const ms_h5_table table = {
-        "critical_path", "part", "the chain of causes from the end of the step to its start", rows,
-        columns,         2};
-    ms_h5_write_table(h5, &table);
+    const ms_h5_table table = {"critical_path", "part",
+                               "the chain of causes from the end of the step to its start", rows};
+    ms_h5_write_table(h5, &table, columns, 2);
 }
 
 /* ---- / and /input ---- */
 
 /* Every key with the value that the run used, so that a later version whose defaults are others
  * shows what it changed. */
-static void write_resolved(ms_h5 *h5, ms_h5_object *input, const ms_job *job) {
+static void write_resolved(ms_h5 *h5, hid_t input, const ms_job *job) {
     ms_buffer text;
     ms_buffer_init(&text);
     if (ms_job_write_resolved(job, &text) != MS_OK) {
@@ -398,79 +330,143 @@ static void write_resolved(ms_h5 *h5, ms_h5_object *input, const ms_job *job) {
 
 static void write_head(ms_h5 *h5, const ms_result *result, const char *program_version) {
     const ms_job *job = result->job;
-    ms_h5_object *root = &h5->root, input;
     char text[48];
     snprintf(text, sizeof text, "%d.%d.%d", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
-    ms_h5_text(h5, root, "format", "meshsim-trace");
-    ms_h5_integer(h5, root, "format_version", MS_TRACE_FORMAT_VERSION);
-    ms_h5_text(h5, root, "program_version", program_version);
-    ms_h5_text(h5, root, "simgrid_version", ms_engine_simgrid_version());
-    ms_h5_text(h5, root, "hdf5_version", text);
-    ms_h5_integer(h5, root, "seed", job->spec.model.moe.seed);
-    ms_h5_name_type(h5, root, "operation_kind", MS_H5_KIND);
-    ms_h5_name_type(h5, root, "mesh_axis", MS_H5_AXIS);
-    ms_h5_begin(&input, true);
-    ms_h5_document(h5, &input, "workload",
-                   job->spec.source.text == NULL ? "" : job->spec.source.text);
-    ms_h5_document(h5, &input, "platform",
-                   job->spec.platform.text == NULL ? "" : job->spec.platform.text);
-    if (job->spec.platform.sources_text != NULL && job->spec.platform.sources_text[0] != '\0') {
-        ms_h5_document(h5, &input, "sources", job->spec.platform.sources_text);
-    }
-    if (job->schedule_text != NULL) {
-        ms_h5_document(h5, &input, "schedule", job->schedule_text);
-    }
-    if (job->placement.text != NULL) {
-        ms_h5_document(h5, &input, "placement", job->placement.text);
-    }
-    write_resolved(h5, &input, job);
-    ms_h5_link(h5, root, "input", ms_h5_end(h5, &input));
+    ms_h5_text(h5, h5->file, "format", "meshsim-trace");
+    ms_h5_integer(h5, h5->file, "format_version", MS_TRACE_FORMAT_VERSION);
+    ms_h5_text(h5, h5->file, "program_version", program_version);
+    ms_h5_text(h5, h5->file, "simgrid_version", ms_engine_simgrid_version());
+    ms_h5_text(h5, h5->file, "hdf5_version", text);
+    ms_h5_integer(h5, h5->file, "seed", job->spec.model.moe.seed);
 }
 
-static void write_summary(ms_h5 *h5, const ms_result *result, ms_arena *scratch) {
-    ms_value *summary = NULL;
-    if (ms_summary_build(result, scratch, &summary) != MS_OK) {
+static void write_input(ms_h5 *h5, const ms_job *job) {
+    const char *sources = job->spec.platform.sources_text;
+    const struct {
+        const char *name;
+        const char *text; /* NULL: the job has none */
+    } DOCUMENTS[] = {
+        {"workload", job->spec.source.text == NULL ? "" : job->spec.source.text},
+        {"platform", job->spec.platform.text == NULL ? "" : job->spec.platform.text},
+        {"sources", sources == NULL || sources[0] == '\0' ? NULL : sources},
+        {"schedule", job->schedule_text},
+        {"placement", job->placement.text},
+    };
+    hid_t input = ms_h5_group(h5, h5->file, "input");
+    for (size_t i = 0; i < sizeof DOCUMENTS / sizeof DOCUMENTS[0]; i++) {
+        if (DOCUMENTS[i].text != NULL) {
+            ms_h5_document(h5, input, DOCUMENTS[i].name, DOCUMENTS[i].text);
+        }
+    }
+    write_resolved(h5, input, job);
+    (void)H5Gclose(input);
+}
+
+/* A tree as a text of JSON. */
+static void write_tree(ms_h5 *h5, const char *name, const ms_value *tree) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_value_write_json(tree, 0, &text);
+    if (text.failed) {
         ms_h5_fail(h5, "out of memory");
     }
-    ms_summary_write(h5, "summary", summary);
+    ms_h5_document(h5, h5->file, name, ms_buffer_text(&text));
+    ms_buffer_release(&text);
 }
 
-static void write_all(ms_h5 *h5, const ms_event_rows *rows, const char *program_version,
-                      ms_arena *scratch) {
+bool ms_trace_is_volatile(const char *path) {
+    static const char *const VOLATILE[] = {
+        "engine.wall_s", "engine.peak_rss_B", "program_version", "simgrid_version",
+        "hdf5_version",  "workload_path",     "platform_path"};
+    for (size_t i = 0; i < sizeof VOLATILE / sizeof VOLATILE[0]; i++) {
+        if (strcmp(path, VOLATILE[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take out of "engine" what differs from run to run. */
+static void leave_out_usage(const ms_value *summary) {
+    ms_value *engine = summary->first;
+    while (strcmp(engine->key, "engine") != 0) {
+        engine = engine->next;
+    }
+    for (ms_value **at = &engine->first; *at != NULL;) {
+        char path[64];
+        snprintf(path, sizeof path, "engine.%s", (*at)->key);
+        if (ms_trace_is_volatile(path)) {
+            *at = (*at)->next;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}
+
+static void write_summary(ms_h5 *h5, const ms_result *result) {
+    ms_value *summary = NULL;
+    if (ms_summary_build(result, h5->scratch, &summary) == MS_OK) {
+        leave_out_usage(summary);
+        write_tree(h5, "summary", summary);
+    } else {
+        ms_h5_fail(h5, "out of memory");
+    }
+}
+
+/* What the child writes. */
+typedef struct trace_contents {
+    const char *path; /* of the temporary file */
+    const ms_event_rows *rows;
+    const char *program_version;
+} trace_contents;
+
+static void write_all(ms_h5 *h5, const trace_contents *contents) {
+    const ms_event_rows *rows = contents->rows;
     const ms_result *result = rows->result;
-    write_head(h5, result, program_version);
+    write_head(h5, result, contents->program_version);
+    write_input(h5, result->job);
     ms_event_rows_write(h5, rows);
     write_streams(h5, &result->dag);
     write_ranks(h5, result);
     write_mesh(h5, &result->job->mesh);
-    write_steps(h5, result);
+    write_steps(h5, &result->metrics);
     write_axes(h5, result);
     write_tiers(h5, &result->job->platform);
     write_links(h5, result);
     write_memory(h5, rows);
     write_critical_path(h5, &result->metrics);
-    write_summary(h5, result, scratch);
+    write_summary(h5, result);
     if (rows->detail->whatif != NULL) {
-        ms_summary_write(h5, "whatif", rows->detail->whatif);
+        write_tree(h5, "whatif", rows->detail->whatif);
     }
+}
+
+static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
+    const trace_contents *contents = context;
+    ms_arena scratch;
+    ms_h5 h5;
+    ms_arena_init(&scratch);
+    ms_h5_quiet();
+    ms_h5_create(&h5, contents->path, &scratch);
+    write_all(&h5, contents);
+    bool is_written = ms_h5_close(&h5);
+    snprintf(cause_out, MS_CHILD_CAUSE_B, "%s", h5.cause);
+    ms_arena_release(&scratch);
+    return is_written ? MS_OK : MS_E_IO;
 }
 
 static ms_status write_target(const char *path, const ms_event_rows *rows,
                               const char *program_version, ms_diag *diag) {
+    static const ms_child_limits NONE = {0};
     ms_target target;
-    ms_arena scratch;
-    ms_h5 h5;
+    char cause[MS_CHILD_CAUSE_B];
     ms_status status = ms_target_open(&target, path, MS_TARGET_FILE, diag);
     if (status != MS_OK) {
         return status;
     }
-    ms_arena_init(&scratch);
-    ms_h5_create(&h5, target.file, &scratch);
-    write_all(&h5, rows, program_version, &scratch);
-    status = ms_h5_close(&h5) ? ms_target_commit(&target, diag)
-                              : ms_target_fail(&target, h5.cause, diag);
-    ms_arena_release(&scratch);
-    return status;
+    trace_contents contents = {target.temporary, rows, program_version};
+    status = ms_child_run(write_in_child, &contents, &NONE, cause);
+    return status == MS_OK ? ms_target_commit(&target, diag) : ms_target_fail(&target, cause, diag);
 }
 
 ms_status ms_trace_write_detail(const char *path, const ms_result *result,

@@ -17,6 +17,8 @@ from pathlib import Path
 import h5py
 import numpy
 
+from trace_trees import change_tree, put_tree
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
 NAN, INF = float("nan"), float("inf")
@@ -154,14 +156,18 @@ class Damaged(unittest.TestCase):
         self.assertFalse((Path(self.holder.name) / "x.json").exists())
 
     def test_a_summary_of_any_numbers_is_drawn(self):
-        for value in (1e300, -1e300, NAN, INF):
+        for value in (1e300, -1e300, 0, -1, None):
             def change(trace, value=value):
-                trace["summary"].attrs["num_microbatches"] = value
-                trace["summary"].attrs["step_time_s"] = value
+                change_tree(trace, lambda summary: summary.update(num_microbatches=value, step_time_s=value))
 
             for output in ("x.svg", "x.json"):
                 self.assertEqual(self.read(self.craft(change), output=output).returncode, 0)
                 os.unlink(Path(self.holder.name) / output)
+
+    def test_a_summary_is_an_object_of_json(self):
+        for text in ("", "{", "[]", "1", '{"step_time_s": NaN}', '{"step_time_s": 1e999}', "{}, 2", '{"a": 1, "a": 2}', "[" * 100000):
+            path = self.craft(lambda trace, text=text: put_tree(trace, text))
+            self.assert_refused(self.read(path, "compare"), path, "damaged at /summary")
 
     def test_rows_that_no_such_file_holds(self):
         def change(trace):
@@ -254,7 +260,7 @@ class Damaged(unittest.TestCase):
 
         cases = [("/input/workload: it is an external link", put("input/workload", h5py.ExternalLink(str(secret), "/text"))),
                  ("/events/mb: it is an external link", put("events/mb", h5py.ExternalLink(str(secret), "/mb"))),
-                 ("/summary/more: it is an external link", put("summary/more", h5py.ExternalLink(str(secret), "/group"))),
+                 ("/input/more: it is an external link", put("input/more", h5py.ExternalLink(str(secret), "/group"))),
                  ("/events: it is an external link", put("events", h5py.ExternalLink(str(secret), "/group"))),
                  ("/summary: it is an external link", put("summary", h5py.ExternalLink(str(secret), "/group"))),
                  ("/whatif: it is an external link", put("whatif", h5py.ExternalLink(str(secret), "/group"))),
@@ -279,16 +285,16 @@ class Damaged(unittest.TestCase):
 
     def test_groups_in_circles(self):
         def change(trace):
-            trace["summary/round"] = trace["/"]
+            trace["input/round"] = trace["/"]
 
         path = self.craft(change)
         for command in ("report", "compare"):
-            self.assert_refused(self.read(path, command), path, "/summary/round/", "nested too deep, or in a circle")
+            self.assert_refused(self.read(path, command), path, "/input/round/", "nested too deep, or in a circle")
 
     def test_many_names_of_one_group(self):
         """Ten links in each of ten groups would be ten thousand million values."""
         def change(trace):
-            group = trace.create_group("summary/deep")
+            group = trace.create_group("input/deep")
             for _ in range(10):
                 below = trace.create_group(None)
                 for i in range(10):
@@ -313,9 +319,9 @@ class Damaged(unittest.TestCase):
         """The sound trace has pp 2 x dp 2 x tp 2, 8 ranks."""
         for size, words in ((0, "/summary/mesh/pp: expected a whole number from 1 to 1073741824"), (MOST, "/summary/mesh/pp: expected"),
                             (-2, "/summary/mesh/pp: expected"), (2.5, "/summary/mesh/pp: expected"), ("2", "/summary/mesh/pp: expected"),
-                            (NAN, "/summary/mesh/pp: expected"), (4, "/summary/mesh: a mesh of 16 ranks, and those of /ranks stand for 8")):
+                            (None, "/summary/mesh/pp: expected"), (10**30, "/summary"), (4, "/summary/mesh: a mesh of 16 ranks, and those of /ranks stand for 8")):
             def change(trace, size=size):
-                trace["summary/mesh"].attrs["pp"] = size
+                change_tree(trace, lambda summary: summary["mesh"].update(pp=size))
 
             path = self.craft(change)
             for command in ("report", "compare"):
@@ -336,14 +342,16 @@ class Damaged(unittest.TestCase):
         return path
 
     def test_texts_have_the_limit_of_inputs(self):
-        """A workload of 16 MiB is the most that a file may have; one byte more is refused, and 200 MB are before they are read."""
+        """A workload of 16 MiB is the most that a file may have; one byte more is refused, and so are 200 MB, which are read once."""
         for name, size in (("workload", 2**24 + 1), ("workload", 200 * 10**6), ("platform", 2**24 + 1), ("sources", 2**24 + 1), ("resolved", 2**24 + 1), ("schedule", 2**28 + 1)):
             path = self.rewrite(lambda trace, name=name, size=size: trace.__setitem__(f"input/{name}", "#" * size))
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             for command in ("report", "compare"):
                 self.assert_refused(self.read(path, command), path, f"/input/{name}: expected a text of at most {256 if name == 'schedule' else 16} MiB")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)
+            self.assertLess(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 8)
+        path = self.rewrite(lambda trace: put_tree(trace, "{" + " " * 2**24 + "}"))
+        self.assert_refused(self.read(path), path, "/summary: expected a text of at most 16 MiB")
         path = self.rewrite(lambda trace: trace.__setitem__("input/workload", "#" * 2**24))
         self.assertEqual(self.read(path).returncode, 0)
         (Path(self.holder.name) / "x.svg").unlink()
@@ -351,7 +359,7 @@ class Damaged(unittest.TestCase):
     def test_texts_of_attributes_have_it_too(self):
         kind = h5py.string_dtype()
         for place, name, words in (("/", "program_version", "program_version: expected a text of at most 127 bytes"),
-                                   ("/", "format", "format: expected a text of at most 127 bytes"), ("summary", "workload", "/summary")):
+                                   ("/", "format", "format: expected a text of at most 127 bytes")):
             def change(trace, place=place, name=name):
                 trace.require_group(place).attrs.create(name, "x" * (50 * 10**6), dtype=kind)
 

@@ -134,6 +134,7 @@ static void put_axis(const sending *s, int axis, double gpus, ms_buffer *json) {
     if (is_used) {
         ms_column_write(ms_axis_name((ms_axis)axis), &column, json);
     }
+    json->failed = json->failed || column.failed;
     ms_buffer_release(&column);
 }
 

@@ -47,7 +47,7 @@ Test(trace_read, a_later_format_is_refused_with_both_versions) {
     trace_fixture f;
     trace_fixture_write(&f, TRACE_SMALL);
     set_version(f.path, MS_TRACE_FORMAT_VERSION + 1);
-    assert_refused(&f, f.path, MS_E_INPUT, "format version 2, this program reads up to 1");
+    assert_refused(&f, f.path, MS_E_INPUT, "format version 3, this program reads up to 2");
     set_version(f.path, 0);
     assert_refused(&f, f.path, MS_E_INPUT, "damaged");
     trace_fixture_release(&f);

@@ -1,0 +1,81 @@
+/* Writing HDF5 with libhdf5: groups, attributes, texts and tables of columns.
+ *
+ * The first error is kept and turns all later calls into no-ops, so one check at the end is enough.
+ * The same calls give the same bytes: objects have no times, and the format's version is fixed. */
+#ifndef MS_TRACE_H5_WRITE_H
+#define MS_TRACE_H5_WRITE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meshsim/arena.h"
+#include "meshsim/trace.h"
+#include "trace/h5.h"
+
+/* A time as the columns have it [ps], rounded to the nearest, ties to even. */
+static inline int64_t ms_to_ps(double seconds) {
+    return (int64_t)llrint(seconds * MS_PS_PER_S);
+}
+
+typedef struct ms_h5 {
+    hid_t file;
+    hid_t object_plist;       /* of groups: the order of links is kept, no times */
+    hid_t types[MS_H5_CELLS]; /* of the cells, in the file and in memory */
+    hid_t words_type;         /* of texts of any length, in UTF-8 */
+    ms_arena *scratch;
+    bool failed;
+    char cause[256]; /* of the first failure */
+} ms_h5;
+
+/* Begin a file in the place of the one at `path`.  scratch: holds cells of columns. */
+void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch);
+/* Write what HDF5 still holds and close the file; nothing after a failure.  Returns whether all
+ * went well. */
+bool ms_h5_close(ms_h5 *h5);
+/* Note a failure that is not HDF5's. */
+void ms_h5_fail(ms_h5 *h5, const char *cause);
+
+/* A group, for the next calls, to be closed by H5Gclose. */
+hid_t ms_h5_group(ms_h5 *h5, hid_t parent, const char *name);
+void ms_h5_text(ms_h5 *h5, hid_t object, const char *name, const char *text);
+void ms_h5_integer(ms_h5 *h5, hid_t object, const char *name, int64_t integer);
+/* Cells of an attribute or a dataset. */
+typedef struct ms_h5_cells {
+    hid_t type;
+    int64_t count; /* < 0: a single one that is no list */
+    const void *data;
+} ms_h5_cells;
+
+void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cells);
+/* A text as a dataset of one cell with its sha256 as attribute. */
+void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text);
+
+/* A column of a table. Its cells are members of records in an array, or `fill` makes them. */
+typedef struct ms_column {
+    const char *name;
+    ms_h5_cell cell; /* of MS_H5_TEXT each record holds a pointer to a text; of MS_H5_PS seconds */
+    const char *units;
+    const char *long_name;
+    const void *source; /* the first record, or what `fill` wants */
+    size_t stride;      /* bytes from record to record */
+    size_t offset;      /* of the cell in a record */
+    void (*fill)(const void *source, size_t rows, void *cells_out);
+} ms_column;
+
+/* A member of the records of an array, as the cells of a column. */
+#define MS_RECORD(records, type, member)                                                           \
+    .source = (records), .stride = sizeof(type), .offset = offsetof(type, member)
+
+/* A group with one shared dimension (an HDF5 dimension scale without stored coordinates, as
+ * netCDF-4 has them) and one 1-D dataset per column. */
+typedef struct ms_h5_table {
+    const char *group;
+    const char *dimension; /* name of the shared dimension */
+    const char *long_name; /* what a row is */
+    size_t rows;
+} ms_h5_table;
+
+void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table, const ms_column *columns, size_t count);
+
+#endif
