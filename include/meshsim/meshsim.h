@@ -82,10 +82,6 @@
  * | config_workload.h | what a Hugging Face config gives a workload                       |
  * | schema.h          | JSON Schemas of input files, for editors                           |
  * | report.h          | pictures and trace-viewer files                                    |
- * | scatter.h         | predictions against measurements as a picture                      |
- * | lines.h           | a quantity over one or two settings as a picture                   |
- * | bars.h            | quantities that add up, as stacked bars under a limit              |
- * | mesh_picture.h    | a mesh on its platform: which rank sits where                      |
  */
 #ifndef MESHSIM_MESHSIM_H
 #define MESHSIM_MESHSIM_H

@@ -462,17 +462,17 @@ ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag);
 /** How a fabric is built, for pictures of it. Tiers are places in the platform's list, -1 where a
  * level is not there. */
 typedef struct ms_platform_layout {
-    int node_tier;            /**< joins the GPUs of a node */
-    int port_tier;            /**< from NICs, or GPUs, to leaf switches; of tori to the network that
-                                 joins the pods */
-    int spine_tier;           /**< from leaf switches to the spine of a pod */
-    int core_tier;            /**< from spines to the core */
-    int units;                /**< of nodes on the same leaf switches; the last may be filled in part */
+    int node_tier;  /**< joins the GPUs of a node */
+    int port_tier;  /**< from NICs, or GPUs, to leaf switches; of tori to the network that
+                       joins the pods */
+    int spine_tier; /**< from leaf switches to the spine of a pod */
+    int core_tier;  /**< from spines to the core */
+    int units;      /**< of nodes on the same leaf switches; the last may be filled in part */
     int nodes_per_unit;
     int leaves_per_unit;
-    bool has_rails;           /**< leaf r of a unit joins NIC r of its nodes */
+    bool has_rails; /**< leaf r of a unit joins NIC r of its nodes */
     int ports_per_node;
-    int links_per_leaf;       /**< to the spine */
+    int links_per_leaf; /**< to the spine */
     int units_per_pod, pods;
     int links_per_pod;        /**< to the core */
     int dimensions, shape[3]; /**< of a pod of a torus; dimensions 0: switches */
@@ -481,17 +481,8 @@ typedef struct ms_platform_layout {
 /** How a platform's fabric is built.  O(1). */
 void ms_platform_layout_of(const ms_platform *platform, ms_platform_layout *out);
 
-/** Append the graph (switches as boxes, one node drawn per node up to 64 nodes, then a shape per
- * unit, above 1,024 leaf switches one per level) in Graphviz's language. */
-void ms_platform_write_dot(const ms_platform *platform, ms_buffer *out);
-
 /** What a job does with a GPU: a rank sits on it, none does, or its node is kept as a spare. */
 typedef enum ms_gpu_use { MS_GPU_USED, MS_GPU_IDLE, MS_GPU_SPARE } ms_gpu_use;
-
-/** Append a picture of the levels as SVG: up to six units side by side, the last one standing for
- * those left out, and one node opened up.  uses: [GPUs] ms_gpu_use of each, by which nodes (of a
- * torus chips) are drawn; NULL: no job is shown. */
-void ms_platform_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out);
 
 /** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and
  * latencies as used here. Returns MS_OK; MS_E_INPUT above 1,024 GPUs or with ECMP (reported). */

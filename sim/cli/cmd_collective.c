@@ -177,7 +177,7 @@ static ms_status read_ranks(const ms_invocation *call, ms_sizes_study *s) {
 }
 
 static ms_value *make_json(const ms_invocation *call, const ms_sizes_study *study,
-                                 const ms_sizes_result *result) {
+                           const ms_sizes_result *result) {
     ms_table table = {.columns = MS_SIZE_COLUMNS, .reason_offset = MS_TABLE_KEEPS_ALL};
     size_t count = (size_t)study->count;
     if (ms_table_fill(&table, result->rows, sizeof *result->rows, count, call->arena) != MS_OK) {
@@ -259,9 +259,8 @@ static ms_status show(const ms_invocation *call, const ms_sizes_study *study,
     ms_value *tree = make_json(call, study, result);
     ms_status status = tree == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
     status = status == MS_OK ? draw(call, study, result, tree) : status;
-    return status != MS_OK || ms_cli_takes_stdout(call, TARGETS)
-               ? status
-               : print(call, study, result, tree);
+    return status != MS_OK || ms_cli_takes_stdout(call, TARGETS) ? status
+                                                                 : print(call, study, result, tree);
 }
 
 /* The platform, and how many of its GPUs take part. */

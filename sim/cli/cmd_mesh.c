@@ -121,7 +121,8 @@ static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_
 
 static ms_status draw(const ms_invocation *call, const ms_mesh_view *v) {
     const char *axis = v->only < 0 ? NULL : v->mesh.names[v->only];
-    const char *const words[] = {axis == NULL ? NULL : ms_arena_printf(call->arena, "--groups=%s", axis), NULL};
+    const char *const words[] = {
+        axis == NULL ? NULL : ms_arena_printf(call->arena, "--groups=%s", axis), NULL};
     return ms_cli_has(call, "svg")
                ? ms_cli_draw(call, "svg", words, ms_show_mesh_tree(call, v, false))
                : MS_OK;

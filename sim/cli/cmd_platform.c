@@ -345,24 +345,26 @@ static ms_status export_files(const ms_invocation *call, const view *v) {
     return status == MS_OK ? write_xml(call, v) : status;
 }
 
+/* Options that name a file. */
+static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml", NULL};
+
 /* How many exports take the standard output, so that nothing else may stand there. */
 static int stdout_exports(const ms_invocation *call) {
-    static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml"};
     int count = 0;
-    for (size_t i = 0; i < sizeof EXPORTS / sizeof EXPORTS[0]; i++) {
+    for (size_t i = 0; EXPORTS[i] != NULL; i++) {
         count += strcmp(ms_cli_value(call, EXPORTS[i], ""), "-") == 0;
     }
     return count;
 }
 
-static ms_status check_stdout(const ms_invocation *call) {
+static ms_status check_targets(const ms_invocation *call) {
     if (stdout_exports(call) + ms_cli_has(call, "json") > 1 && stdout_exports(call) > 0) {
         ms_diag_error(call->diag,
                       "only one of --dot, --svg, --simgrid-xml and --json can go to the "
                       "standard output");
         return MS_E_USAGE;
     }
-    return MS_OK;
+    return ms_cli_check_targets(call, EXPORTS);
 }
 
 /* The ranks that --placement places. */
@@ -403,7 +405,7 @@ static ms_status run(const ms_invocation *call) {
     view v = {.placement = {.ranks = 0}};
     path route;
     const path *shown = ms_cli_has(call, "route") ? &route : NULL;
-    ms_status status = check_stdout(call);
+    ms_status status = check_targets(call);
     if (status == MS_OK) {
         status = read_view(call, &v);
     }

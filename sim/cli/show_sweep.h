@@ -28,8 +28,4 @@ void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *
 /* The table for people, and below it what is left out. */
 void ms_show_sweep_page(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
 
-/* The picture that the sweep's file asks for, of all its points.  Lack of memory shows in arena and
- * buffer. */
-void ms_draw_sweep(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
-
 #endif

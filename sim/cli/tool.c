@@ -1,11 +1,11 @@
 #include "cli/tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,39 +110,30 @@ ms_status ms_cli_run_tool(const ms_invocation *call) {
 
 /* ---- for a picture of this program ---- */
 
-/* What the tool reads and writes, in memory: STDIN_FILENO and STDOUT_FILENO. */
-typedef struct picture_files {
-    int at[2];
-} picture_files;
-
 static ms_status fail(const ms_invocation *call, const char *what) {
     ms_diag_error(call->diag, "cannot draw: %s", what);
     return MS_E_IO;
 }
 
-static ms_status put(const ms_invocation *call, const ms_value *tree, int file) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_value_write_json(tree, 0, &text);
-    ms_status status =
-        text.failed || call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
-    for (size_t done = 0; status == MS_OK && done < text.length;) {
-        ssize_t written = write(file, ms_buffer_text(&text) + done, text.length - done);
+/* Write a text to the tool, which reads it whole before it writes anything; one that has ended
+ * already says why, and its status tells. */
+static void put(const ms_buffer *text, int file) {
+    for (size_t done = 0; done < text->length;) {
+        ssize_t written = write(file, text->data + done, text->length - done);
+        if (written < 0 && errno != EINTR) {
+            return;
+        }
         done += written > 0 ? (size_t)written : 0;
-        status = written < 0 && errno != EINTR ? fail(call, strerror(errno)) : MS_OK;
     }
-    ms_buffer_release(&text);
-    return status == MS_OK && lseek(file, 0, SEEK_SET) != 0 ? fail(call, strerror(errno)) : status;
 }
 
-static ms_status take(const ms_invocation *call, int file, ms_buffer *out) {
+static void take(int file, ms_buffer *out) {
     char block[BLOCK_B];
-    ssize_t count = lseek(file, 0, SEEK_SET);
+    ssize_t count = 0;
     do {
-        count = count < 0 ? count : read(file, block, sizeof block);
+        count = read(file, block, sizeof block);
         ms_buffer_add(out, block, count > 0 ? (size_t)count : 0);
-    } while (count > 0);
-    return count < 0 ? fail(call, strerror(errno)) : MS_OK;
+    } while (count > 0 || (count < 0 && errno == EINTR));
 }
 
 /* As the tool ended, whose standard error is ours. */
@@ -170,39 +161,57 @@ static ms_status wait_for(const ms_invocation *call, pid_t pid) {
     }
 }
 
-static ms_status run(const ms_invocation *call, const ms_vector *words,
-                     const picture_files *files) {
+/* In the child: Python with the ends of two pipes, which ends when its parent does. */
+static void become_tool(const ms_vector *words, int input, int output, pid_t parent) {
+    bool is_ready = prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent &&
+                    dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0;
+    if (is_ready) {
+        execv(PYTHON, words->data);
+    }
+    _exit(MS_EXIT_SIGNAL - 1);
+}
+
+/* Run the tool with a text on its standard input; what it writes is appended to `out`. */
+static ms_status run(const ms_invocation *call, const ms_vector *words, const ms_buffer *text,
+                     ms_buffer *out) {
+    int ends[4] = {-1, -1, -1, -1}; /* of its input, of its output: to read, to write */
     pid_t parent = getpid();
-    pid_t pid = access(PYTHON, X_OK) == 0 ? fork() : -1;
-    if (pid < 0) {
+    pid_t pid = -1;
+    if (access(PYTHON, X_OK) != 0) {
         return fail_to_start(call);
     }
-    if (pid == 0) {
-        bool is_ready = prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent &&
-                        dup2(files->at[0], 0) == 0 && dup2(files->at[1], 1) == 1;
-        if (is_ready) {
-            execv(PYTHON, words->data);
-        }
-        _exit(MS_EXIT_SIGNAL - 1);
+    if (pipe2(ends, O_CLOEXEC) == 0 && pipe2(ends + 2, O_CLOEXEC) == 0) {
+        pid = fork();
     }
-    return wait_for(call, pid);
+    ms_status status = pid < 0 ? fail(call, strerror(errno)) : MS_OK;
+    if (pid == 0) {
+        become_tool(words, ends[0], ends[3], parent);
+    }
+    for (int i = 0; i < 4; i++) {
+        bool is_of_tool = i == 0 || i == 3;
+        if (ends[i] >= 0 && (is_of_tool || pid < 0)) {
+            close(ends[i]);
+        }
+    }
+    if (pid > 0) {
+        put(text, ends[1]);
+        close(ends[1]);
+        take(ends[2], out);
+        close(ends[2]);
+        status = wait_for(call, pid);
+    }
+    return status;
 }
 
 static ms_status draw(const ms_invocation *call, const ms_vector *words, const ms_value *tree,
                       ms_buffer *out) {
-    picture_files files;
-    for (int i = 0; i < 2; i++) {
-        files.at[i] = memfd_create("picture", MFD_CLOEXEC);
-    }
-    bool has_files = files.at[0] >= 0 && files.at[1] >= 0;
-    ms_status status = has_files ? put(call, tree, files.at[0]) : fail(call, strerror(errno));
-    status = status == MS_OK ? run(call, words, &files) : status;
-    status = status == MS_OK ? take(call, files.at[1], out) : status;
-    for (int i = 0; i < 2; i++) {
-        if (files.at[i] >= 0) {
-            close(files.at[i]);
-        }
-    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_value_write_json(tree, 0, &text);
+    ms_status status =
+        text.failed || call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
+    status = status == MS_OK ? run(call, words, &text, out) : status;
+    ms_buffer_release(&text);
     return status;
 }
 

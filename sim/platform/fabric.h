@@ -93,13 +93,6 @@ struct ms_fabric_kind {
     /* How it is built; *out has all tiers at -1, the rest at 0. */
     void (*layout)(const ms_platform *platform, ms_platform_layout *out);
 
-    /* The graph between the braces of a Graphviz file. */
-    void (*write_dot)(const ms_platform *platform, ms_buffer *out);
-
-    /* The whole picture, from ms_platform_svg_head to ms_platform_svg_legend and the closing tag.
-     * uses: see ms_platform_write_svg. */
-    void (*write_svg)(const ms_platform *platform, const uint8_t *uses, ms_buffer *out);
-
     /* SimGrid's vertices besides the hosts, and the routes between them and the hosts. */
     void (*write_xml_routers)(const ms_platform *platform, ms_buffer *out);
     void (*write_xml_routes)(const ms_platform *platform, ms_buffer *out);

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "platform/fabric.h"
-#include "platform/picture.h"
+#include "platform/simgrid_xml.h"
 
 enum { XML_GPUS_MAX = 1024, NAME_SIZE = MS_XML_NAME_SIZE };
 

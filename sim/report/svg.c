@@ -49,47 +49,6 @@ const char *ms_svg_hex(ms_rgb colour, char text_out[8]) {
     return text_out;
 }
 
-/* Seven colours and five shapes: their numbers have no common divisor. Source: Okabe and Ito, Color
- * Universal Design (2008). */
-static const char *const COLOURS[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                      "#e69f00", "#56b4e9", "#000000"};
-enum { COLOUR_COUNT = sizeof COLOURS / sizeof COLOURS[0] };
-static const char *const SHAPES[] = {"M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z", /* circle */
-                                     "M-3.5,-3.5h7v7h-7z",                  /* square */
-                                     "M0,-4.6L4.4,3.4H-4.4z",               /* triangle */
-                                     "M0,-5L4,0L0,5L-4,0z",                 /* diamond */
-                                     "M-4,-4L4,4M-4,4L4,-4"};               /* cross */
-enum { SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
-
-const char *ms_svg_series_colour(size_t series) {
-    return COLOURS[series % COLOUR_COUNT];
-}
-
-void ms_svg_text(double x, double y, const char *more, const char *text, ms_buffer *out) {
-    ms_buffer_printf(out, "<text x=\"%g\" y=\"%g\"%s>", x, y, more);
-    ms_xml_write_text(out, text);
-    ms_buffer_puts(out, "</text>\n");
-}
-
-void ms_svg_title(const char *name, ms_buffer *out) {
-    if (name != NULL) {
-        ms_buffer_puts(out, "<title>");
-        ms_xml_write_text(out, name);
-        ms_buffer_puts(out, "</title>");
-    }
-}
-
-void ms_svg_marker(const ms_svg_mark *mark, ms_buffer *out) {
-    const char *colour = ms_svg_series_colour(mark->series);
-    ms_buffer_printf(out,
-                     "<path transform=\"translate(%g,%g)\" d=\"%s\" fill=\"%s\" "
-                     "fill-opacity=\"%g\" stroke=\"%s\" stroke-width=\"1.2\">",
-                     mark->x, mark->y, SHAPES[mark->series % SHAPE_COUNT], colour, mark->opacity,
-                     colour);
-    ms_svg_title(mark->name, out);
-    ms_buffer_puts(out, "</path>\n");
-}
-
 double ms_svg_round(double pixels) {
     return round(pixels * 10.0) / 10.0;
 }

@@ -24,26 +24,6 @@ bool ms_svg_is_light(ms_rgb colour);
 /* "#56b4e9". */
 const char *ms_svg_hex(ms_rgb colour, char text_out[8]);
 
-/* Colour of one of several series, that people with any colour vision tell from the others; after
- * seven they come again. */
-const char *ms_svg_series_colour(size_t series);
-
-/* A marker of a series: of its colour and a shape of its own, so that 35 series differ, and are
- * known without colours, too. */
-typedef struct ms_svg_mark {
-    double x, y;
-    size_t series;
-    double opacity;   /* of what it is filled with, 0 to 1 */
-    const char *name; /* shown when a reader points at it; NULL: nothing */
-} ms_svg_mark;
-void ms_svg_marker(const ms_svg_mark *mark, ms_buffer *out);
-
-/* What is shown when a reader points at the element around it; NULL: nothing. */
-void ms_svg_title(const char *name, ms_buffer *out);
-
-/* A text at a place.  more: further attributes, each with a blank before it. */
-void ms_svg_text(double x, double y, const char *more, const char *text, ms_buffer *out);
-
 /* A coordinate, rounded to a tenth of a pixel. */
 double ms_svg_round(double pixels);
 

@@ -9,7 +9,6 @@ enum { EXPORT_GPUS_MAX = 256 };
 static void export(const ms_platform *platform, ms_diag *diag) {
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_platform_write_dot(platform, &text);
     bool is_written = ms_platform_write_simgrid_xml(platform, diag, &text) == MS_OK;
     if (is_written != (platform->routing == MS_ROUTING_SPREAD)) {
         abort();

@@ -117,7 +117,7 @@ class OfResults(programs.ProgramTest):
         rows = json.loads((self.folder / results).read_text(encoding="utf-8"))["rows"]
         svg = self.plot(results)
         self.assertEqual(sorted(words_of(svg, "title")), sorted(row["id"] for row in rows))
-        self.assertLessEqual({"measured", "predicted", "10 % off", "simumax"}, set(words_of(svg)))
+        self.assertLessEqual({"measured [s]", "predicted [s]", "10 % off", "simumax"}, set(words_of(svg)))
 
     def test_the_same_bytes_each_time(self):
         results = self.results(*CHECK)

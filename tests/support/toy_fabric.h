@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "platform/fabric.h"
-#include "platform/picture.h"
+#include "platform/simgrid_xml.h"
 
 typedef struct toy_keys {
     int cables;
@@ -96,15 +96,14 @@ static double toy_bisection_Bps(const ms_platform *platform) {
     return (double)(gpus / 2) * (gpus - gpus / 2) * ms_fabric_capacity_Bps(platform, 0);
 }
 
-static void toy_write_dot(const ms_platform *platform, ms_buffer *out) {
-    ms_buffer_printf(out, "  mesh [label=\"%d GPUs\"];\n", ms_platform_gpus(platform));
-}
-
-static void toy_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out) {
-    ms_platform_svg_head(platform, 100, out);
-    ms_platform_svg_tier(platform, 0, 66, out);
-    ms_platform_svg_legend(platform, uses, MS_FILL_NODE, 90, out);
-    ms_buffer_puts(out, "</svg>\n");
+static void toy_layout(const ms_platform *platform, ms_platform_layout *out) {
+    out->port_tier = 0;
+    out->units = 1;
+    out->nodes_per_unit = platform->nodes;
+    out->leaves_per_unit = 1;
+    out->ports_per_node = platform->gpus_per_node;
+    out->units_per_pod = 1;
+    out->pods = 1;
 }
 
 static void toy_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
@@ -138,8 +137,7 @@ static const ms_fabric_kind TOY_FABRIC = {
     .route_fault = toy_route_fault,
     .name_link = toy_name_link,
     .bisection_Bps = toy_bisection_Bps,
-    .write_dot = toy_write_dot,
-    .write_svg = toy_write_svg,
+    .layout = toy_layout,
     .write_xml_routers = toy_write_xml_routers,
     .write_xml_routes = toy_write_xml_routes,
 };

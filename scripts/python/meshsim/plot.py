@@ -33,7 +33,6 @@ PT = 72
 """points of an inch, in which sizes are given here"""
 WIDTH, HEIGHT, LETTER = 400, 270, 6.3
 """of axes, and the mean width of a letter"""
-SVG = "{http://www.w3.org/2000/svg}"
 Numbers = Sequence[Optional[float]]
 
 
@@ -124,14 +123,14 @@ def save(figure: Any, form: str = "svg") -> bytes:
     figure.savefig(out, format=form, dpi=2 * PT, bbox_inches="tight", pad_inches=0.15, facecolor="white", metadata=metadata)
     if form != "svg":
         return out.getvalue()
-    for prefix, name in (("", SVG[1:-1]), ("xlink", "http://www.w3.org/1999/xlink")):
+    for _, (prefix, name) in ElementTree.iterparse(io.BytesIO(out.getvalue()), ("start-ns",)):
         ElementTree.register_namespace(prefix, name)
     root = ElementTree.fromstring(out.getvalue())
-    for group in root.iter(f"{SVG}g"):
+    for group in root.findall(".//{*}g"):
         names = getattr(figure, "tips", {}).get(group.get("id"), ())
-        for shape, name in zip(names and (group.findall(f".//{SVG}use") or group.findall(f".//{SVG}path")), names):
+        for shape, name in zip(names and (group.findall(".//{*}use") or group.findall(".//{*}path")), names):
             if name:
-                ElementTree.SubElement(shape, f"{SVG}title").text = name
+                ElementTree.SubElement(shape, root.tag[:-3] + "title").text = name
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
 
 

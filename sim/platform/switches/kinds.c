@@ -9,8 +9,8 @@ static const ms_field NO_FIELDS[] = {{.key = NULL}};
     .domain = ms_switches_domain, .route = ms_switches_route, .rails = ms_switches_rails,          \
     .shift = ms_switches_shift, .route_fault = ms_switches_route_fault,                            \
     .name_link = ms_switches_name_link, .bisection_Bps = ms_switches_bisection_Bps,                \
-    .rings = ms_switches_rings, .layout = ms_switches_layout, .write_dot = ms_switches_write_dot,                                \
-    .write_svg = ms_switches_write_svg, .write_xml_routers = ms_switches_write_xml_routers,        \
+    .rings = ms_switches_rings, .layout = ms_switches_layout,                                      \
+    .write_xml_routers = ms_switches_write_xml_routers,                                            \
     .write_xml_routes = ms_switches_write_xml_routes
 
 const ms_fabric_kind ms_fabric_flat = {

@@ -62,8 +62,6 @@ void ms_switches_name_link(const ms_platform *platform, ms_link_place place, cha
                            size_t size);
 double ms_switches_bisection_Bps(const ms_platform *platform);
 void ms_switches_layout(const ms_platform *platform, ms_platform_layout *out);
-void ms_switches_write_dot(const ms_platform *platform, ms_buffer *out);
-void ms_switches_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out);
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out);
 void ms_switches_write_xml_routes(const ms_platform *platform, ms_buffer *out);
 

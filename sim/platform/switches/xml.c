@@ -8,7 +8,7 @@
  * spine and core routers of its own that share the capacity of one spine and core. */
 #include <stdio.h>
 
-#include "platform/picture.h"
+#include "platform/simgrid_xml.h"
 #include "platform/switches/switches.h"
 
 enum { NAME_SIZE = MS_XML_NAME_SIZE };

@@ -15,8 +15,6 @@ const ms_fabric_kind ms_fabric_torus = {
     .bisection_Bps = ms_torus_bisection_Bps,
     .rings = ms_torus_rings,
     .layout = ms_torus_layout,
-    .write_dot = ms_torus_write_dot,
-    .write_svg = ms_torus_write_svg,
     .write_xml_routers = ms_torus_write_xml_routers,
     .write_xml_routes = ms_torus_write_xml_routes,
 };

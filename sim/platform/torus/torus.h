@@ -49,8 +49,6 @@ double ms_torus_bisection_Bps(const ms_platform *platform);
 ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
                          ms_ring_orders *orders_out);
 void ms_torus_layout(const ms_platform *platform, ms_platform_layout *out);
-void ms_torus_write_dot(const ms_platform *platform, ms_buffer *out);
-void ms_torus_write_svg(const ms_platform *platform, const uint8_t *uses, ms_buffer *out);
 void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out);
 void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out);
 

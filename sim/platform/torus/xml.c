@@ -8,7 +8,7 @@
  * pods a way longer than any inside one leads over the network's two routers. */
 #include <stdio.h>
 
-#include "platform/picture.h"
+#include "platform/simgrid_xml.h"
 #include "platform/torus/torus.h"
 
 enum { NAME_SIZE = MS_XML_NAME_SIZE, NETWORK_STEPS = 4 * MS_ROUTE_LINKS_MAX };

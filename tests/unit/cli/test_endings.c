@@ -62,7 +62,7 @@ Test(endings, that_say_nothing_else_are_taken) {
         {{"run", TINY, "-o", "x.trace"}, "x.trace"},
         {{"run", TINY, "-o", "x"}, "x"},
         {{"schedule", "1f1b", "-p", "2", "-m", "4", "--csv", "x.txt"}, "x.txt"},
-        {{"platform", MS_SOURCE_DIR "/platforms/flat.yaml", "--dot", "x.gv"}, "x.gv"},
+        {{"platform", MS_SOURCE_DIR "/platforms/flat.yaml", "--simgrid-xml", "x.xml"}, "x.xml"},
     };
     char folder[] = "/tmp/meshsim-endings-XXXXXX";
     cr_assert_not_null(mkdtemp(folder));

@@ -77,7 +77,7 @@ def _draw(call: Call, form: str, trees: Sequence[Tree]) -> Any:
         return plot.mesh(tree, call.value("groups"))
     if kind == "validate":
         points = [plot.Point(row["measured_s"], row["predicted_s"], row["group"], row["id"]) for row in tree["rows"] if row["error"] is not None]
-        return plot.scatter(points, list(tree["groups"]), call.value("title", "Step time, predicted against measured"), "measured", "predicted", "s")
+        return plot.scatter(points, list(tree["groups"]), call.value("title", "Step time, predicted against measured"), "measured [s]", "predicted [s]")
     if kind == "sweep" and not call.has("of"):
         return _sweep(call, tree)
     return _collective(call, trees) if kind == "collective" else _jobs(call, kind, trees)
