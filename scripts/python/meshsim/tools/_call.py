@@ -15,7 +15,7 @@ import tempfile
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, NoReturn, Optional, Sequence, TextIO
 
 OK, NO, USAGE, INPUT, FAILED, BUG = 0, 1, 2, 3, 4, 70
 TEXT_MAX_B = 16 * 2**20
@@ -59,8 +59,9 @@ def visible(text: str) -> str:
 class Talk:
     """What a call says on the standard error."""
 
-    def __init__(self) -> None:
-        self.errors = 0
+    def __init__(self, stream: Optional[TextIO] = None) -> None:
+        """stream: in the place of the standard error"""
+        self.errors, self.stream = 0, stream
 
     def error(self, message: str, place: Optional[Place] = None) -> None:
         """Tell what is wrong, with the line and a caret where there is a place; of a call's errors the first FAULTS_MAX are told."""
@@ -77,7 +78,14 @@ class Talk:
     def finish(self) -> None:
         """Say how many errors were not told."""
         if self.errors > FAULTS_MAX:
-            print(f"meshsim: ... and {self.errors - FAULTS_MAX} more faults", file=sys.stderr)
+            self.write(f"meshsim: ... and {self.errors - FAULTS_MAX} more faults\n")
+
+    def write(self, text: str) -> None:
+        """Say lines as they are."""
+        stream = self.stream or sys.stderr
+        with contextlib.suppress(OSError):
+            stream.write(text)
+            stream.flush()
 
     def _say(self, kind: str, message: str, place: Optional[Place]) -> None:
         if place is None:
@@ -86,9 +94,7 @@ class Talk:
             line = f":{place.line}" if place.line > 0 else ""
             column = f":{place.column}" if line and place.column > 0 else ""
             text = f"{place.file}{line}{column}: {kind}: {message}\n" + (self._caret(place) if kind == "error" else "")
-        with contextlib.suppress(OSError):
-            sys.stderr.write(visible(text))
-            sys.stderr.flush()
+        self.write(visible(text))
 
     @staticmethod
     def _caret(place: Place) -> str:
@@ -103,6 +109,21 @@ class Talk:
 
 
 # ---- a call ----
+
+class Answer(NamedTuple):
+    """What the program answered."""
+
+    code: int
+    printed: str
+    said: str
+    """on its standard error"""
+
+    def json(self) -> Any:
+        """The JSON that it printed.  Raises Fault with its exit code where it refused."""
+        if self.code not in (OK, NO):
+            raise Fault(self.code)
+        return json.loads(self.printed)
+
 
 @dataclass
 class Call:
@@ -133,15 +154,17 @@ class Call:
         self.talk.error(message, place)
         raise Fault(code)
 
-    def ask(self, *words: str, text: Optional[str] = None) -> Any:
+    def answer(self, *words: str, text: str = "") -> Answer:
+        """What the program answers, whatever that is.  text: its standard input."""
+        done = subprocess.run([str(self.program), *words], input=text, capture_output=True, text=True, encoding="utf-8", errors="surrogateescape", check=False)
+        return Answer(done.returncode if done.returncode >= 0 else 128 - done.returncode, done.stdout, done.stderr)
+
+    def ask(self, *words: str, text: str = "") -> Any:
         """The JSON that the program prints. What it refuses ends this call as it ended that one, with what it said.
         text: its standard input."""
-        done = subprocess.run([str(self.program), *words, "--json"], input=text if text is not None else "", capture_output=True, text=True,
-                              encoding="utf-8", errors="surrogateescape", check=False)
-        sys.stderr.write(done.stderr)
-        if done.returncode not in (OK, NO):
-            raise Fault(done.returncode if done.returncode > 0 else 128 - done.returncode)
-        return json.loads(done.stdout)
+        done = self.answer(*words, "--json", text=text)
+        self.talk.write(done.said)
+        return done.json()
 
 
 def read_text(call: Call, path: str, limit_B: int = TEXT_MAX_B) -> str:
@@ -179,7 +202,7 @@ def check_target(call: Call, path: str, force: Optional[bool] = None) -> None:
 
 def write_file(call: Call, path: str, data: "str | bytes") -> None:
     """Write a file whole through a temporary one beside it, or the standard output ("-").  An older file stays as it was where that fails."""
-    content = data.encode("utf-8") if isinstance(data, str) else data
+    content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     if path == "-":
         _print(call, content)
         return
@@ -211,9 +234,18 @@ def print_page(call: Call, text: str) -> None:
     _print(call, visible(text).encode("utf-8"))
 
 
+def plain(tree: Any) -> Any:
+    """A tree as the program prints it: numbers that are whole without a point."""
+    if isinstance(tree, dict):
+        return {key: plain(item) for key, item in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [plain(item) for item in tree]
+    return int(tree) if isinstance(tree, float) and tree.is_integer() and abs(tree) < 1e15 else tree
+
+
 def print_json(call: Call, tree: Any) -> None:
     """Print one JSON object, numbers with as many digits as they need to read back equal."""
-    _print(call, (json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
+    _print(call, (json.dumps(plain(tree), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
 
 
 def _umask() -> int:
@@ -287,7 +319,7 @@ def main(words: Sequence[str]) -> int:
         code = FAILED
     call.talk.finish()
     if code == USAGE:
-        print(f"meshsim: try 'meshsim {call.command} --help'", file=sys.stderr)
+        call.talk.write(f"meshsim: try 'meshsim {call.command} --help'\n")
     return code
 
 

@@ -7,7 +7,9 @@ from typing import Any, Dict, List, Tuple
 
 from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, compare
 from meshsim.tools.exporters._job import Job, adopt, is_close, own_model
-from meshsim.tools.exporters._read_back import read_back
+from meshsim.tools.exporters._read_back import FILE, read_back
+from meshsim.tools.importers.deepspeed import draft
+from meshsim.tools.importers.placed_json import parse
 
 SOFTWARE = "DeepSpeed"
 HAS_COMMENTS = False
@@ -113,7 +115,7 @@ def _find_unsaid(job: Job, text: str, optimizer: str) -> List[Unsaid]:
     unsaid = [Unsaid("model", job.text("model.name"), "", "its code and its config.json say it")]
     if optimizer:
         unsaid.append(Unsaid("optimizer.type", optimizer, "", "chosen by its bytes, all that a workload says of it"))
-    tree = read_back(job, "deepspeed", FRAMEWORK, text).tree
+    tree = read_back(job, FRAMEWORK, lambda call: draft(call, FILE, parse(call, FILE, text))).tree
     sets: List[Tuple[str, Any]] = [*tree.items(), ("model", own_model(job))]
     return unsaid + compare(job, adopt(job, sets), REASONS)
 

@@ -11,7 +11,8 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, comments, compare, name_of
 from meshsim.tools.exporters._job import Job, adopt, is_close
-from meshsim.tools.exporters._read_back import ReadBack, read_back
+from meshsim.tools.exporters._read_back import FILE, ReadBack, read_back
+from meshsim.tools.importers.megatron import Text, draft
 
 SOFTWARE = "Megatron-LM"
 HAS_COMMENTS = True
@@ -426,18 +427,18 @@ def _head(job: Job, unsaid: List[Unsaid]) -> str:
 
 def _tell_arguments(back: ReadBack) -> Iterator[Unsaid]:
     """Arguments that the importer, too, simulates otherwise."""
-    for row in back.rows:
-        if row["why"].startswith("simulated otherwise"):
-            yield Unsaid(row["key"], "", "", row["why"])
-        elif row["key"] == "--optimizer":
-            yield Unsaid(row["key"], row["value"], "", "chosen by its bytes, all that a workload says of it")
+    for row in back.keys:
+        if row.why.startswith("simulated otherwise"):
+            yield Unsaid(row.key, "", "", row.why)
+        elif row.key == "--optimizer":
+            yield Unsaid(row.key, row.value, "", "chosen by its bytes, all that a workload says of it")
 
 
 def _find_unsaid(job: Job, lines: List[str]) -> List[Unsaid]:
     """What is read back is the command that the script runs: an importer needs no shell for it."""
     name = job.text("framework.name")
     command = " \\\n".join([f"{_launcher(job)} pretrain_gpt.py", *lines]) + "\n"
-    back = read_back(job, "megatron", name if name.startswith(USUAL_FRAMEWORK) else USUAL_FRAMEWORK, command)
+    back = read_back(job, name if name.startswith(USUAL_FRAMEWORK) else USUAL_FRAMEWORK, lambda call: draft(call, [Text(FILE, command)]))
     unsaid = [Unsaid(key, job.text(key), "", "an argument must say it, and none says this") for key in back.open_keys]
     return [*unsaid, *compare(job, adopt(job, list(back.tree.items())), REASONS), *_tell_arguments(back)]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, List, Optional
 
-from .._call import Call, Fault, check_target, print_json, print_page, write_file
+from .._call import Call, Fault, plain
 from . import nccl_log
 from .nccl_log import Point, US_IN_S, busbw_factor
-from .source import Key, finish, plain, read_bytes, row_of, tell
+from .source import Key, deliver, finish, read_bytes, row_of, target
 
 read = nccl_log.read
 
@@ -57,9 +57,7 @@ def summary(points: List[Point]) -> str:
 
 def run(call: Call) -> None:
     """The command."""
-    path = call.value("output", None if call.has("json") else "-")
-    if path:
-        check_target(call, path)
+    target(call)
     points: List[Point] = []
     keys: List[Key] = []
     unreadable: Optional[Fault] = None
@@ -73,11 +71,5 @@ def run(call: Call) -> None:
     if unreadable:
         raise unreadable
     finish(call.talk)
-    tell(call, keys)
     rows = table(points)
-    if path:
-        write_file(call, path, csv_of(rows).encode("utf-8", "surrogateescape"))
-    if call.has("json"):
-        print_json(call, {"keys": [row_of(key) for key in keys], "rows": rows})
-    elif path != "-":
-        print_page(call, summary(points))
+    deliver(call, keys, csv_of(rows), {"keys": list(map(row_of, keys)), "rows": rows}, summary(points))

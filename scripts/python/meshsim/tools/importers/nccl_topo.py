@@ -353,6 +353,8 @@ class _Reader:
             facts.joined = SWITCHED if is_to_switch or facts.joined == SWITCHED else UNSEEN
         elif element.name == "c2c":
             facts.host_Bps = self.number(element, "bw") * count * MB_S_IN_BPS
+            if facts.host_Bps < 0:
+                raise self.fault(element, f"expected a bandwidth of 0 or more as bw, got '{element.attributes['bw'][:40]}'")
         elif element.name == "xgmi":
             raise self.fault(element, "links of AMD's GPUs, in a file of RCCL, are not read; expected one of NCCL, with NVLink or PCI alone")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple, Union
+from typing import Any, Dict, NoReturn, Tuple
 
 from .._call import Call, Place
+from .yaml_tree import Node
 
 DEPTH_MAX, VALUES_MAX = 64, 1_000_000
 _TOKEN = re.compile(r'[ \t\r\n]*(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\.)*")|(?P<sign>[{}\[\]:,])|(?P<word>[^\s{}\[\]:,"]+)|(?P<open>"[^\n]*))', re.S)
@@ -15,38 +15,12 @@ _WORDS = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|nul
 """a plain value; Python writes the last two, though JSON has them not"""
 
 
-@dataclass
-class Value:
-    """A value with its place."""
-
-    value: Union[str, List["Value"], Dict[str, "Value"]]
-    """a text as it stands there, a list, or an object"""
-    is_string: bool
-    place: Place
-    key_place: Optional[Place] = None
-
-    @property
-    def text(self) -> Optional[str]:
-        """The text; None: it is a list or an object."""
-        return self.value if isinstance(self.value, str) else None
-
-    def get(self, path: str) -> Optional["Value"]:
-        """The value at a dotted path; None: it is not there, or null."""
-        node: Optional[Value] = self
-        for name in path.split("."):
-            node = node.value.get(name) if node is not None and isinstance(node.value, dict) else None
-        return None if node is not None and node.value == "null" and not node.is_string else node
-
-    def members(self) -> Iterator[Tuple[str, "Value"]]:
-        """Keys and values of an object."""
-        return iter(self.value.items() if isinstance(self.value, dict) else ())
-
-    def shown(self) -> str:
-        """The value for a message."""
-        return self.value if isinstance(self.value, str) else "an object" if isinstance(self.value, dict) else "a list"
+def shown(node: Node) -> str:
+    """A value for a message."""
+    return node.value if isinstance(node.value, str) else "an object" if isinstance(node.value, dict) else "a list"
 
 
-def parse(call: Call, name: str, text: str) -> Value:
+def parse(call: Call, name: str, text: str) -> Node:
     """An object in strict JSON, but for NaN and Infinity.  A repeated key is an error, as is all that is deeper than 64 levels.  Ends the call where it is none."""
     reader = _Reader(call, name, text)
     if not text.strip(" \t\r\n"):
@@ -55,7 +29,7 @@ def parse(call: Call, name: str, text: str) -> Value:
     if reader.peek():
         reader.fail("end of file expected")
     if not isinstance(root.value, dict):
-        call.refuse(f"expected keys and values, got {root.shown() if root.text is None else repr(root.text)}", root.place)
+        call.refuse(f"expected keys and values, got {repr(root.value) if isinstance(root.value, str) else shown(root)}", root.place)
     return root
 
 
@@ -92,19 +66,20 @@ class _Reader:
         hint = "; JSON has no comments" if word[:1] in ("/", "#") else ""
         self.call.refuse(f"not valid JSON: {text}{hint}", self.place(end - 1, end))
 
-    def value(self, depth: int) -> Value:
+    def value(self, depth: int) -> Node:
         word = self.peek()
         self.values += 1
         if self.values > VALUES_MAX or depth > DEPTH_MAX:
             self.call.refuse("expected at most 64 levels of objects and lists, got more" if depth > DEPTH_MAX else "expected at most 1,000,000 values in one file, got more",
                              self.place(self.at, self.at + 1))
         if word in ("{", "["):
-            return self.object(depth) if word == "{" else self.list(depth)
+            return self.several(depth)
         if word and self.token.lastgroup == "string":
             text, place = self.take()
-            return Value(self.unquoted(text, place), True, place)
+            return Node(self.unquoted(text, place), True, place)
         if word and self.token.lastgroup == "word" and _WORDS.fullmatch(word):
-            return Value(*(lambda pair: (pair[0], False, pair[1]))(self.take()))
+            text, place = self.take()
+            return Node(text, False, place)
         self.fail("premature end of input" if not word or self.token.lastgroup == "open" else "unexpected token" if word in "]},:" else "invalid token")
 
     def unquoted(self, text: str, place: Place) -> str:
@@ -113,38 +88,33 @@ class _Reader:
         except ValueError:
             self.call.refuse("not valid JSON: invalid escape", place)
 
-    def object(self, depth: int) -> Value:
-        place = self.take()[1]
-        found: Dict[str, Value] = {}
-        while self.peek() != "}" or found:
-            if not self.token or self.token.lastgroup != "string":
-                self.fail("string or '}' expected")
-            word, key_place = self.take()
-            key = self.unquoted(word, key_place)
-            if key in found:
-                self.call.refuse("not valid JSON: duplicate object key", key_place)
-            if self.peek() != ":":
-                self.fail("':' expected")
-            self.take()
-            found[key] = self.value(depth + 1)
-            found[key].key_place = key_place
+    def several(self, depth: int) -> Node:
+        """An object or a list."""
+        opened, place = self.take()
+        found: Any = {} if opened == "{" else []
+        close = "}" if opened == "{" else "]"
+        while self.peek() != close or found:
+            if opened == "{":
+                self.member(found, depth)
+            else:
+                found.append(self.value(depth + 1))
             if self.peek() != ",":
                 break
             self.take()
-        if self.peek() != "}":
-            self.fail("'}' expected")
+        if self.peek() != close:
+            self.fail(f"'{close}' expected")
         self.take()
-        return Value(found, False, place)
+        return Node(found, False, place)
 
-    def list(self, depth: int) -> Value:
-        place = self.take()[1]
-        found: List[Value] = []
-        while self.peek() != "]" or found:
-            found.append(self.value(depth + 1))
-            if self.peek() != ",":
-                break
-            self.take()
-        if self.peek() != "]":
-            self.fail("']' expected")
+    def member(self, found: Dict[str, Node], depth: int) -> None:
+        if not self.token or self.token.lastgroup != "string":
+            self.fail("string or '}' expected")
+        word, key_place = self.take()
+        key = self.unquoted(word, key_place)
+        if key in found:
+            self.call.refuse("not valid JSON: duplicate object key", key_place)
+        if self.peek() != ":":
+            self.fail("':' expected")
         self.take()
-        return Value(found, False, place)
+        found[key] = self.value(depth + 1)
+        found[key].key_place = key_place

@@ -7,9 +7,11 @@ import re
 import stat
 import unicodedata
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Optional, Union
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
-from .._call import FAILED, INPUT, Call, Fault, Place, Talk
+from .._call import FAILED, INPUT, Call, Fault, Place, Talk, check_target, need, print_json, print_page, write_file
 
 SOURCE_MAX_B = 256 * 2**20
 """largest log, script or list that is read"""
@@ -45,6 +47,26 @@ def tell(call: Call, keys: Iterable[Key]) -> None:
 def row_of(key: Key) -> Dict[str, Union[str, int]]:
     """A key as --json has it."""
     return {"key": key.key, "value": key.value, "fate": key.fate, "why": key.why, "line": key.place.line if key.place else 0}
+
+
+def target(call: Call) -> Optional[str]:
+    """Where the result goes, once it is known that it can be written there; "-": the standard output; None: into --json alone."""
+    path = call.value("output", None if call.has("json") else "-")
+    if path is not None:
+        check_target(call, path)
+    return path
+
+
+def deliver(call: Call, keys: Sequence[Key], text: str, tree: Dict[str, Any], page: str) -> None:
+    """Tell what became of keys, and write the result.  text: the file.  tree: what --json prints.  page: what people read where the file goes elsewhere."""
+    tell(call, keys)
+    path = call.value("output", None if call.has("json") else "-")
+    if path is not None:
+        write_file(call, path, text)
+    if call.has("json"):
+        print_json(call, tree)
+    elif path != "-":
+        print_page(call, page)
 
 
 def inline(text: str) -> str:
@@ -91,12 +113,14 @@ def leading_number(text: str) -> float:
     return float(found[0]) if found else 0.0
 
 
+@lru_cache(maxsize=None)
+def table(name: str) -> Any:
+    """A table of this package, a file in YAML."""
+    yaml, = need(Call(Path(), "import"), "yaml")
+    return yaml.load((Path(__file__).parent / name).read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
 def finish(talk: Talk) -> None:
     """End the call where an error was told."""
     if talk.errors > 0:
         raise Fault(INPUT)
-
-
-def plain(value: float) -> Any:
-    """A number as the program's JSON has it: one without a fraction as a whole one."""
-    return int(value) if value == int(value) and abs(value) < 1e15 else value

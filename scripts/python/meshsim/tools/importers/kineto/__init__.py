@@ -10,7 +10,7 @@ import io
 import json
 from typing import Any, Dict, List, Optional
 
-from meshsim.tools._call import USAGE, Call, Place, check_target, print_json, print_page, write_file
+from meshsim.tools._call import USAGE, Call, Place, check_target, plain, print_json, print_page, write_file
 from meshsim.tools.importers.kineto.against import compare
 from meshsim.tools.importers.kineto.page import page_of
 from meshsim.tools.importers.kineto.trace import Row, Trace, read
@@ -20,20 +20,11 @@ __all__ = ["Trace", "compare", "read", "run"]
 _STEPS_MAX = 1000000
 
 
-def _plain(value: Any) -> Any:
-    """A tree as the C program prints it: what is whole without a point."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
-
-
 def _csv(columns: List[str], rows: List[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([value if isinstance(value, str) else json.dumps(_plain(value)) for value in map(row.get, columns)] for row in rows)
+    writer.writerows([value if isinstance(value, str) else json.dumps(plain(value)) for value in map(row.get, columns)] for row in rows)
     return text.getvalue()
 
 
@@ -93,6 +84,6 @@ def run(call: Call) -> None:
         write_file(call, call.value(name) or "-", texts[name])
     if call.has("json"):
         keys = ("ranks", "mean", "steps", "channels", "collectives", "kernels", "shapes")
-        print_json(call, _plain({**{key: getattr(trace, key) for key in keys}, **({"against": against} if against else {})}))
+        print_json(call, {**{key: getattr(trace, key) for key in keys}, **({"against": against} if against else {})})
     elif all(call.value(name) != "-" for name in targets):
         print_page(call, page_of(trace, against))
