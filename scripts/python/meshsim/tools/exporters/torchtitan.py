@@ -9,45 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, List, Tuple
 
-from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, comments, compare, name_of
+from meshsim.tools.exporters._compare import Exported, Unsaid, comments, compare, name_of, reasons_for
 from meshsim.tools.exporters._job import Job, adopt, own_model
 
 SOFTWARE = "torchtitan"
 HAS_COMMENTS = True
 FRAMEWORK = "torchtitan-2025"
-
-REASONS: Reasons = {
-    "platform": "the cluster that the launcher starts the job on",
-    "placement": "ranks fill the nodes in the launcher's order",
-    "framework": "which software runs is not said by its config",
-    "fidelity": "how the job is simulated, no part of it",
-    "granularity": "how the job is simulated, no part of it",
-    "steps": "how many steps are simulated, no part of the job",
-    "host": "how fast hosts launch is found by running",
-    "collectives": "the library chooses; the environment variable NCCL_ALGO says otherwise",
-    "mesh.order": "ranks lie as tp, cp, dp and pp say, innermost first",
-    "mesh": "a mesh has tp, cp, pp, and replicas that share state, or not",
-    "expert_mesh": "experts lie over replicas, and are cut by tp as the other layers",
-    "model": "the model's code and its flavor say it",
-    "schedule.kind": "schedules are those of torch.distributed.pipelining",
-    "schedule": "no key of the config says it",
-    "precision.parameters": "parameters are mixed in bfloat16, or float32",
-    "precision.gradients": "gradients are reduced in float32",
-    "precision.optimizer": "AdamW keeps its state in the type of the sharded parameters",
-    "precision": "products are torchao's, in float8 by tensors or rows, or in mxfp8",
-    "tensor_parallel": "layers are cut by DTensor, with sequence parallelism",
-    "context_parallel": "keys and values are gathered, or go around a ring",
-    "data_parallel.zero": "FSDP shards parameters with all else; without it nothing is",
-    "data_parallel.offload": "enable_cpu_offload moves parameters and gradients, too",
-    "data_parallel": "FSDP2 does it in its own way",
-    "pipeline.communicator": "stages send in batches, in the pipeline's group",
-    "pipeline.scatter_gather": "stages send whole tensors",
-    "recompute": "whole layers, or every second product with norms and activations",
-    "recompute_parts": "whole layers, or every second product with norms and activations",
-    "memory.allocator_overhead": "what the allocator loses is found by running",
-    "memory": "what the software holds follows from its version",
-    "": "no key of the config says it",
-}
 
 SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved_torch": "Interleaved1F1B", "looped_bfs": "LoopedBFS", "zb1p": "InterleavedZeroBubble",
              "zbv": "ZBVZeroBubble", "dualpipev": "DualPipeV"}
@@ -213,7 +180,7 @@ def _say_products(job: Job, config: Config) -> None:
 def _find_unsaid(job: Job, claims: List[Tuple[str, Any]]) -> List[Unsaid]:
     base: List[Tuple[str, Any]] = [("framework", FRAMEWORK), ("mesh", {"dp": "1"}), ("batch", {"global": "1"}), ("model", own_model(job))]
     own = Unsaid("model", job.text("model.name"), "", "its code and its flavor say it; name both under [model]")
-    return [own, *compare(job, adopt(job, base + claims), REASONS)]
+    return [own, *compare(job, adopt(job, base + claims), reasons_for("torchtitan"))]
 
 
 def write(job: Job) -> Exported:

@@ -32,7 +32,7 @@ SIZE_MAX_B = 16 * 2**20
 
 def _known() -> Tuple[Dict[str, Tuple[str, str]], List[str], Dict[str, int]]:
     """Of keys that no key of a workload follows the effect (empty: nothing) and the reason; sections; optimizers' moments."""
-    data = source.table("deepspeed_keys.yaml")
+    data = source.table("importers/deepspeed_keys.yaml")
     rows = {path: ("", why) for why, paths in data["nothing"].items() for path in paths.split()}
     rows.update({path: (effect, why) for path, effect, why in data["otherwise"]})
     return rows, data["sections"].split(), data["optimizers"]

@@ -119,7 +119,7 @@ def may_be_size(name: str, value: str) -> bool:
 @lru_cache(maxsize=None)
 def tables() -> Tables:
     """The tables of this package."""
-    return Tables(table("megatron_arguments.yaml"), table("unbuilt.yaml"))
+    return Tables(table("importers/megatron_arguments.yaml"), table("importers/unbuilt.yaml"))
 
 
 def _dashed(names: str) -> List[str]:

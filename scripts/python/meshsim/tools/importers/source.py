@@ -115,9 +115,9 @@ def leading_number(text: str) -> float:
 
 @lru_cache(maxsize=None)
 def table(name: str) -> Any:
-    """A table of this package, a file in YAML."""
+    """A table of this package, a file in YAML.  name: its path from the folder of tools."""
     yaml, = need(Call(Path(), "import"), "yaml")
-    return yaml.load((Path(__file__).parent / name).read_text(encoding="utf-8"), yaml.CSafeLoader)
+    return yaml.load((Path(__file__).parent.parent / name).read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 def finish(talk: Talk) -> None:
