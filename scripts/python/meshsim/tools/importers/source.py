@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
-from .._call import FAILED, INPUT, Call, Fault, Place, Talk, check_target, need, print_json, print_page, write_file
+from .._call import FAILED, INPUT, UNSEEN, Call, Fault, Place, Talk, check_target, need, print_json, print_page, write_file
 
 SOURCE_MAX_B = 256 * 2**20
 """largest log, script or list that is read"""
@@ -71,7 +70,7 @@ def deliver(call: Call, keys: Sequence[Key], text: str, tree: Dict[str, Any], pa
 
 def inline(text: str) -> str:
     """A text for a comment on one line: what is invisible or ends a line is a '?'."""
-    return "".join("?" if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs", "Cn") else character for character in text)
+    return UNSEEN.sub("?", text)
 
 
 def read_bytes(talk: Talk, path: str, limit_B: int = SOURCE_MAX_B) -> bytes:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
-import unicodedata
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from .._call import INPUT, USAGE, Call, Fault, Place, Talk, need
+from .._call import INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, need
 
 LEVELS_MAX, NODES_MAX, ALIAS_NODES_MAX, KEY_MAX, SHOWN_MAX, SIMPLE_KEY_MAX = 64, 1_000_000, 100_000, 1000, 64, 100
 _NULLS = ("", "~", "null", "Null", "NULL")
@@ -59,15 +58,9 @@ class Node:
         return "nothing" if self.is_null else f"'{shown(self.value)}'"
 
 
-def is_seen(character: str) -> bool:
-    """Whether a character is visible, or a blank."""
-    return unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp", "Cs", "Cn")
-
-
 def shown(text: str) -> str:
     """A text fit for a message."""
-    cut = text[:SHOWN_MAX]
-    return "".join(c if is_seen(c) else "?" for c in cut) + ("..." if len(text) > SHOWN_MAX else "")
+    return UNSEEN.sub("?", text[:SHOWN_MAX]) + ("..." if len(text) > SHOWN_MAX else "")
 
 
 # ---- reading ----
@@ -341,18 +334,18 @@ def is_plain(text: str) -> bool:
         return False
     if text[0] in "-?:" and (len(text) == 1 or text[1] in " \t"):
         return False
-    return not re.search(r":(?:[ \t]|$)|[ \t]#", text) and all(is_seen(c) or c == "\t" for c in text)
+    return not re.search(r":(?:[ \t]|$)|[ \t]#", text) and not UNSEEN.search(text.replace("\t", ""))
 
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    named = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}.get(character)
+    named = {"\n": "\\n", "\t": "\\t"}.get(character)
     return named or (f"\\x{code:02X}" if code <= 0xFF else f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}")
 
 
 def quoted(text: str) -> str:
     """A text in double quotes."""
-    return '"' + "".join(_escaped(c) if c in '"\\' or not is_seen(c) else c for c in text) + '"'
+    return '"' + UNSEEN.sub(lambda found: _escaped(found[0]), re.sub(r'(["\\])', r"\\\1", text)) + '"'
 
 
 def _scalar(node: Node) -> str:
