@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
 from .._call import NO, OK, Call, Place
-from .source import ASSUMED, Key, inline
+from .source import ASSUMED, Key, inline, row_of
 from .yaml_tree import Node, override, parse, write
 
 REQUIRED = "required"
@@ -87,6 +87,10 @@ class Draft:
             elif not found and not (is_ours and re.match(r" +\d* \| ", line)):
                 self.call.talk.write(line)
             is_ours = bool(found) or (is_ours and line.startswith(" "))
+
+    def result(self, kind: str) -> Dict[str, Any]:
+        """What --json prints: what the file lacks, what became of the source's keys, and below `kind` the file."""
+        return {"missing": self.missing(), "keys": list(map(row_of, self.keys)), kind: self.text()}
 
     def text(self) -> str:
         """The file."""

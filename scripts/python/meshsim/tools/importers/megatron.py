@@ -426,9 +426,9 @@ def _read(call: Call, texts: Sequence[Text], defines: Dict[str, str], facts: Fac
     return reading, job
 
 
-def draft(call: Call, texts: Sequence[Text]) -> Workload:
-    """The workload that arguments in texts say, with the call's options.  Raises Fault as `read` does."""
-    reading, job = _read(call, texts, _defines(call), _facts(call))
+def draft(call: Call, texts: Sequence[Text], defines: Optional[Dict[str, str]] = None) -> Workload:
+    """The workload that arguments in texts say, with the call's options.  defines: as of `read`.  Raises Fault as `read` does."""
+    reading, job = _read(call, texts, defines or {}, _facts(call))
     found = Workload(call, f"the arguments of Megatron-LM in {texts[0].name}", gpus=job.gpus)
     found.set("framework", job.framework)
     for setting in job.settings:
@@ -451,4 +451,4 @@ def draft(call: Call, texts: Sequence[Text]) -> Workload:
 def run(call: Call) -> int:
     """Import the arguments in the files that the call names.  Returns NO where a run would show what is simulated otherwise."""
     source.target(call)
-    return draft(call, load(call, call.arguments)).finish()
+    return draft(call, load(call, call.arguments), _defines(call)).finish()

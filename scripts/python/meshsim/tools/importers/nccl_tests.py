@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._call import Call, Fault, plain
 from . import nccl_log
 from .nccl_log import Point, US_IN_S, busbw_factor
 from .source import Key, deliver, finish, read_bytes, row_of, target
-
-read = nccl_log.read
 
 
 def _rounded(value: float) -> float:
@@ -55,21 +53,25 @@ def summary(points: List[Point]) -> str:
     return text
 
 
-def run(call: Call) -> None:
-    """The command."""
-    target(call)
+def read_logs(call: Call, paths: Sequence[str]) -> Tuple[List[Point], List[Key]]:
+    """The points of logs, and what became of their lines.  Raises Fault after every fault of every log is told."""
     points: List[Point] = []
     keys: List[Key] = []
     unreadable: Optional[Fault] = None
-    for log in call.arguments:  # also those behind a faulty one
+    for path in paths:
         try:
-            text = read_bytes(call.talk, log).decode("utf-8", "surrogateescape")
+            keys += nccl_log.read_text(call.talk, path, read_bytes(call.talk, path).decode("utf-8", "surrogateescape"), points)
         except Fault as fault:
             unreadable = unreadable or fault
-        else:
-            keys += nccl_log.read_text(call.talk, log, text, points)
     if unreadable:
         raise unreadable
     finish(call.talk)
+    return points, keys
+
+
+def run(call: Call) -> None:
+    """The command."""
+    target(call)
+    points, keys = read_logs(call, call.arguments)
     rows = table(points)
     deliver(call, keys, csv_of(rows), {"keys": list(map(row_of, keys)), "rows": rows}, summary(points))

@@ -11,7 +11,7 @@ from . import nccl_topo, slurm_topology
 from .draft import PIPE, Draft
 from .nccl_topo import Machine
 from .slurm_platform import fill
-from .source import deliver, finish, read_bytes, row_of, target
+from .source import deliver, finish, read_bytes, target
 from .yaml_tree import take_out
 
 # How what is required is given, with values that are examples.
@@ -83,5 +83,5 @@ def run(call: Call) -> None:
     target(call)
     draft = read(call, call.arguments)
     draft.complete()
-    text = draft.text()
-    deliver(call, draft.keys, text, {"missing": draft.missing(), "keys": list(map(row_of, draft.keys)), "platform": text}, draft.page())
+    tree = draft.result("platform")
+    deliver(call, draft.keys, tree["platform"], tree, draft.page())

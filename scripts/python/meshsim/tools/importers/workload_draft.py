@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional
 
 from .._call import NO, OK, USAGE, Call
 from .draft import PIPE, Draft
-from .source import ASSUMED, Key, deliver, row_of
+from .source import ASSUMED, Key, deliver
 from .yaml_tree import Node, quoted, take_out, write
 
 GPUS_MAX, BATCH_MAX = 2**24, 10**8
@@ -96,6 +96,9 @@ class Workload(Draft):
 
     # what is written
 
+    def result(self, kind: str) -> Dict[str, Any]:
+        return {**({"parameters": self.parameters} if self.parameters is not None else {}), **super().result(kind)}
+
     def body(self) -> List[str]:
         """The lines of the tree; what every workload needs and this one lacks stands as comments."""
         lines, missing = [], self.missing()
@@ -135,9 +138,8 @@ class Workload(Draft):
     def finish(self) -> int:
         """Complete, tell and write: what `import` does with a workload.  Returns the exit code: NO where a run would show what is simulated otherwise."""
         self.complete()
-        parameters = {"parameters": self.parameters} if self.parameters is not None else {}
-        text = self.text()
-        deliver(self.call, self.keys, text, {**parameters, "missing": self.missing(), "keys": list(map(row_of, self.keys)), "workload": text}, self.page())
+        tree = self.result("workload")
+        deliver(self.call, self.keys, tree["workload"], tree, self.page())
         if not self.effects or self.call.has("accept-differences"):
             return OK
         what = " and the ".join(sorted(set(self.effects.values())))

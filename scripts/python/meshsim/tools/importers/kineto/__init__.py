@@ -47,7 +47,7 @@ def _steps(call: Call) -> int:
     return steps
 
 
-def _compare(call: Call, trace: Trace) -> Optional[Dict[str, Any]]:
+def beside(call: Call, trace: Trace) -> Optional[Dict[str, Any]]:
     """Simulate the workload of --against and put its step beside the trace's; None: there is no such option."""
     workload = call.value("against")
     if workload is None:
@@ -75,7 +75,7 @@ def run(call: Call) -> None:
     """Read the traces that the call names, and write and print what it asks for."""
     _check_targets(call)
     trace = read(call, call.arguments, _steps(call))
-    against = _compare(call, trace)
+    against = beside(call, trace)
     if call.value("output"):
         _check_measured(call, trace)
     texts = {"output": _csv(["kernel", "shape", "time"], trace.measured()), "kernels": _csv(list(trace.kernels[0]), trace.kernels)}
@@ -83,7 +83,6 @@ def run(call: Call) -> None:
     for name in targets:
         write_file(call, call.value(name) or "-", texts[name])
     if call.has("json"):
-        keys = ("ranks", "mean", "steps", "channels", "collectives", "kernels", "shapes")
-        print_json(call, {**{key: getattr(trace, key) for key in keys}, **({"against": against} if against else {})})
+        print_json(call, {**vars(trace), **({"against": against} if against else {})})
     elif all(call.value(name) != "-" for name in targets):
         print_page(call, page_of(trace, against))
