@@ -7,9 +7,10 @@ leaves unsaid) and `write(job)`.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from types import ModuleType
-from typing import Optional, Sequence
+from typing import Optional
 
 from meshsim.tools._call import USAGE, Call, check_target, print_json, write_file
 from meshsim.tools.exporters._compare import Exported
@@ -30,7 +31,7 @@ def run(call: Call) -> None:
     """The command."""
     kind, workload = call.arguments
     if kind not in KINDS:
-        near = nearest(kind, KINDS)
+        near = nearest(kind)
         hint = f"; did you mean '{near}'?" if near else ""
         call.refuse(f"unknown kind '{kind}'{hint} (known: {', '.join(KINDS)})", code=USAGE)
     has_json = call.has("json")
@@ -60,25 +61,6 @@ def _tell(call: Call, exported: Exported, software: str) -> None:
         call.talk.note(f"{row.key}: {value}not said: {row.why}")
 
 
-# ---- slips ----
-
-def nearest(word: str, known: Sequence[str]) -> Optional[str]:
-    """The known word that a word may have been meant to be: with fewest slips, and no more than one in three letters; None: there is none."""
-    least = 1 if len(word) == 2 else len(word) // 3
-    distances = [(slips(word.lower(), other.lower()), -place) for place, other in enumerate(known)]
-    distance, place = min(distances, key=lambda found: (found[0], -found[1]))
-    return known[-place] if distance <= least else None
-
-
-def slips(a: str, b: str) -> int:
-    """Slips that make one word of the other: letters put in, left out, replaced, or swapped with the next."""
-    rows = [list(range(len(b) + 1))]
-    for i in range(1, len(a) + 1):
-        row = [i]
-        for j in range(1, len(b) + 1):
-            best = min(rows[-1][j - 1] + (a[i - 1] != b[j - 1]), rows[-1][j] + 1, row[j - 1] + 1)
-            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
-                best = min(best, rows[-2][j - 2] + 1)
-            row.append(best)
-        rows.append(row)
-    return rows[-1][len(b)]
+def nearest(word: str) -> Optional[str]:
+    """The kind that a word may have been meant to be; None: there is none."""
+    return next(iter(difflib.get_close_matches(word.lower(), KINDS, 1, 0.7)), None)

@@ -40,6 +40,11 @@ class Config:
         text = f"\"{value}\"" if isinstance(value, str) else str(value).lower()
         self.lines.append(f"{name} = {text}")
 
+    def say_as(self, name: str, said: Any, key: str, value: Any = None) -> None:
+        """Add a key that says one of the workload.  value: of the workload's, where it is another word."""
+        self.say(name, said)
+        self.claim(key, said if value is None else value)
+
     def claim(self, key: str, value: Any) -> None:
         """Note what the lines before say of the workload."""
         self.claims.append((key, list(map(str, value)) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)))
@@ -54,16 +59,11 @@ def _say_training(job: Job, config: Config) -> None:
     micro = job.count("batch.micro")
     config.section("training")
     config.say("seq_len", job.count("model.sequence"))
-    config.say("local_batch_size", micro * (job.microbatches if job.axis("pp") > 1 else 1))
-    config.claim("batch.micro", micro)
-    config.say("global_batch_size", job.count("batch.global"))
-    config.claim("batch.global", job.count("batch.global"))
-    config.say("mixed_precision_param", "bfloat16" if is_half else "float32")
-    config.claim("precision.parameters", "bf16" if is_half else "fp32")
-    config.say("mixed_precision_reduce", "float32")
-    config.claim("precision.gradients", "fp32")
-    config.say("compile", is_compiled)
-    config.claim("model.kernels", "compiled" if is_compiled else "eager")
+    config.say_as("local_batch_size", micro * (job.microbatches if job.axis("pp") > 1 else 1), "batch.micro", micro)
+    config.say_as("global_batch_size", job.count("batch.global"), "batch.global")
+    config.say_as("mixed_precision_param", "bfloat16" if is_half else "float32", "precision.parameters", "bf16" if is_half else "fp32")
+    config.say_as("mixed_precision_reduce", "float32", "precision.gradients", "fp32")
+    config.say_as("compile", is_compiled, "model.kernels", "compiled" if is_compiled else "eager")
 
 
 # ---- axes ----
@@ -76,8 +76,7 @@ def _say_replicas(job: Job, config: Config) -> None:
     is_hybrid = is_sharded and bool(other) and job.words("data_parallel.shard") == ["dp"]
     shared = job.axis("dp") * (1 if is_hybrid else copies)
     config.say("data_parallel_replicate_degree", shared if not is_sharded else copies if is_hybrid else 1)
-    config.say("data_parallel_shard_degree", shared if is_sharded else 1)
-    config.claim("mesh.dp", shared)
+    config.say_as("data_parallel_shard_degree", shared if is_sharded else 1, "mesh.dp", shared)
     config.claim("data_parallel.zero", 3 if is_sharded else 0)
     if is_hybrid:
         config.claim(f"mesh.{other}", copies)
@@ -85,8 +84,7 @@ def _say_replicas(job: Job, config: Config) -> None:
     config.claim("mesh.order", ["pp", *([other] if is_hybrid else []), "dp", "cp", "tp"])
     if is_sharded:
         keeps = job.is_true("data_parallel.keep_parameters")
-        config.say("fsdp_reshard_after_forward", "never" if keeps else "always")
-        config.claim("data_parallel.keep_parameters", keeps)
+        config.say_as("fsdp_reshard_after_forward", "never" if keeps else "always", "data_parallel.keep_parameters", keeps)
     else:  # DistributedDataParallel's buckets are views of the gradients
         config.claim("data_parallel.overlap_gather", False)
         config.claim("data_parallel.units", "in_place")
@@ -96,18 +94,14 @@ def _say_axes(job: Job, config: Config) -> None:
     tp, cp = job.axis("tp"), job.axis("cp")
     ep = job.count("expert_mesh.ep")
     if tp > 1:
-        config.say("tensor_parallel_degree", tp)
-        config.claim("mesh.tp", tp)
+        config.say_as("tensor_parallel_degree", tp, "mesh.tp")
         config.claim("tensor_parallel.sequence", True)
     if cp > 1:
         is_ring = job.text("context_parallel.kind") == "ring"
-        config.say("context_parallel_degree", cp)
-        config.claim("mesh.cp", cp)
-        config.say("context_parallel_rotate_method", "alltoall" if is_ring else "allgather")
-        config.claim("context_parallel.kind", "ring" if is_ring else "all_gather")
+        config.say_as("context_parallel_degree", cp, "mesh.cp")
+        config.say_as("context_parallel_rotate_method", "alltoall" if is_ring else "allgather", "context_parallel.kind", "ring" if is_ring else "all_gather")
     if job.node("model.moe") and ep > 1:
-        config.say("expert_parallel_degree", ep)
-        config.claim("expert_mesh.ep", ep)
+        config.say_as("expert_parallel_degree", ep, "expert_mesh.ep")
         config.claim("expert_mesh.tp", tp)
 
 
@@ -123,10 +117,8 @@ def _say_pipeline(job: Job, config: Config) -> None:
     chunks = len(layers) // pp
     if kind not in SCHEDULES:
         kind = "interleaved_torch" if chunks > 1 else "1f1b"
-    config.say("pipeline_parallel_degree", pp)
-    config.claim("mesh.pp", pp)
-    config.say("pipeline_parallel_schedule", SCHEDULES[kind])
-    config.claim("schedule.kind", kind)
+    config.say_as("pipeline_parallel_degree", pp, "mesh.pp")
+    config.say_as("pipeline_parallel_schedule", SCHEDULES[kind], "schedule.kind", kind)
     if chunks > 1:
         config.claim("schedule.v", chunks)
     if all(layers[1:-1]):  # a stage without layers is an end
@@ -150,8 +142,7 @@ def _say_recompute(job: Job, config: Config) -> None:
     is_full = job.text("recompute") == "full"
     is_by_operation = not is_full and set(job.words("recompute_parts")) == BY_OPERATION
     config.section("activation_checkpoint")
-    config.say("mode", "full" if is_full else "selective" if is_by_operation else "none")
-    config.claim("recompute", "full" if is_full else "none")
+    config.say_as("mode", "full" if is_full else "selective" if is_by_operation else "none", "recompute", "full" if is_full else "none")
     if is_by_operation:
         config.say("selective_ac_option", "op")
     config.claim("recompute_parts", ["norms", "activations", "products"] if is_by_operation else [])
@@ -167,8 +158,7 @@ def _say_products(job: Job, config: Config) -> None:
     config.section("model")
     config.lines.append(f"converters = [\"{'mx' if is_mx else 'float8'}\"]")
     config.section("mx" if is_mx else "float8")
-    config.say("recipe_name", "mxfp8" if is_mx else "rowwise" if is_rowwise else "tensorwise")
-    config.claim("precision.products", products)
+    config.say_as("recipe_name", "mxfp8" if is_mx else "rowwise" if is_rowwise else "tensorwise", "precision.products", products)
     if is_float8:
         config.claim("precision.scaling", scaling)
         config.say("enable_fsdp_float8_all_gather", is_gathered)

@@ -10,9 +10,9 @@ launch_script.md says why it is done so.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import selectors
 import shutil
 import signal
 import subprocess
@@ -314,18 +314,12 @@ class _Box:
         contents += [(f"{BIN}/program", stand_in), (f"{BIN}/quiet", "#!/usr/bin/bash\nexit 0\n")]
         contents += [(path, stand_in) for path in _own_pythons()]
         files = [(_in_memory(text), place) for place, text in dict(contents).items()]
-        reader, writer = os.pipe()
+        record = _in_memory("")
         try:
-            process = subprocess.Popen(self._command(writer, files, values), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       pass_fds=[writer, *(number for number, _ in files)], start_new_session=True)
-        except OSError as error:
-            os.close(reader)
-            return _Outcome(said=f"{error.filename}: {error.strerror}")
+            return _watch(self._command(record, files, values), record, [number for number, _ in files])
         finally:
-            os.close(writer)
-            for number, _ in files:
+            for number in (record, *(number for number, _ in files)):
                 os.close(number)
-        return _watch(process, reader)
 
 
 def _own_pythons() -> List[str]:
@@ -349,51 +343,44 @@ def _in_memory(text: str) -> int:
     return number
 
 
+def batch_options(text: str) -> Iterator[Tuple[int, str, str]]:
+    """Options of lines "#SBATCH": the line's number from 1, the option and its value."""
+    for number, line in enumerate(text.split("\n"), 1):
+        options = re.match(r"#SBATCH[ \t]+([^#]*)", line)
+        for option, value in re.findall(r"(?<!\S)(--[a-z-]+|-[Nn])(?:[= \t]\s*|(?<=[Nn]))([^\s#]+)", options[1]) if options else ():
+            yield number, option, value
+
+
 def _slurm(scripts: Sequence[Script]) -> Dict[str, str]:
     """What Slurm sets of lines "#SBATCH"."""
     found: Dict[str, str] = {}
     for script in scripts:
-        for line in re.findall(r"(?m)^#SBATCH[ \t]+([^#\n]*)", script.text):
-            for option, value in re.findall(r"(?<!\S)(--[a-z-]+|-[Nn])(?:[= \t]\s*|(?<=[Nn]))([^\s#]+)", line):
-                if option in SLURM:
-                    value = value.rsplit(":", 1)[-1] if option in ("--gpus-per-node", "--gres") else value
-                    found.update({name: value for name in SLURM[option] if name not in found})
+        for _, option, value in batch_options(script.text):
+            value = value.rsplit(":", 1)[-1] if option in ("--gpus-per-node", "--gres") else value
+            found.update({name: value for name in SLURM.get(option, ()) if name not in found})
     return found
 
 
-def _watch(process: "subprocess.Popen[bytes]", reader: int) -> _Outcome:
-    """Read what a sandbox records and says, up to its limits, and end it."""
-    assert process.stderr is not None and process.stdout is not None
-    data: Dict[str, bytearray] = {"record": bytearray(), "said": bytearray(), "printed": bytearray()}
-    deadline = time.monotonic() + TIME_S
-    outcome, is_late = _Outcome(), False
+def _watch(command: List[str], record: int, files: Sequence[int]) -> _Outcome:
+    """Run a sandbox up to its limit of time, and read what it recorded and said.  record: a file in memory, to which it writes.  files: it reads."""
+    said, printed = os.memfd_create("said"), os.memfd_create("printed")
     try:
-        with selectors.DefaultSelector() as selector:
-            selector.register(reader, selectors.EVENT_READ, "record")
-            selector.register(process.stderr, selectors.EVENT_READ, "said")
-            selector.register(process.stdout, selectors.EVENT_READ, "printed")
-            while selector.get_map() and not is_late:
-                for key, _ in selector.select(0.2):
-                    chunk = os.read(key.fd, 65536)
-                    if not chunk:
-                        selector.unregister(key.fileobj)
-                    if len(data[key.data]) < (RECORD_MAX_B if key.data == "record" else STDERR_MAX_B):
-                        data[key.data] += chunk
-                is_late = time.monotonic() > deadline
-                if process.poll() is not None and not selector.select(0):
-                    break
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=printed, stderr=said, pass_fds=[record, *files], start_new_session=True) as process:
+            try:
+                process.wait(TIME_S)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
+        outcome = _Outcome(said=os.pread(said, STDERR_MAX_B, 0).decode("utf-8", "replace"), printed=os.pread(printed, STDERR_MAX_B, 0).decode("utf-8", "replace"))
+        _parse(os.pread(record, RECORD_MAX_B, 0), outcome)
+    except OSError as error:
+        return _Outcome(said=f"{error.filename}: {error.strerror}")
     finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except OSError:
-            pass
-        process.kill()
-        process.wait()
-        process.stderr.close()
-        process.stdout.close()
-        os.close(reader)
-    outcome.said, outcome.printed = (data[name].decode("utf-8", "replace") for name in ("said", "printed"))
-    _parse(bytes(data["record"]), outcome)
+        os.close(said)
+        os.close(printed)
     outcome.is_cut = outcome.is_up and outcome.code is None and not outcome.commands
     return outcome
 

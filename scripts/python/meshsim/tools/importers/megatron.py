@@ -13,10 +13,11 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 from .._call import NO, OK, Call, Place, need
 from . import source
 from .draft import PIPE
-from .launch_script import Script, run_scripts
+from .launch_script import Script, batch_options, run_scripts
 from .megatron_arguments import MANY, NONE, NOTHING, OFF, ONE, Software, Tables, tables
 from .megatron_job import translate
 from .megatron_run import DIFFERENT, ENV, LAUNCHER, UNKNOWN, Argument, Facts, Job
+from .source import Text
 from .workload_draft import Workload
 from .yaml_tree import Node, parse
 
@@ -50,22 +51,6 @@ class Reading:
     """what running a script took for granted"""
     software: Optional[Software] = None
     """whose arguments a command has; None: it follows from their names"""
-
-
-class Text:
-    """A text with its lines."""
-
-    def __init__(self, name: str, data: str):
-        self.name, self.data, self.lines = name, data, data.split("\n")
-
-    def place(self, line: int, column: int = 0, width: int = 1) -> Place:
-        """A place; line and column from 1 on."""
-        return Place(self.name, line, column, width, self.lines[line - 1].rstrip("\r"))
-
-    def place_at(self, offset: int, width: int = 1) -> Place:
-        """The place of an offset into the text."""
-        line = self.data.count("\n", 0, offset) + 1
-        return self.place(line, offset - (self.data.rfind("\n", 0, offset) + 1) + 1, width)
 
 
 # ---- words ----
@@ -310,14 +295,8 @@ def _read_scripts(call: Call, known: Tables, scripts: Sequence[Text], defines: D
 
 def _batch(scripts: Sequence[Text]) -> List[Argument]:
     """What lines "#SBATCH" ask for, which what starts the program may say otherwise."""
-    found = []
-    for text in scripts:
-        for number, line in enumerate(text.lines, 1):
-            options = re.match(r"#SBATCH\s+([^#]*)", line)
-            for option in re.finditer(r"(?<!\S)(--[a-z-]+|-[Nn])(?:[= \t]\s*|(?<=[Nn]))([^\s#]+)", options[1]) if options else ():
-                if option[1] in LAUNCHERS:
-                    found.append(Argument(LAUNCHER + LAUNCHERS[option[1]], option[2], text.place(number, 1)))
-    return found
+    return [Argument(LAUNCHER + LAUNCHERS[option], value, text.place(number, 1)) for text in scripts for number, option, value in batch_options(text.data)
+            if option in LAUNCHERS]
 
 
 class _Finder:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -32,15 +34,11 @@ def table(points: List[Point]) -> List[Dict[str, Any]]:
     return rows
 
 
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
-
-
 def csv_of(rows: List[Dict[str, Any]]) -> str:
     """Rows as CSV, with a head."""
-    lines = [list(rows[0]), *(row.values() for row in rows)] if rows else []
-    return "".join(",".join(map(_cell, line)) + "\n" for line in lines) or "\n"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([list(rows[0]), *(row.values() for row in rows)] if rows else [])
+    return text.getvalue() or "\n"
 
 
 def summary(points: List[Point]) -> str:

@@ -11,12 +11,8 @@ from . import nccl_topo, slurm_topology
 from .draft import PIPE, Draft
 from .nccl_topo import Machine
 from .slurm_platform import fill
-from .source import deliver, finish, read_bytes, target
+from .source import deliver, finish, read_bytes, table, target
 from .yaml_tree import take_out
-
-# How what is required is given, with values that are examples.
-EXAMPLES = {"node.gpus": "8", "node.nics": "8", "gpu.type": "h100-sxm5-80gb", "tiers.nvlink.bandwidth": "450 GB/s", "tiers.rail.bandwidth": "400 Gbit/s",
-            "tiers.spine.bandwidth": "400 Gbit/s", "tiers.core.bandwidth": "400 Gbit/s"}
 
 
 @dataclass
@@ -34,8 +30,8 @@ class Platform(Draft):
 
     def page(self) -> str:
         """What is told where the file goes elsewhere."""
-        missing = self.missing()
-        given = "".join(" --set " + shlex.quote(f"{key}={EXAMPLES.get(key, 'VALUE')}") for key in missing)
+        missing, examples = self.missing(), table(slurm_topology.TABLES)["examples"]
+        given = "".join(" --set " + shlex.quote(f"{key}={examples.get(key, 'VALUE')}") for key in missing)
         return self.summary + (f"required   {', '.join(missing)}, see the file's comments\nnow        add, for example,{given}\n" if missing else "")
 
 

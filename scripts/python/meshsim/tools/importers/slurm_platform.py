@@ -9,23 +9,14 @@ from typing import Optional, Tuple
 from .._call import Place
 from .draft import Draft
 from .nccl_topo import APART, MESHED, PAIRED, SWITCHED, UNSEEN, Gpus, Machine
-from .slurm_topology import Topology
+from .slurm_topology import TABLES, Topology
+from .source import table
 
 NVIDIA = 0x10DE
 NVLS_SM_MIN = 90
 """NVLink SHARP came with Hopper's switches.  Source: NVIDIA H100 whitepaper"""
 GB_S_IN_BPS, GBIT_S_IN_BPS, US_IN_S = 1e9, 125e6, 1e-6
 
-# NVLink by compute capability, from and to: a link's nominal bandwidth per direction [GB/s], and what NCCL takes of it [GB/s].  Sources: NVIDIA's data
-# sheets of P100, V100, A100, RTX A6000, H100, B200 (bandwidth of all links both ways, over twice their number); NVIDIA/nccl, src/graph, the header of
-# the topology (SM60_NVLINK_BW and on).
-NVLINKS: Tuple[Tuple[int, int, float, float, str], ...] = (
-    (60, 69, 20, 18, "NVLink 1"), (70, 79, 25, 20, "NVLink 2"), (80, 85, 25, 20, "NVLink 3"), (86, 89, 14.0625, 12, "NVLink 3"),
-    (90, 99, 25, 20.6, "NVLink 4"), (100, 106, 50, 40.1, "NVLink 5"),
-)
-# GPU types by PCI device.  Source: the PCI ID Repository, pci.ids.
-TYPES = {0x1DB8: "v100-sxm3-32gb", 0x20B0: "a100-sxm4-40gb", 0x20B2: "a100-sxm4-80gb", 0x20B5: "a100-pcie-80gb", 0x2324: "h800-sxm5-80gb",
-         0x2330: "h100-sxm5-80gb", 0x2335: "h200-sxm5-141gb", 0x2901: "b200-sxm6", 0x2941: "gb200"}
 SUPERCHIPS = (0x2941,)
 """share one NVLink switch system with others in their rack"""
 
@@ -144,8 +135,9 @@ class _Builder:
             self.draft.require("gpu.type", "a file of gpus/, such as h100-sxm5-80gb")
             return
         gpus = self.machine.gpus
-        if gpus.vendor == NVIDIA and gpus.device in TYPES:
-            self.draft.set("gpu.type", TYPES[gpus.device], f"PCI device 0x{gpus.device:x}", gpus.place)
+        name = table(TABLES)["types"].get(gpus.device) if gpus.vendor == NVIDIA else None
+        if name:
+            self.draft.set("gpu.type", name, f"PCI device 0x{gpus.device:x}", gpus.place)
         else:
             self.draft.require("gpu.type", f"a file of gpus/: PCI device 0x{gpus.vendor:x}:0x{gpus.device:x} of compute capability {gpus.sm} is not known")
         if gpus.host_Bps > 0:
@@ -167,7 +159,7 @@ class _Builder:
 
     def add_nvlink(self, gpus: Gpus) -> bool:
         """Links of NVLink by their generation.  Returns false where it is not known."""
-        row = next((row for row in NVLINKS if row[0] <= gpus.sm <= row[1]), None)
+        row = next((row for row in table(TABLES)["nvlinks"] if row[0] <= gpus.sm <= row[1]), None)
         if row is None or gpus.links == 0 or gpus.joined == MESHED:
             return False
         _, _, link_gb_s, nccl_gb_s, generation = row

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import os
 import re
 import stat
@@ -10,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
-from .._call import FAILED, INPUT, UNSEEN, Call, Fault, Place, Talk, check_target, need, print_json, print_page, write_file
+from .._call import FAILED, INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, check_target, need, print_json, print_page, write_file
 
 SOURCE_MAX_B = 256 * 2**20
 """largest log, script or list that is read"""
@@ -31,6 +33,23 @@ class Key:
     """which of our keys it says, or why it is ignored"""
     value: str = ""
     place: Optional[Place] = None
+
+
+class Text:
+    """A text with its lines."""
+
+    def __init__(self, name: str, data: str):
+        self.name, self.data, self.lines = name, data, data.split("\n")
+        self._starts = [0, *itertools.accumulate(len(line) + 1 for line in self.lines[:-1])]
+
+    def place(self, line: int, column: int = 0, width: int = 1) -> Place:
+        """A place; line and column from 1 on."""
+        return Place(self.name, line, column, max(1, width), self.lines[line - 1].rstrip("\r"))
+
+    def place_at(self, offset: int, width: int = 1) -> Place:
+        """The place of an offset into the text."""
+        line = bisect.bisect_right(self._starts, offset)
+        return self.place(line, offset - self._starts[line - 1] + 1, width)
 
 
 def tell(call: Call, keys: Iterable[Key]) -> None:
@@ -117,6 +136,16 @@ def table(name: str) -> Any:
     """A table of this package, a file in YAML.  name: its path from the folder of tools."""
     yaml, = need(Call(Path(), "import"), "yaml")
     return yaml.load((Path(__file__).parent.parent / name).read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def count(call: Call, option: str, most: int, default: int) -> int:
+    """An option's count from 1 to `most`."""
+    text = call.value(option)
+    if text is None:
+        return default
+    if not re.fullmatch(r"\+?\d{1,18}", text, re.A) or not 1 <= int(text) <= most:
+        call.refuse(f"option '--{option}' takes a whole number from 1 to {most}, got '{text}'", code=USAGE)
+    return int(text)
 
 
 def finish(talk: Talk) -> None:

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
 
-from .._call import NO, OK, USAGE, Call
+from .._call import NO, OK, USAGE
 from .draft import PIPE, Draft
-from .source import ASSUMED, Key, deliver
+from .source import ASSUMED, Key, count, deliver
 from .yaml_tree import Node, quoted, take_out, write
 
 GPUS_MAX, BATCH_MAX = 2**24, 10**8
@@ -151,16 +151,6 @@ class Workload(Draft):
 def assumed(key: str, value: str, why: str) -> Key:
     """A key that the source does not have, and the default of the software whose file it is."""
     return Key(key, ASSUMED, why, value)
-
-
-def count(call: Call, option: str, most: int, default: int) -> int:
-    """An option's count from 1 to `most`."""
-    text = call.value(option)
-    if text is None:
-        return default
-    if not re.fullmatch(r"\d{1,12}", text, re.A) or not 1 <= int(text) <= most:
-        call.refuse(f"option '--{option}' takes a whole number from 1 to {most}, got '{text}'", code=USAGE)
-    return int(text)
 
 
 def _said(number: float) -> str:

@@ -14,6 +14,7 @@ from meshsim.tools._call import USAGE, Call, Place, check_target, plain, print_j
 from meshsim.tools.importers.kineto.against import compare
 from meshsim.tools.importers.kineto.page import page_of
 from meshsim.tools.importers.kineto.trace import Row, Trace, read
+from meshsim.tools.importers.source import count
 
 __all__ = ["Trace", "compare", "read", "run"]
 
@@ -36,15 +37,6 @@ def _check_targets(call: Call) -> None:
         call.refuse(f"'{users[0]}' and '{users[1]}' both want the standard output", code=USAGE)
     for name in ("output", "kernels"):
         check_target(call, call.value(name) or "-")
-
-
-def _steps(call: Call) -> int:
-    text = call.value("steps", "1") or ""
-    is_whole = text.lstrip("+-").isascii() and text.lstrip("+-").isdigit() and len(text) <= 20
-    steps = int(text) if is_whole and len(text) - len(text.lstrip("+-")) <= 1 else 0
-    if not 1 <= steps <= _STEPS_MAX:
-        call.refuse(f"option '--steps' takes a whole number from 1 to {_STEPS_MAX}, got '{text}'", code=USAGE)
-    return steps
 
 
 def beside(call: Call, trace: Trace) -> Optional[Dict[str, Any]]:
@@ -74,7 +66,7 @@ def _check_measured(call: Call, trace: Trace) -> None:
 def run(call: Call) -> None:
     """Read the traces that the call names, and write and print what it asks for."""
     _check_targets(call)
-    trace = read(call, call.arguments, _steps(call))
+    trace = read(call, call.arguments, count(call, "steps", _STEPS_MAX, 1))
     against = beside(call, trace)
     if call.value("output"):
         _check_measured(call, trace)
