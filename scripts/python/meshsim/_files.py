@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from . import _workers
 from ._arguments import Spec, file_of, path_of, settings_of
-from ._calls import Settings, command
+from ._calls import Settings
 from ._errors import error_of
 from ._result import Result
 from .tools._call import Answer, Call, Fault, Talk, plain
@@ -125,8 +125,7 @@ def import_deepspeed(path: PathLike, model: Optional[PathLike] = None, settings:
 def import_hf(path: PathLike, settings: Settings = None, *, platform: Optional[str] = None, gpus: Optional[int] = None, batch: Optional[int] = None,
               **overrides: Any) -> Workload:
     """A workload of a model of Hugging Face.  path: its config.json, or its folder.  Further arguments and exceptions as of `import_megatron`."""
-    found = command("import", "hf", path_of(path), platform=platform, gpus=gpus, batch=batch, quiet=True, set=_sets(settings, overrides))
-    return Workload.of("workload", found, found.messages)  # type: ignore[no-any-return]
+    return _import_workload(lambda call: _importer("hf").read(call, os.fspath(path)), set=_sets(settings, overrides), platform=platform, gpus=gpus, batch=batch)
 
 
 def import_slurm(topology: PathLike, *nccl: PathLike, settings: Settings = None, **overrides: Any) -> Platform:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Tuple
 
+from meshsim.tools._describe import Kind
 from meshsim.tools.exporters._compare import Exported, Unsaid, compare, reasons_for
 from meshsim.tools.exporters._job import Job, adopt, is_close, own_model
 from meshsim.tools.exporters._read_back import FILE, read_back
 from meshsim.tools.importers.deepspeed import draft
 from meshsim.tools.importers.placed_json import parse
 
+KIND = Kind("deepspeed WORKLOAD.yaml", "DeepSpeed's configuration, JSON", writes=".json")
 SOFTWARE = "DeepSpeed"
 HAS_COMMENTS = False
 FRAMEWORK = "deepspeed"

@@ -9,6 +9,7 @@ import itertools
 import re
 from typing import Any, Iterator, List, Optional, Tuple
 
+from meshsim.tools._describe import Kind
 from meshsim.tools.exporters._compare import Exported, Unsaid, comments, compare, name_of, reasons_for
 from meshsim.tools.exporters._job import Job, adopt, is_close
 from meshsim.tools.exporters._read_back import FILE, ReadBack, read_back
@@ -16,6 +17,8 @@ from meshsim.tools.importers import megatron_model, megatron_state
 from meshsim.tools.importers.megatron import Text, draft
 from meshsim.tools.importers.megatron_run import Pairs
 
+KIND = Kind("megatron WORKLOAD.yaml", "the arguments of Megatron-LM, as a shell script",
+            "megatron writes a shell script that holds an array of the arguments, to source, to paste from, or to run with the arguments of data and tokenizer behind it.", writes=".sh")
 SOFTWARE = "Megatron-LM"
 HAS_COMMENTS = True
 USUAL_FRAMEWORK = "megatron-core"

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
-from .._call import OK, USAGE, Call, Fault, Place, need
-from . import source, yaml_tree
+from .._call import USAGE, Call, Place, need
+from .._describe import Kind
+from . import DIFFERENCES, FILLS, hf, source
 from .placed_json import parse, shown
 from .workload_draft import Workload, assumed
 from .yaml_tree import Node
 
+KIND = Kind(
+    "deepspeed DS.json [CONFIG.json|FOLDER]", "DeepSpeed's configuration gives a workload, the model's a model",
+    "deepspeed takes the model's Hugging Face config, or its folder, beside DeepSpeed's JSON, and asks for what a trainer fills in where that says \"auto\".",
+    (*FILLS, DIFFERENCES), writes=".yaml")
 GLOBAL, MICRO, STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 STAGE, OVERLAP, BUCKET = "zero_optimization.stage", "zero_optimization.overlap_comm", "zero_optimization.reduce_bucket_size"
 SCATTER, OFFLOAD, OLD_OFFLOAD = "zero_optimization.reduce_scatter", "zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload"
@@ -368,34 +374,18 @@ def _text(call: Call, path: str) -> str:
         call.refuse("not valid UTF-8", Place(path, data.count(b"\n", 0, error.start) + 1))
 
 
-def _add_model(draft: Workload, path: str) -> Tuple[List[source.Key], int]:
-    """Add the model's keys, which the program makes of its config.  Returns what became of the config's keys, and the size that buckets follow from."""
-    answer = draft.call.answer("import", "hf", path, "--set", "framework=deepspeed", "--json")
-    if answer.code != OK:
-        draft.call.talk.write("".join(line for line in answer.said.splitlines(True) if ": note: " not in line))
-        raise Fault(answer.code)
-    tree = answer.json()
-    model = yaml_tree.parse(draft.call.talk, path, tree["workload"]).get("model") or Node({})
-    draft.root.value["model"] = model  # type: ignore[index,call-overload]
-    columns = {(found[2], int(found[1])): int(found[0]) for found in re.findall(r"^\S.*?:(\d+):(\d+): note: ([^:]*)", answer.said, re.M)}
-    by_line = {key: (line, column) for (key, column), line in columns.items()}
-    keys, file = [], os.path.join(path, "config.json") if os.path.isdir(path) else path
-    for row in tree["keys"]:
-        line, column = by_line.get(row["key"], (row["line"], 0))
-        keys.append(source.Key(row["key"], row["fate"], row["why"], row["value"], Place(file, line, column) if row["line"] else None))
-    hidden = model.get("hidden")
-    return keys, int(hidden.text) if hidden is not None and hidden.text.isdigit() else 0
-
-
 def draft(call: Call, path: str, config: Node, model: str = "") -> Workload:
     """The workload that a configuration says.  path: its file.  model: path of the model's config, or its folder; empty: there is none.
     Raises Fault where a file is not understood; each reason was told to call.talk."""
     found = Workload(call, f"the DeepSpeed configuration {path}")
-    keys, hidden = _add_model(found, model) if model else ([], 0)
-    found.effects = translate(found, config, hidden)
+    other = hf.read(replace(call, options={"set": ["framework=deepspeed"]}), model) if model else Workload(call, "")
+    if model:
+        found.root.value["model"] = other.root.get("model")  # type: ignore[index,call-overload,assignment]
+    hidden = other.root.at("model.hidden")
+    found.effects = translate(found, config, int(hidden.text) if hidden is not None and hidden.text.isdigit() else 0)
     source.finish(call.talk)
     found.set("framework", "deepspeed")
-    found.keys += keys
+    found.keys += other.keys
     return found
 
 

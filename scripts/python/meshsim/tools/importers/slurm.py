@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from typing import Optional, Sequence
 
 from .._call import INPUT, Call, Fault, Place
+from .._describe import Kind
+from . import SET
 from . import nccl_topo, slurm_topology
 from .draft import PIPE, Draft
 from .nccl_topo import Machine
 from .slurm_platform import fill
 from .source import deliver, finish, read_bytes, table, target
 from .yaml_tree import take_out
+
+KIND = Kind(
+    "slurm TOPOLOGY.conf [NCCL.xml...]", "Slurm's topology, with what NCCL found in a node, gives a platform",
+    "slurm reads topology.conf (tree or block) and the XML files that NCCL_TOPO_DUMP_FILE makes NCCL write; without one, what nodes are made of is required.",
+    (SET,), writes=".yaml")
 
 
 @dataclass

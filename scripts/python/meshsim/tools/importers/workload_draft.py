@@ -60,6 +60,10 @@ class Workload(Draft):
             if self.root.get(key) is None:
                 self.set(key, value)
 
+    def is_said(self, path: str) -> bool:
+        """Whether --set says a key, or one above it."""
+        return any(path == name or path.startswith(name + ".") for name in (text.split("=")[0] for text in self.call.values("set")))
+
     # what follows
 
     def complete(self) -> None:
