@@ -262,15 +262,15 @@ void ms_tree_add_groups(ms_value *parent, const char *key, hid_t file, ms_h5_fau
 
 /* ---- tables ---- */
 
-typedef struct table_reader {
+typedef struct tree_table {
     ms_arena *arena;
     ms_h5_fault *fault;
     const char *name;
     ms_value *columns;
     hssize_t rows; /* of the columns so far; -1: none */
-} table_reader;
+} tree_table;
 
-static herr_t read_column(table_reader *read, hid_t data, hid_t type, hssize_t rows,
+static herr_t read_column(tree_table *read, hid_t data, hid_t type, hssize_t rows,
                           const char *place) {
     hid_t memory = memory_type(type);
     if (memory < 0 || H5Tis_variable_str(memory) > 0) {
@@ -290,7 +290,7 @@ static herr_t read_column(table_reader *read, hid_t data, hid_t type, hssize_t r
 
 /* A column; the dimension, which stores nothing, is none. */
 static herr_t visit_column(hid_t group, const char *name, const H5L_info_t *info, void *context) {
-    table_reader *read = context;
+    tree_table *read = context;
     char place[NAME_B];
     (void)info;
     snprintf(place, sizeof place, "/%s/%s", read->name, name);
@@ -316,7 +316,7 @@ ms_value *ms_tree_of_tables(hid_t file, ms_arena *arena, ms_h5_fault *fault) {
     static const char *const TABLES[] = {"ranks", "axes", "tiers", "links", "steps"};
     ms_value *root = ms_value_new_object(arena);
     for (size_t i = 0; i < sizeof TABLES / sizeof TABLES[0] && fault->status == MS_OK; i++) {
-        table_reader read = {.arena = arena, .fault = fault, .name = TABLES[i], .rows = -1};
+        tree_table read = {.arena = arena, .fault = fault, .name = TABLES[i], .rows = -1};
         read.columns = ms_value_add(root, TABLES[i], MS_VALUE_OBJECT);
         hid_t group = H5Gopen2(file, TABLES[i], H5P_DEFAULT);
         if (group < 0 ||

@@ -114,10 +114,6 @@ class Words(unittest.TestCase):
         tree = {"a": "12 B", "b": ["x", "y: z"], "c": {"d": "", "e": "$(id) \"q\""}}
         self.assertEqual(_job.flow(tree), "{a: 12 B, b: [x, \"y: z\"], c: {d: , e: \"$(id) \\\"q\\\"\"}}")
 
-    def test_the_nearest_kind(self):
-        rows = {"megatorn": "megatron", "deepsped": "deepspeed", "TorchTitan": "torchtitan", "hf": None, "": None}
-        self.assertEqual({word: export.nearest(word, export.KINDS) for word in rows}, rows)
-
     def test_layouts_of_stages(self):
         rows = {(3, 4, 4, 2): "Et*3|(t*4|)*2t*2L", (0, 1, 0, 1): "E|t||tL", (8,) * 1 + (1,): "Et*8|tL", (2, 1, 1, 1, 3): "Et*2|(t|)*3t*3L"}
         self.assertEqual({layers: megatron._layout(list(layers), 0) for layers in rows}, rows)

@@ -364,7 +364,7 @@ class Import(programs.ProgramTest):
 
     def test_usage(self):
         self.write(LLAMA)
-        self.assertIn("unknown kind 'hg'; did you mean 'hf'? (known: hf, ", self.meshsim("import", "hg", "config.json", code=2).stderr)
+        self.assertIn("unknown kind 'hg'; did you mean 'hf'? (known: deepspeed, hf, ", self.meshsim("import", "hg", "config.json", code=2).stderr)
         self.assertIn("expected one file, got 2", self.meshsim("import", "hf", "config.json", "config.json", code=2).stderr)
         self.assertIn("no such file", self.meshsim("import", "hf", "nowhere.json", code=3).stderr)
         self.assertEqual(self.meshsim("import", "hf", "", code=3).stderr, "meshsim: error: expected a file's name, got ''\n")

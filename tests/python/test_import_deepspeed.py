@@ -137,7 +137,7 @@ class ImportDeepSpeed(unittest.TestCase):
         self.assertIn("# also made?up: not known\n", told["workload"])
 
     def test_what_is_wrong_is_told_with_its_place(self):
-        rows = [("{", "expected"), ("[]", "expected"), ("{\n  // why\n  \"bf16\": {\"enabled\": true}}", "ds.json:2:3: error: not valid JSON: string or '}' expected; JSON has no comments"), ("{\"bf16\": {\"enabled\": true},}", "ds.json:1:28"),
+        rows = [("{", "expecting"), ("[]", "expected"), ("{\n  // why\n  \"bf16\": {\"enabled\": true}}", "ds.json:2:3: error: not valid JSON: expecting property name enclosed in double quotes; JSON has no comments"), ("{\"bf16\": {\"enabled\": true},}", "ds.json:1:28"),
                 ({"bf16": {"enabled": True}}, "train_batch_size: key is missing: DeepSpeed needs it or train_micro_batch_size_per_gpu"),
                 ({**BATCH, "train_batch_size": 63}, "ds.json:2:23: error: train_batch_size: expected a multiple of 1 x 4"),
                 ({**BATCH, "train_micro_batch_size_per_gpu": "two"}, "expected a number from 1 or \"auto\", got 'two'"),

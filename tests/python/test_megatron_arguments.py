@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts/python"))
 # pylint: disable=wrong-import-position
 from meshsim.tools._call import Call, Fault  # noqa: E402
 from meshsim.tools.importers import deepspeed, launch_script, megatron  # noqa: E402
-from meshsim.tools.importers.workload_draft import Draft  # noqa: E402
+from meshsim.tools.importers.workload_draft import Workload  # noqa: E402
 from meshsim.tools.importers.megatron_arguments import tables  # noqa: E402
 from meshsim.tools.importers.megatron_job import translate  # noqa: E402
 from meshsim.tools.importers.megatron_run import Argument  # noqa: E402
@@ -160,14 +160,14 @@ HOSTILE = ["$(cat SECRET /etc/shadow 2>/dev/null)", "$(env | grep -c STRANGER | 
 def tool(*options):
     """A call of `import`, which tells nobody."""
     call = Call(Path(programs.ProgramTest.program), "import", {option: [""] for option in options})
-    call.talk._say = lambda kind, message, place: call.told.append((message, place))  # pylint: disable=protected-access
+    call.talk._say = lambda kind, message, place: call.told.append((message, place))
     call.told = []
     return call
 
 
 def read(call, name, text):
     """The arguments of a text."""
-    return megatron.read_texts(call, tables(), [megatron._Text(name, text)], {}).arguments  # pylint: disable=protected-access
+    return megatron.read_texts(call, tables(), [megatron.Text(name, text)], {}).arguments
 
 
 def shown(arguments):
@@ -207,7 +207,7 @@ class Forms(unittest.TestCase):
         for name, text, message in (("a", "", "expected arguments of Megatron-LM"), ("a", "hello world\n", "expected arguments of Megatron-LM"),
                                     ("a", "python x.py --num-layers\n", "--num-layers: expected a value"), ("a", "python x.py --num-layers \"24\n", "expected a closing \""),
                                     ("a.yaml", "MODEL_ARGS: {--num-layers: {a: 1}}\n", "expected a value, got a mapping"), ("a.yaml", "a: [\n", "not valid YAML"),
-                                    ("a.yaml", "a: &x [1]\nb: *x\n", "expected no aliases"), ("a.yaml", "- 1\n", "expected keys and values"),
+                                    ("a.yaml", "b: *x\n", "alias '*x' has no anchor"), ("a.yaml", "- 1\n", "expected keys and values"),
                                     ("a.yaml", "MODEL_ARGS: {--num-layers: 1, --num-layers: 2}\n", "repeated key '--num-layers'")):
             call = tool()
             try:
@@ -346,7 +346,7 @@ class Mutated(unittest.TestCase):
             call = tool()
             name = "fuzz.yaml" if text.startswith("M") else "fuzz"
             try:
-                one = megatron._Text(name, text)  # pylint: disable=protected-access
+                one = megatron.Text(name, text)
                 if name == "fuzz":
                     arguments = megatron.read_log(known, one)
                     try:
@@ -368,7 +368,7 @@ class Mutated(unittest.TestCase):
         for text in self.texts("fuzz_deepspeed", 400):
             call = tool()
             try:
-                draft = Draft(call, "x")
+                draft = Workload(call, "x")
                 deepspeed.translate(draft, parse(call, "fuzz.json", text), 4096)
             except Fault:
                 self.assertTrue(call.told, text)

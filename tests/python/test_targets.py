@@ -56,6 +56,7 @@ class Targets(unittest.TestCase):
             ".dot": ("platform", PLATFORM, "--dot"),
             ".picture": ("platform", PLATFORM, "--svg"),
             ".xml": ("platform", PLATFORM, "--simgrid-xml"),
+            ".exported": ("export", "deepspeed", TINY, "--quiet", "-o"),
         }
 
     @classmethod

@@ -12,11 +12,14 @@ from . import plot
 from ._calls import check, collective, command, compare, estimate, report, run, run_many, schedule, search, sweep, validate
 from ._errors import (BugError, Diagnostic, FileError, InputError, Interrupted, LibraryError, MeshsimError, UsageError,
                       WorkerError)
+from ._files import (Exported, Platform, Workload, export_deepspeed, export_megatron, export_torchtitan, import_deepspeed, import_hf, import_kineto,
+                     import_megatron, import_nccl_tests, import_slurm)
 from ._result import Result
 from ._workers import shut_down
 
 __version__ = "0.1.0"
 
-__all__ = ["BugError", "Diagnostic", "FileError", "InputError", "Interrupted", "LibraryError", "MeshsimError", "Result", "UsageError",
-           "WorkerError", "check", "collective", "command", "compare", "estimate", "plot", "report", "run", "run_many", "schedule", "search", "shut_down",
-           "sweep", "validate"]
+__all__ = ["BugError", "Diagnostic", "Exported", "FileError", "InputError", "Interrupted", "LibraryError", "MeshsimError", "Platform", "Result",
+           "UsageError", "WorkerError", "Workload", "check", "collective", "command", "compare", "estimate", "export_deepspeed", "export_megatron",
+           "export_torchtitan", "import_deepspeed", "import_hf", "import_kineto", "import_megatron", "import_nccl_tests", "import_slurm", "plot", "report", "run",
+           "run_many", "schedule", "search", "shut_down", "sweep", "validate"]

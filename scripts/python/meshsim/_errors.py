@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import List, Optional
 
-_FAULT = re.compile(r"^(?:(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): |meshsim: )error: (?:(?P<key>[\w.\[\]-]+): )?(?P<message>.*)$", re.M)
+_FAULT = re.compile(r"^(?! *\d* \| )(?:meshsim|(?P<file>[^\n]*?)(?::(?P<line>\d+)(?::(?P<column>\d+))?)?): error: (?:(?P<key>[\w.\[\]-]+): )?(?P<message>.*)$", re.M)
 _EXPECTED = re.compile(r"expected (?P<expected>.*?)(?:, got (?P<got>.*?))?(?:;|$)")
 
 

@@ -8,16 +8,17 @@ import errno
 import importlib
 import json
 import keyword
+import math
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
-import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, NoReturn, Optional, Sequence, TextIO
 
 OK, NO, USAGE, INPUT, FAILED, BUG = 0, 1, 2, 3, 4, 70
 TEXT_MAX_B = 16 * 2**20
@@ -50,19 +51,23 @@ class Place:
 
 # ---- what people read ----
 
+UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef"
+                    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+                    + "".join(chr(plane << 16 | end) for plane in range(17) for end in (0xfffe, 0xffff)) + "]")
+"""what controls a terminal, is invisible, or changes the direction of text; bytes that are no UTF-8.  Source: sim/base/text.c"""
+
+
 def visible(text: str) -> str:
-    """A text as a terminal may have it: what would control it, and what is invisible or changes the direction of text, is escaped."""
-    def shown(character: str) -> str:
-        is_plain = character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp", "Cs")
-        return character if is_plain else f"\\x{ord(character):02x}" if ord(character) < 128 else f"\\u{ord(character):04x}"
-    return "".join(map(shown, text))
+    """A text as a terminal may have it: what is UNSEEN, but for ends of lines and tabs, is a '?'."""
+    return UNSEEN.sub(lambda found: found[0] if found[0] in "\n\t" else "?", text)
 
 
 class Talk:
     """What a call says on the standard error."""
 
-    def __init__(self) -> None:
-        self.errors = 0
+    def __init__(self, stream: Optional[TextIO] = None) -> None:
+        """stream: in the place of the standard error"""
+        self.errors, self.stream = 0, stream
 
     def error(self, message: str, place: Optional[Place] = None) -> None:
         """Tell what is wrong, with the line and a caret where there is a place; of a call's errors the first FAULTS_MAX are told."""
@@ -79,7 +84,14 @@ class Talk:
     def finish(self) -> None:
         """Say how many errors were not told."""
         if self.errors > FAULTS_MAX:
-            print(f"meshsim: ... and {self.errors - FAULTS_MAX} more faults", file=sys.stderr)
+            self.write(f"meshsim: ... and {self.errors - FAULTS_MAX} more faults\n")
+
+    def write(self, text: str) -> None:
+        """Say lines as they are."""
+        stream = self.stream or sys.stderr
+        with contextlib.suppress(OSError):
+            stream.write(text)
+            stream.flush()
 
     def _say(self, kind: str, message: str, place: Optional[Place]) -> None:
         if place is None:
@@ -88,9 +100,7 @@ class Talk:
             line = f":{place.line}" if place.line > 0 else ""
             column = f":{place.column}" if line and place.column > 0 else ""
             text = f"{place.file}{line}{column}: {kind}: {message}\n" + (self._caret(place) if kind == "error" else "")
-        with contextlib.suppress(OSError):
-            sys.stderr.write(visible(text))
-            sys.stderr.flush()
+        self.write(visible(text))
 
     @staticmethod
     def _caret(place: Place) -> str:
@@ -105,6 +115,21 @@ class Talk:
 
 
 # ---- a call ----
+
+class Answer(NamedTuple):
+    """What the program answered."""
+
+    code: int
+    printed: str
+    said: str
+    """on its standard error"""
+
+    def json(self) -> Any:
+        """The JSON that it printed.  Raises Fault with its exit code where it refused."""
+        if self.code not in (OK, NO):
+            raise Fault(self.code)
+        return json.loads(self.printed)
+
 
 @dataclass
 class Call:
@@ -135,15 +160,17 @@ class Call:
         self.talk.error(message, place)
         raise Fault(code)
 
-    def ask(self, *words: str, text: Optional[str] = None) -> Any:
+    def answer(self, *words: str, text: str = "") -> Answer:
+        """What the program answers, whatever that is.  text: its standard input."""
+        done = subprocess.run([str(self.program), *words], input=text, capture_output=True, text=True, encoding="utf-8", errors="surrogateescape", check=False)
+        return Answer(done.returncode if done.returncode >= 0 else 128 - done.returncode, done.stdout, done.stderr)
+
+    def ask(self, *words: str, text: str = "") -> Any:
         """The JSON that the program prints. What it refuses ends this call as it ended that one, with what it said.
         text: its standard input."""
-        done = subprocess.run([str(self.program), *words, "--json"], input=text if text is not None else "", capture_output=True, text=True,
-                              encoding="utf-8", errors="surrogateescape", check=False)
-        sys.stderr.write(re.sub(r"(?m)^meshsim: try 'meshsim .*\n", "", done.stderr))  # this command's own help is named in main
-        if done.returncode not in (OK, NO):
-            raise Fault(done.returncode if done.returncode > 0 else 128 - done.returncode)
-        return json.loads(done.stdout)
+        done = self.answer(*words, "--json", text=text)
+        self.talk.write(re.sub(r"(?m)^meshsim: try 'meshsim .*\n", "", done.said))  # this command's own help is named in main
+        return done.json()
 
 
 def read_text(call: Call, path: str, limit_B: int = TEXT_MAX_B) -> str:
@@ -169,29 +196,64 @@ def nearest(word: str, known: Iterable[str]) -> Optional[str]:
 
 # ---- results ----
 
-def check_target(call: Call, path: str, force: Optional[bool] = None) -> None:
-    """Before anything takes long: whether a file can be written there.  force: None: it may overwrite one; else only if true."""
+def check_target(call: Call, path: str, force: Optional[bool] = None, regular: bool = False) -> None:
+    """Before anything takes long: whether a file can be written there.  force: None: it may write over one; else only if true.
+    regular: it is written back and forth, as no pipe and no device can be."""
     if path == "-":
         return
     if force is False and os.path.lexists(path):
-        call.refuse(f"'{path}' is there already; --force overwrites it", code=USAGE)
+        call.refuse(f"'{path}' is there already; --force writes over it", code=USAGE)
+    fault = _target_fault(path, regular)
+    if fault:
+        call.refuse(f"cannot write '{path}': {fault}", code=FAILED)
+
+
+def _target_fault(path: str, regular: bool) -> str:
+    """Why no file can be written there, in the words of sim/base/target.c; "": one can."""
+    if not path:
+        return "the name is empty"
+    try:
+        facts = os.stat(path)
+        is_in_place = not stat.S_ISREG(facts.st_mode) or _standard_stream(path) is not None
+        if stat.S_ISDIR(facts.st_mode):
+            return "it is a folder"
+        if not os.access(path, os.W_OK):
+            return os.strerror(errno.EACCES)
+        if is_in_place:
+            return "" if not regular else "it is the standard output" if stat.S_ISREG(facts.st_mode) else "it is no regular file"
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            return os.strerror(error.errno or 0)
+    while os.path.islink(path):  # to what is not there yet
+        path = os.path.join(os.path.dirname(path) or ".", os.readlink(path))
+    if not os.path.basename(path):
+        return "it is a folder"
     folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
-        call.refuse(f"cannot write '{path}': {os.strerror(errno.EISDIR)}", code=FAILED)
-    if not os.path.isdir(folder):
-        call.refuse(f"cannot write '{path}': {os.strerror(errno.ENOENT)}", code=FAILED)
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        call.refuse(f"cannot write '{path}': {os.strerror(errno.EACCES)}", code=FAILED)
+    try:
+        is_folder = stat.S_ISDIR(os.stat(folder).st_mode)
+    except OSError as error:
+        return f"folder '{folder}': {error.strerror}"
+    return f"'{folder}' is no folder" if not is_folder else "" if os.access(folder, os.W_OK | os.X_OK) else f"folder '{folder}': {os.strerror(errno.EACCES)}"
+
+
+def _standard_stream(path: str) -> Optional[int]:
+    """The standard output or error that is this very file, as a shell redirected it there: a new file would miss what else is printed."""
+    for number in (1, 2):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(number), os.stat(path)):
+                return number
+    return None
 
 
 def write_file(call: Call, path: str, data: "str | bytes") -> None:
     """Write a file whole through a temporary one beside it, or the standard output ("-").  An older file stays as it was where that fails."""
-    content = data.encode("utf-8") if isinstance(data, str) else data
+    content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     if path == "-":
         _print(call, content)
         return
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device
-        with _told(call, path), open(path, "wb") as file:
+    stream = _standard_stream(path)
+    if stream is not None or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe or a device
+        with _told(call, path), open(path if stream is None else os.dup(stream), "wb") as file:
             file.write(content)
         return
     target = os.path.realpath(path)
@@ -199,7 +261,7 @@ def write_file(call: Call, path: str, data: "str | bytes") -> None:
     try:
         with _told(call, path):
             mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
-            handle, temporary = tempfile.mkstemp(prefix=os.path.basename(target) + ".", dir=os.path.dirname(target))
+            handle, temporary = tempfile.mkstemp(prefix=".meshsim-", dir=os.path.dirname(target))
             with open(handle, "wb") as file:
                 file.write(content)
                 file.flush()
@@ -218,9 +280,22 @@ def print_page(call: Call, text: str) -> None:
     _print(call, visible(text).encode("utf-8"))
 
 
+def plain(tree: Any) -> Any:
+    """A tree as the program prints it: numbers that are whole without a point, and null in the place of what is no number."""
+    if isinstance(tree, dict):
+        return {key: plain(item) for key, item in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [plain(item) for item in tree]
+    if isinstance(tree, float) and not math.isfinite(tree):
+        return None
+    return int(tree) if isinstance(tree, float) and tree.is_integer() and abs(tree) < 1e16 else tree
+
+
 def print_json(call: Call, tree: Any) -> None:
     """Print one JSON object, numbers with as many digits as they need to read back equal."""
-    _print(call, (json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
+    text = json.dumps(plain(tree), indent=2, ensure_ascii=False) + "\n"
+    escaped = UNSEEN.sub(lambda found: found[0] if found[0] == "\n" else "\\ufffd" if "\ud800" <= found[0] <= "\udfff" else json.dumps(found[0])[1:-1], text)
+    _print(call, escaped.encode("utf-8"))
 
 
 def _umask() -> int:
@@ -294,7 +369,7 @@ def main(words: Sequence[str]) -> int:
         code = FAILED
     call.talk.finish()
     if code == USAGE:
-        print(f"meshsim: try 'meshsim {call.command} --help'", file=sys.stderr)
+        call.talk.write(f"meshsim: try 'meshsim {call.command} --help'\n")
     return code
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import unicodedata
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from meshsim.tools.exporters._job import NONE, Job, Tree, Workload
+from meshsim.tools.importers.source import inline, table
 
 Reasons = Dict[str, str]
 """why a key, or all keys of a mapping, cannot be said: the first row that fits counts; "": of the others"""
@@ -34,6 +34,12 @@ class Exported(NamedTuple):
 PRODUCTS = ("products", "scaling", "amax_group", "casts", "products_of", "weight_gradients", "kept", "second_form", "tensor_gathers", "parameter_gathers",
             "first_plain_layers", "attention", "last_plain_layers")
 """keys of `precision` that nothing uses where products multiply in the working type"""
+
+
+def reasons_for(kind: str) -> Reasons:
+    """The reasons of a kind of export."""
+    rows = table("exporters/reasons.yaml")
+    return {**rows["every"], **rows[kind]}
 
 
 def reason_of(reasons: Reasons, path: str) -> str:
@@ -98,11 +104,6 @@ def one_line(node: Any) -> str:
 
 
 # ---- comments ----
-
-def inline(text: str) -> str:
-    """A text as a comment may hold it: what would end the line or is not seen is a question mark."""
-    return "".join("?" if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs") else character for character in text)
-
 
 def comments(unsaid: List[Unsaid], software: str) -> str:
     """What is unsaid as lines of comments, each of one line whatever its texts hold."""

@@ -8,19 +8,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from meshsim.tools._call import INPUT, NO, OK, Call, Fault, Place, need, read_text
+from meshsim.tools.importers.draft import PIPE
 
 Tree = Dict[str, Any]
 
 NONE = "none"
 """what stands for the value of a key that has none, and no default"""
-PIPE = "/dev/stdin"
 EXPERT_ORDER = ["pp", "dp", "ep", "tp"]
 VOCABULARY_MULTIPLE = 128
 """a vocabulary is padded to a multiple of this times tp"""
@@ -87,11 +85,13 @@ class Source:
     text: Optional[str] = None
     """of a pipe, which can be read once"""
 
-    def ask(self, call: Call, *words: str) -> Tuple[Any, str]:
-        """Ask for the effective workload, see `ask`."""
+    def ask(self, call: Call, *words: str, is_told: bool = False) -> Any:
+        """The effective workload. What the program refuses is told and ends the call.  is_told: so is what it says beside a result."""
         path = self.path if self.text is None else PIPE
-        return ask(call, "check", path, "--effective", "--json", *[f"--platform={value}" for value in call.values("platform")], *words,
-                   name=path, alias=self.path, text=self.text)
+        answer = call.answer("check", path, "--effective", "--json", *[f"--platform={value}" for value in call.values("platform")], *words, text=self.text or "")
+        if is_told or answer.code not in (OK, NO):
+            call.talk.write(re.sub(r"^meshsim: try 'meshsim .*\n", "", answer.said.replace(path, self.path), flags=re.MULTILINE))
+        return answer.json()
 
 
 @dataclass
@@ -244,18 +244,6 @@ def _settle_choices(work: Workload) -> None:
 
 # ---- what the program says ----
 
-def ask(call: Call, *words: str, name: str = "", alias: str = "", text: Optional[str] = None) -> Tuple[Any, str]:
-    """The JSON that the program prints, and what it said beside that. What it refuses is told and ends this call.
-    name: of a file in its messages, which call it alias.  text: its standard input."""
-    done = subprocess.run([str(call.program), *words], input=text or "", capture_output=True, text=True, encoding="utf-8", errors="surrogateescape",
-                          check=False)
-    said = re.sub(r"^meshsim: try 'meshsim .*\n", "", done.stderr.replace(name, alias) if name else done.stderr, flags=re.MULTILINE)
-    if done.returncode not in (OK, NO):
-        sys.stderr.write(said)
-        raise Fault(done.returncode if done.returncode > 0 else 128 - done.returncode)
-    return (json.loads(done.stdout) if "--json" in words else done.stdout), said
-
-
 def load_tree(call: Call, text: str) -> Tree:
     """A workload's text as a tree whose leaves are texts."""
     yaml, = need(call, "yaml")
@@ -264,7 +252,7 @@ def load_tree(call: Call, text: str) -> Tree:
 
 def _read_defaults(call: Call) -> Dict[str, str]:
     defaults = {}
-    for line in ask(call, "check", "--keys")[0].splitlines():
+    for line in call.answer("check", "--keys").printed.splitlines():
         key, _, rest = line.partition(" =")
         defaults[key] = rest.split(" #")[0].strip() or NONE
     return defaults
@@ -280,8 +268,7 @@ def read_job(call: Call, path: str, software: str) -> Job:
     Ends the call where the program refuses it, or where it has given costs and no model."""
     is_pipe = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     source = Source(path, read_text(call, path) if is_pipe else None)
-    answer, said = source.ask(call, *[f"--set={value}" for value in call.values("set")])
-    sys.stderr.write(said)
+    answer = source.ask(call, *[f"--set={value}" for value in call.values("set")], is_told=True)
     if "laid_out" not in answer:
         raise Fault(INPUT)
     work = Workload(load_tree(call, answer["laid_out"]), _read_defaults(call))
@@ -322,8 +309,7 @@ def adopt(job: Job, sets: List[Tuple[str, Any]]) -> Workload:
     words = [f"--set={text}" for text in job.call.values("set") if re.match(r"platform\b", text)]
     words += [f"--set={key}=null" for key in tops if key not in given]
     words += [f"--set={key}={flow(value)}" for key, value in sets]
-    answer, _ = job.source.ask(job.call, *words)
-    work = Workload(load_tree(job.call, answer["workload"]), job.defaults)
+    work = Workload(load_tree(job.call, job.source.ask(job.call, *words)["workload"]), job.defaults)
     settle(work)
     return work
 

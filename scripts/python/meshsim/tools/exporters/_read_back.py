@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-from typing import Any, Dict, List, NamedTuple
+from dataclasses import replace
+from typing import Callable, List, NamedTuple
 
-from meshsim.tools.exporters._job import Job, Tree, ask, load_tree
+from meshsim.tools._call import Call
+from meshsim.tools.exporters._job import Job, Tree, load_tree
+from meshsim.tools.importers.draft import REQUIRED
+from meshsim.tools.importers.source import Key
+from meshsim.tools.importers.workload_draft import Workload
 
 FILE = "export"
 """the exported text in messages of the importer"""
 SMALLEST = {"mesh": {"dp": "1"}, "batch": {"global": "1"}}
 """what a file needs not say of a workload"""
-REQUIRED = "required"
-"""the value of a key that the importer asks the user for"""
 PLACEHOLDERS = {"vocab": "128"}
 """values of such keys that have no default"""
 
@@ -25,23 +26,21 @@ class ReadBack(NamedTuple):
     """the workload, without its platform"""
     open_keys: List[str]
     """keys that the file should say, and does not"""
-    rows: List[Dict[str, Any]]
-    """what became of each of the file's own words, see `import --json`"""
+    keys: List[Key]
+    """what became of each of the file's own words"""
 
 
-def read_back(job: Job, kind: str, framework: str, text: str) -> ReadBack:
-    """Import a text that was exported.  kind: of the import.  framework: the profile of the software that reads it."""
-    with tempfile.TemporaryDirectory(prefix="meshsim-export-") as folder:
-        path = Path(folder) / FILE
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        answer, _ = ask(job.call, "import", kind, str(path), "--json", "--quiet", f"--set=framework={framework}", name=str(path), alias=FILE)
-    tree = load_tree(job.call, answer["workload"])
+def read_back(job: Job, framework: str, draft: Callable[[Call], Workload]) -> ReadBack:
+    """Import a text that was exported.  framework: the profile of the software that reads it.  draft: the importer, of a text whose name is FILE."""
+    workload = draft(replace(job.call, command="import", options={"set": [f"framework={framework}"], "quiet": [""]}, arguments=[]))
+    workload.complete()
+    tree = load_tree(job.call, workload.text())
     tree.pop("platform", None)
     open_keys: List[str] = []
     _close(tree, "", open_keys)
     for key, smallest in SMALLEST.items():
         tree[key] = {**smallest, **tree.get(key, {})}
-    return ReadBack(tree, open_keys, answer["keys"])
+    return ReadBack(tree, open_keys, workload.keys)
 
 
 def _close(tree: Tree, path: str, open_keys: List[str]) -> None:

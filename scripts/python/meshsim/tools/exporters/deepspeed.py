@@ -6,9 +6,11 @@ import json
 from typing import Any, Dict, List, Tuple
 
 from meshsim.tools._describe import Kind
-from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, compare
+from meshsim.tools.exporters._compare import Exported, Unsaid, compare, reasons_for
 from meshsim.tools.exporters._job import Job, adopt, is_close, own_model
-from meshsim.tools.exporters._read_back import read_back
+from meshsim.tools.exporters._read_back import FILE, read_back
+from meshsim.tools.importers.deepspeed import draft
+from meshsim.tools.importers.placed_json import parse
 
 KIND = Kind("deepspeed WORKLOAD.yaml", "DeepSpeed's configuration, JSON", writes=".json")
 SOFTWARE = "DeepSpeed"
@@ -16,39 +18,6 @@ HAS_COMMENTS = False
 FRAMEWORK = "deepspeed"
 ONE_MOMENT = "Lion"
 """an optimizer that keeps no second moment"""
-
-REASONS: Reasons = {
-    "platform": "the cluster that the launcher starts the job on",
-    "placement": "ranks fill the nodes in the launcher's order",
-    "framework": "which software runs is not said by its configuration",
-    "fidelity": "how the job is simulated, no part of it",
-    "granularity": "how the job is simulated, no part of it",
-    "steps": "how many steps are simulated, no part of the job",
-    "host": "how fast hosts launch is found by running",
-    "collectives": "the library chooses; the environment variable NCCL_ALGO says otherwise",
-    "mesh": "the configuration has replicas, tp, sequence-parallel ranks and stages",
-    "expert_mesh": "the model's code says which ranks have experts (deepspeed.moe)",
-    "model": "the model's code and its config.json say it",
-    "schedule": "pipelines are 1F1B, with stages that the PipelineModule cuts",
-    "precision.products": "Transformer Engine's layers are the model's code",
-    "precision.optimizer": "an optimizer's bytes follow from its kind and types",
-    "tensor_parallel": "layers are cut by AutoTP, without sequence parallelism",
-    "context_parallel": "sequences are parted by Ulysses, which exchanges tokens for heads",
-    "data_parallel.overlap_reduce": "without ZeRO nothing overlaps",
-    "data_parallel.overlap_gather": "ZeRO stage 3 fetches ahead, the others do not",
-    "data_parallel.bucketing": "weights are reduced when the next one has no room beside them",
-    "data_parallel.bucket": "buckets are counted in elements, and none is a layer",
-    "data_parallel.all_reduce": "stage 1 with gradients in fp32 beside bf16 is an optimizer of its own, which sums them whole",
-    "data_parallel.reduce": "ZeRO stages 2 and 3 reduce behind each microbatch",
-    "data_parallel.shard": "state is sharded over all replicas",
-    "data_parallel.update": "the optimizer is DeepSpeed's",
-    "recompute_parts": "the model's code says which layers are repeated",
-    "recompute": "the model's code, or the trainer, says which layers are repeated",
-    "memory.allocator_overhead": "what the allocator loses is found by running",
-    "memory": "what the software holds follows from its version",
-    "": "no key of the configuration says it",
-}
-
 
 # ---- the configuration ----
 
@@ -115,9 +84,9 @@ def _find_unsaid(job: Job, text: str, optimizer: str) -> List[Unsaid]:
     unsaid = [Unsaid("model", job.text("model.name"), "", "its code and its config.json say it")]
     if optimizer:
         unsaid.append(Unsaid("optimizer.type", optimizer, "", "chosen by its bytes, all that a workload says of it"))
-    tree = read_back(job, "deepspeed", FRAMEWORK, text).tree
+    tree = read_back(job, FRAMEWORK, lambda call: draft(call, FILE, parse(call, FILE, text))).tree
     sets: List[Tuple[str, Any]] = [*tree.items(), ("model", own_model(job))]
-    return unsaid + compare(job, adopt(job, sets), REASONS)
+    return unsaid + compare(job, adopt(job, sets), reasons_for("deepspeed"))
 
 
 def write(job: Job) -> Exported:

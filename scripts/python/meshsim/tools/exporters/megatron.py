@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 from meshsim.tools._describe import Kind
-from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, comments, compare, name_of
+from meshsim.tools.exporters._compare import Exported, Unsaid, comments, compare, name_of, reasons_for
 from meshsim.tools.exporters._job import Job, adopt, is_close
-from meshsim.tools.exporters._read_back import ReadBack, read_back
+from meshsim.tools.exporters._read_back import FILE, ReadBack, read_back
+from meshsim.tools.importers import megatron_model, megatron_state
+from meshsim.tools.importers.megatron import Text, draft
+from meshsim.tools.importers.megatron_run import Pairs
 
 KIND = Kind("megatron WORKLOAD.yaml", "the arguments of Megatron-LM, as a shell script",
             "megatron writes a shell script that holds an array of the arguments, to source, to paste from, or to run with the arguments of data and tokenizer behind it.", writes=".sh")
@@ -20,93 +23,16 @@ SOFTWARE = "Megatron-LM"
 HAS_COMMENTS = True
 USUAL_FRAMEWORK = "megatron-core"
 
-REASONS: Reasons = {
-    "platform": "the cluster that the launcher starts the job on",
-    "placement": "ranks fill the nodes in the launcher's order",
-    "framework": "which software runs is not said by its arguments",
-    "fidelity": "how the job is simulated, no part of it",
-    "granularity": "how the job is simulated, no part of it",
-    "steps": "how many steps are simulated, no part of the job",
-    "host": "how fast hosts launch is found by running",
-    "collectives": "the library chooses; the environment variable NCCL_ALGO says otherwise",
-    "mesh.order": "ranks lie as tp, cp, ep, dp and pp say, innermost first, or with dp outermost",
-    "mesh": "a mesh has tp, cp, pp, and what the GPUs leave as replicas",
-    "expert_mesh": "experts lie over the tp, cp and dp ranks of a stage",
-    "schedule.kind": "pipelines are 1F1B and its interleaved form",
-    "schedule.v": "stages of a rank are dealt in turn, in an interleaved pipeline",
-    "schedule.stage_layers": "stages of a rank are dealt in turn, in an interleaved pipeline",
-    "schedule.communication_sms": "no pass runs beside another one's all-to-alls",
-    "schedule.sends": "messages block in an interleaved pipeline where that is asked for",
-    "schedule": "no argument says it",
-    "model.vocab": "an embedding and a head are there in any case",
-    "model.bias": "latent attention and experts have none",
-    "model.attention": "Transformer Engine chooses the kernel",
-    "model.kernels": "kernels are Megatron-LM's own",
-    "model.projections": "kernels are Megatron-LM's own",
-    "model.loss": "the loss is Megatron-LM's, or Transformer Engine's",
-    "model.positions": "positions are learned, or queries and keys are rotated",
-    "model.moe.shared_experts": "shared experts are one MLP of their sizes together",
-    "model.moe.shared_ffn": "shared experts are one MLP of their sizes together",
-    "model.moe.imbalance": "which experts tokens choose is found by training",
-    "model.moe.seed": "which experts tokens choose is found by training",
-    "model.moe.node_limit": "groups of experts (--moe-router-num-groups) are no nodes",
-    "precision.optimizer": "an optimizer's bytes follow from its kind and types",
-    "precision.attention": "the environment variable NVTE_FP8_DPA_BWD=0 leaves the attention's backward pass in the working type",
-    "precision": "no argument says it",
-    "tensor_parallel.overlap": "layers overlap collectives of the backward pass, or with --tp-comm-overlap pieces of products, not of experts and latents",
-    "tensor_parallel.style": "layers are Megatron-LM's own",
-    "tensor_parallel.allow_slow": "a check of meshsim's",
-    "tensor_parallel.sequence": "experts beside several tp ranks need it",
-    "data_parallel.bucketing": "buckets are cut as Megatron Core cuts them, or its FSDP",
-    "data_parallel.bucket": "buckets are counted in elements, and only cut beside passes",
-    "data_parallel.overlap_gather": "gathers overlap only beside reductions that do, and where state is sharded",
-    "data_parallel.overlap_reduce": "PyTorch's FSDP overlaps in any case",
-    "data_parallel.reduce": "gradients are reduced behind the last microbatch, by FSDP behind each where there is no pipeline",
-    "data_parallel.update": "the optimizer is Megatron Core's",
-    "data_parallel.units": "the software lays its units out",
-    "data_parallel.shard": "state is sharded over all replicas, in --num-distributed-optimizer-instances copies",
-    "pipeline.communicator": "messages are batched in the pipeline's group, but for an interleaved pipeline that overlaps them",
-    "pipeline.scatter_gather": "sequence parallelism sends shares in any case",
-    "memory.allocator_overhead": "what the allocator loses is found by running",
-    "memory": "what the software holds follows from its version and the other arguments",
-    "": "no argument says it",
-}
+# ---- words that stand for words of a workload: those of the importer in the other direction ----
 
-
-# ---- words that stand for words of a workload; the importer reads them in the other direction ----
-
-class Pair(NamedTuple):
-    """An argument that is one key."""
-
-    flag: str
-    key: str
-    given: str = ""
-    """of a switch: the key's value where it is given; "": the argument's value is the key's, a count"""
-
-
-MODEL_PAIRS = (Pair("--untie-embeddings-and-output-weights", "model.tied_embeddings", "false"),
-               Pair("--no-gradient-accumulation-fusion", "model.fused_accumulation", "false"),
-               Pair("--no-bias-dropout-fusion", "model.separate_dropout", "true"))
-LATENT_PAIRS = (Pair("--q-lora-rank", "model.mla.q_rank"), Pair("--kv-lora-rank", "model.mla.kv_rank"), Pair("--qk-head-dim", "model.mla.qk_nope"),
-                Pair("--qk-pos-emb-head-dim", "model.mla.qk_rope"), Pair("--v-head-dim", "model.mla.v_dim"))
-EXPERT_PAIRS = (Pair("--moe-router-topk", "model.moe.top_k"), Pair("--moe-ffn-hidden-size", "model.moe.ffn"),
-                Pair("--moe-router-enable-expert-bias", "model.moe.router_bias", "true"), Pair("--moe-router-fusion", "model.moe.router", "fused"))
-DATA_PAIRS = (Pair("--optimizer-cpu-offload", "data_parallel.offload", "true"),)
-RECIPES = {("fp8", "delayed"): "delayed", ("fp8", "current"): "tensorwise", ("fp8", "blockwise"): "blockwise"}
-"""--fp8-recipe by precision.products and precision.scaling; mxfp8 has one scaling and is a recipe of that name"""
-CP_TYPES = {"ring": "p2p", "all_to_all": "a2a", "all_gather": "allgather"}
+RECIPES = {pair: name for name, pair in megatron_state.RECIPES.items()}
+"""--fp8-recipe by precision.products and precision.scaling"""
+CP_TYPES = {kind: name for name, kind in reversed(megatron_state.CP_TYPES.items())}
 """--cp-comm-type by context_parallel.kind"""
-RECOMPUTED = {"norms": "layernorm", "latent_up": "mla_up_proj", "activations": "moe_act"}
+RECOMPUTED = {part: name for name, part in megatron_state.RECOMPUTED.items()}
 """--recompute-modules by recompute_parts; the attention's core is `recompute: selective`"""
-OFFLOADED = {"norms": "attn_norm mlp_norm", "attention": "core_attn", "experts": "expert_fc1"}
-"""--offload-modules by memory.offload"""
-STRATEGIES = ("no_shard", "optim", "optim_grads", "optim_grads_params")
-"""--data-parallel-sharding-strategy by stages of ZeRO"""
 MOMENT_TYPES_B = {"fp32": 4, "bf16": 2, "fp8": 1}
 """types that the precision-aware optimizer keeps a moment in, and their bytes"""
-DETERMINISTIC_B = 32 * 2**20
-"""workspace of cuBLAS that --deterministic-mode needs, :4096:8.
-Source: PyTorch, torch.use_deterministic_algorithms; NVIDIA cuBLAS documentation"""
 
 
 class Arguments:
@@ -132,14 +58,14 @@ class Arguments:
         if count != usual:
             self.say(flag, count)
 
-    def say_pairs(self, pairs: Tuple[Pair, ...]) -> None:
-        """Add those of a list of pairs whose keys have the values that they give."""
-        for pair in pairs:
-            value = self.job.text(pair.key)
-            if pair.given:
-                self.say_if(pair.flag, value == pair.given)
+    def say_pairs(self, pairs: Pairs) -> None:
+        """Add those of the importer's pairs whose keys have the values that they give."""
+        for flag, key, given, *_ in pairs:
+            value = self.job.text(key)
+            if given:
+                self.say_if(flag, value == given)
             elif value[0] in "123456789":
-                self.say(pair.flag, value)
+                self.say(flag, value)
 
 
 # ---- the model ----
@@ -183,8 +109,8 @@ def _say_parts(args: Arguments, job: Job) -> None:
         args.say_count("--window-attn-skip-freq", job.count("model.window_skip_freq"), 0)
     if has_latent:
         args.say("--multi-latent-attention")
-        args.say_pairs(LATENT_PAIRS)
-    args.say_pairs(MODEL_PAIRS)
+        args.say_pairs(megatron_model.LATENT_PAIRS)
+    args.say_pairs(megatron_model.MODEL_PAIRS)
 
 
 def _say_kernels(args: Arguments, job: Job) -> None:
@@ -207,7 +133,7 @@ def _say_experts(args: Arguments, job: Job) -> None:
     if not job.node("model.moe"):
         return
     args.say("--num-experts", job.text("model.moe.experts"))
-    args.say_pairs(EXPERT_PAIRS)
+    args.say_pairs(megatron_model.EXPERT_PAIRS)
     _say_frequency(args, job)
     if shared > 0:
         args.say("--moe-shared-expert-intermediate-size", shared * job.count("model.moe.shared_ffn"))
@@ -341,7 +267,7 @@ def _say_products(args: Arguments, job: Job) -> None:
         args.say("--fp4-format", "e2m1")
     else:
         args.say("--fp8-format", "hybrid")
-        recipe = "mxfp8" if products == "mxfp8" else RECIPES.get((products, job.text("precision.scaling")))
+        recipe = RECIPES.get((products, "" if products == "mxfp8" else job.text("precision.scaling")))
         if recipe is not None:  # scales of rows: no recipe has them
             args.say("--fp8-recipe", recipe)
     if first > 0 or last > 0:
@@ -367,18 +293,18 @@ def _say_state(args: Arguments, job: Job) -> None:
     args.say_if("--torch-fsdp2-no-reshard-after-forward", has_torch)
     args.say_if("--use-megatron-fsdp", has_fsdp)
     if has_fsdp:
-        args.say("--data-parallel-sharding-strategy", STRATEGIES[zero])
+        args.say("--data-parallel-sharding-strategy", megatron_state.STRATEGIES[zero])
     args.say_if("--use-distributed-optimizer", zero > 0 and not has_torch)
     args.say_count("--num-distributed-optimizer-instances", job.count("data_parallel.copies"), 1)
     if not has_torch:  # which overlaps by itself
         _say_overlaps(args, job, zero)
-    args.say_pairs(DATA_PAIRS)
+    args.say_pairs(megatron_state.DATA_PAIRS)
     _say_recompute(args, job)
-    offloaded = [modules for part, modules in OFFLOADED.items() if part in job.words("memory.offload")]
+    offloaded = [" ".join(modules) for part, modules in megatron_state.OFFLOADED.items() if part in job.words("memory.offload")]
     if offloaded:
         args.say("--fine-grained-activation-offloading")
         args.say("--offload-modules", " ".join(offloaded))
-    args.say_if("--deterministic-mode", is_close(job.number("memory.cublas_workspace"), DETERMINISTIC_B))
+    args.say_if("--deterministic-mode", is_close(job.number("memory.cublas_workspace"), megatron_state.DETERMINISTIC_MIB * 2**20))
 
 
 def _say_overlaps(args: Arguments, job: Job, zero: int) -> None:
@@ -429,20 +355,20 @@ def _head(job: Job, unsaid: List[Unsaid]) -> str:
 
 def _tell_arguments(back: ReadBack) -> Iterator[Unsaid]:
     """Arguments that the importer, too, simulates otherwise."""
-    for row in back.rows:
-        if row["why"].startswith("simulated otherwise"):
-            yield Unsaid(row["key"], "", "", row["why"])
-        elif row["key"] == "--optimizer":
-            yield Unsaid(row["key"], row["value"], "", "chosen by its bytes, all that a workload says of it")
+    for row in back.keys:
+        if row.why.startswith("simulated otherwise"):
+            yield Unsaid(row.key, "", "", row.why)
+        elif row.key == "--optimizer":
+            yield Unsaid(row.key, row.value, "", "chosen by its bytes, all that a workload says of it")
 
 
 def _find_unsaid(job: Job, lines: List[str]) -> List[Unsaid]:
     """What is read back is the command that the script runs: an importer needs no shell for it."""
     name = job.text("framework.name")
     command = " \\\n".join([f"{_launcher(job)} pretrain_gpt.py", *lines]) + "\n"
-    back = read_back(job, "megatron", name if name.startswith(USUAL_FRAMEWORK) else USUAL_FRAMEWORK, command)
+    back = read_back(job, name if name.startswith(USUAL_FRAMEWORK) else USUAL_FRAMEWORK, lambda call: draft(call, [Text(FILE, command)]))
     unsaid = [Unsaid(key, job.text(key), "", "an argument must say it, and none says this") for key in back.open_keys]
-    return [*unsaid, *compare(job, adopt(job, list(back.tree.items())), REASONS), *_tell_arguments(back)]
+    return [*unsaid, *compare(job, adopt(job, list(back.tree.items())), reasons_for("megatron")), *_tell_arguments(back)]
 
 
 def write(job: Job) -> Exported:

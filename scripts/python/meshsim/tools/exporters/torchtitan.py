@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, List, Tuple
 
 from meshsim.tools._describe import Kind
-from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, comments, compare, name_of
+from meshsim.tools.exporters._compare import Exported, Unsaid, comments, compare, name_of, reasons_for
 from meshsim.tools.exporters._job import Job, adopt, own_model
 
 KIND = Kind("torchtitan WORKLOAD.yaml", "torchtitan's job config, TOML",
@@ -18,39 +18,6 @@ KIND = Kind("torchtitan WORKLOAD.yaml", "torchtitan's job config, TOML",
 SOFTWARE = "torchtitan"
 HAS_COMMENTS = True
 FRAMEWORK = "torchtitan-2025"
-
-REASONS: Reasons = {
-    "platform": "the cluster that the launcher starts the job on",
-    "placement": "ranks fill the nodes in the launcher's order",
-    "framework": "which software runs is not said by its config",
-    "fidelity": "how the job is simulated, no part of it",
-    "granularity": "how the job is simulated, no part of it",
-    "steps": "how many steps are simulated, no part of the job",
-    "host": "how fast hosts launch is found by running",
-    "collectives": "the library chooses; the environment variable NCCL_ALGO says otherwise",
-    "mesh.order": "ranks lie as tp, cp, dp and pp say, innermost first",
-    "mesh": "a mesh has tp, cp, pp, and replicas that share state, or not",
-    "expert_mesh": "experts lie over replicas, and are cut by tp as the other layers",
-    "model": "the model's code and its flavor say it",
-    "schedule.kind": "schedules are those of torch.distributed.pipelining",
-    "schedule": "no key of the config says it",
-    "precision.parameters": "parameters are mixed in bfloat16, or float32",
-    "precision.gradients": "gradients are reduced in float32",
-    "precision.optimizer": "AdamW keeps its state in the type of the sharded parameters",
-    "precision": "products are torchao's, in float8 by tensors or rows, or in mxfp8",
-    "tensor_parallel": "layers are cut by DTensor, with sequence parallelism",
-    "context_parallel": "keys and values are gathered, or go around a ring",
-    "data_parallel.zero": "FSDP shards parameters with all else; without it nothing is",
-    "data_parallel.offload": "enable_cpu_offload moves parameters and gradients, too",
-    "data_parallel": "FSDP2 does it in its own way",
-    "pipeline.communicator": "stages send in batches, in the pipeline's group",
-    "pipeline.scatter_gather": "stages send whole tensors",
-    "recompute": "whole layers, or every second product with norms and activations",
-    "recompute_parts": "whole layers, or every second product with norms and activations",
-    "memory.allocator_overhead": "what the allocator loses is found by running",
-    "memory": "what the software holds follows from its version",
-    "": "no key of the config says it",
-}
 
 SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved_torch": "Interleaved1F1B", "looped_bfs": "LoopedBFS", "zb1p": "InterleavedZeroBubble",
              "zbv": "ZBVZeroBubble", "dualpipev": "DualPipeV"}
@@ -76,6 +43,11 @@ class Config:
         text = f"\"{value}\"" if isinstance(value, str) else str(value).lower()
         self.lines.append(f"{name} = {text}")
 
+    def say_as(self, name: str, said: Any, key: str, value: Any = None) -> None:
+        """Add a key that says one of the workload.  value: of the workload's, where it is another word."""
+        self.say(name, said)
+        self.claim(key, said if value is None else value)
+
     def claim(self, key: str, value: Any) -> None:
         """Note what the lines before say of the workload."""
         self.claims.append((key, list(map(str, value)) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)))
@@ -90,16 +62,11 @@ def _say_training(job: Job, config: Config) -> None:
     micro = job.count("batch.micro")
     config.section("training")
     config.say("seq_len", job.count("model.sequence"))
-    config.say("local_batch_size", micro * (job.microbatches if job.axis("pp") > 1 else 1))
-    config.claim("batch.micro", micro)
-    config.say("global_batch_size", job.count("batch.global"))
-    config.claim("batch.global", job.count("batch.global"))
-    config.say("mixed_precision_param", "bfloat16" if is_half else "float32")
-    config.claim("precision.parameters", "bf16" if is_half else "fp32")
-    config.say("mixed_precision_reduce", "float32")
-    config.claim("precision.gradients", "fp32")
-    config.say("compile", is_compiled)
-    config.claim("model.kernels", "compiled" if is_compiled else "eager")
+    config.say_as("local_batch_size", micro * (job.microbatches if job.axis("pp") > 1 else 1), "batch.micro", micro)
+    config.say_as("global_batch_size", job.count("batch.global"), "batch.global")
+    config.say_as("mixed_precision_param", "bfloat16" if is_half else "float32", "precision.parameters", "bf16" if is_half else "fp32")
+    config.say_as("mixed_precision_reduce", "float32", "precision.gradients", "fp32")
+    config.say_as("compile", is_compiled, "model.kernels", "compiled" if is_compiled else "eager")
 
 
 # ---- axes ----
@@ -112,8 +79,7 @@ def _say_replicas(job: Job, config: Config) -> None:
     is_hybrid = is_sharded and bool(other) and job.words("data_parallel.shard") == ["dp"]
     shared = job.axis("dp") * (1 if is_hybrid else copies)
     config.say("data_parallel_replicate_degree", shared if not is_sharded else copies if is_hybrid else 1)
-    config.say("data_parallel_shard_degree", shared if is_sharded else 1)
-    config.claim("mesh.dp", shared)
+    config.say_as("data_parallel_shard_degree", shared if is_sharded else 1, "mesh.dp", shared)
     config.claim("data_parallel.zero", 3 if is_sharded else 0)
     if is_hybrid:
         config.claim(f"mesh.{other}", copies)
@@ -121,8 +87,7 @@ def _say_replicas(job: Job, config: Config) -> None:
     config.claim("mesh.order", ["pp", *([other] if is_hybrid else []), "dp", "cp", "tp"])
     if is_sharded:
         keeps = job.is_true("data_parallel.keep_parameters")
-        config.say("fsdp_reshard_after_forward", "never" if keeps else "always")
-        config.claim("data_parallel.keep_parameters", keeps)
+        config.say_as("fsdp_reshard_after_forward", "never" if keeps else "always", "data_parallel.keep_parameters", keeps)
     else:  # DistributedDataParallel's buckets are views of the gradients
         config.claim("data_parallel.overlap_gather", False)
         config.claim("data_parallel.units", "in_place")
@@ -132,18 +97,14 @@ def _say_axes(job: Job, config: Config) -> None:
     tp, cp = job.axis("tp"), job.axis("cp")
     ep = job.count("expert_mesh.ep")
     if tp > 1:
-        config.say("tensor_parallel_degree", tp)
-        config.claim("mesh.tp", tp)
+        config.say_as("tensor_parallel_degree", tp, "mesh.tp")
         config.claim("tensor_parallel.sequence", True)
     if cp > 1:
         is_ring = job.text("context_parallel.kind") == "ring"
-        config.say("context_parallel_degree", cp)
-        config.claim("mesh.cp", cp)
-        config.say("context_parallel_rotate_method", "alltoall" if is_ring else "allgather")
-        config.claim("context_parallel.kind", "ring" if is_ring else "all_gather")
+        config.say_as("context_parallel_degree", cp, "mesh.cp")
+        config.say_as("context_parallel_rotate_method", "alltoall" if is_ring else "allgather", "context_parallel.kind", "ring" if is_ring else "all_gather")
     if job.node("model.moe") and ep > 1:
-        config.say("expert_parallel_degree", ep)
-        config.claim("expert_mesh.ep", ep)
+        config.say_as("expert_parallel_degree", ep, "expert_mesh.ep")
         config.claim("expert_mesh.tp", tp)
 
 
@@ -159,10 +120,8 @@ def _say_pipeline(job: Job, config: Config) -> None:
     chunks = len(layers) // pp
     if kind not in SCHEDULES:
         kind = "interleaved_torch" if chunks > 1 else "1f1b"
-    config.say("pipeline_parallel_degree", pp)
-    config.claim("mesh.pp", pp)
-    config.say("pipeline_parallel_schedule", SCHEDULES[kind])
-    config.claim("schedule.kind", kind)
+    config.say_as("pipeline_parallel_degree", pp, "mesh.pp")
+    config.say_as("pipeline_parallel_schedule", SCHEDULES[kind], "schedule.kind", kind)
     if chunks > 1:
         config.claim("schedule.v", chunks)
     if all(layers[1:-1]):  # a stage without layers is an end
@@ -186,8 +145,7 @@ def _say_recompute(job: Job, config: Config) -> None:
     is_full = job.text("recompute") == "full"
     is_by_operation = not is_full and set(job.words("recompute_parts")) == BY_OPERATION
     config.section("activation_checkpoint")
-    config.say("mode", "full" if is_full else "selective" if is_by_operation else "none")
-    config.claim("recompute", "full" if is_full else "none")
+    config.say_as("mode", "full" if is_full else "selective" if is_by_operation else "none", "recompute", "full" if is_full else "none")
     if is_by_operation:
         config.say("selective_ac_option", "op")
     config.claim("recompute_parts", ["norms", "activations", "products"] if is_by_operation else [])
@@ -203,8 +161,7 @@ def _say_products(job: Job, config: Config) -> None:
     config.section("model")
     config.lines.append(f"converters = [\"{'mx' if is_mx else 'float8'}\"]")
     config.section("mx" if is_mx else "float8")
-    config.say("recipe_name", "mxfp8" if is_mx else "rowwise" if is_rowwise else "tensorwise")
-    config.claim("precision.products", products)
+    config.say_as("recipe_name", "mxfp8" if is_mx else "rowwise" if is_rowwise else "tensorwise", "precision.products", products)
     if is_float8:
         config.claim("precision.scaling", scaling)
         config.say("enable_fsdp_float8_all_gather", is_gathered)
@@ -216,7 +173,7 @@ def _say_products(job: Job, config: Config) -> None:
 def _find_unsaid(job: Job, claims: List[Tuple[str, Any]]) -> List[Unsaid]:
     base: List[Tuple[str, Any]] = [("framework", FRAMEWORK), ("mesh", {"dp": "1"}), ("batch", {"global": "1"}), ("model", own_model(job))]
     own = Unsaid("model", job.text("model.name"), "", "its code and its flavor say it; name both under [model]")
-    return [own, *compare(job, adopt(job, base + claims), REASONS)]
+    return [own, *compare(job, adopt(job, base + claims), reasons_for("torchtitan"))]
 
 
 def write(job: Job) -> Exported:

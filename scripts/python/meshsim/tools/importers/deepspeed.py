@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from dataclasses import replace
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
-from .._call import FAILED, NO, OK, USAGE, Call, Fault, Place, need
+from .._call import USAGE, Call, Place, need
 from .._describe import Kind
-from . import DIFFERENCES, FILLS
-from . import source
-from .workload_draft import Draft, _node_of, assumed, begin
-from .placed_json import Value, parse
+from . import DIFFERENCES, FILLS, hf, source
+from .placed_json import parse, shown
+from .workload_draft import Workload, assumed
+from .yaml_tree import Node
 
 KIND = Kind(
     "deepspeed DS.json [CONFIG.json|FOLDER]", "DeepSpeed's configuration gives a workload, the model's a model",
@@ -39,11 +36,9 @@ IS_DEFAULT = "DeepSpeed's default"
 SIZE_MAX_B = 16 * 2**20
 
 
-@lru_cache(maxsize=None)
 def _known() -> Tuple[Dict[str, Tuple[str, str]], List[str], Dict[str, int]]:
     """Of keys that no key of a workload follows the effect (empty: nothing) and the reason; sections; optimizers' moments."""
-    import yaml  # pylint: disable=import-outside-toplevel
-    data = yaml.load((Path(__file__).parent / "deepspeed_keys.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    data = source.table("importers/deepspeed_keys.yaml")
     rows = {path: ("", why) for why, paths in data["nothing"].items() for path in paths.split()}
     rows.update({path: (effect, why) for path, effect, why in data["otherwise"]})
     return rows, data["sections"].split(), data["optimizers"]
@@ -52,7 +47,7 @@ def _known() -> Tuple[Dict[str, Tuple[str, str]], List[str], Dict[str, int]]:
 class _Run:
     """One translation."""
 
-    def __init__(self, draft: Draft, config: Value, hidden: int):
+    def __init__(self, draft: Workload, config: Node, hidden: int):
         self.draft, self.config, self.hidden, self.call = draft, config, hidden, draft.call
         self.uses: Dict[int, List[str]] = {}
         self.assumed: List[source.Key] = []
@@ -62,58 +57,63 @@ class _Run:
 
     # what stands there
 
+    def get(self, path: str) -> Optional[Node]:
+        """The value of a key; None: it is not given, or null."""
+        node = self.config.at(path)
+        return None if node is not None and node.value == "null" and not node.is_quoted else node
+
     def fault(self, path: str, message: str) -> None:
-        node = self.config.get(path)
+        node = self.get(path)
         self.call.talk.error(f"{path}: {message}", node.place if node is not None else self.config.place)
 
     def number(self, path: str, least: float) -> Union[None, str, float]:
         """A number, which JSON may write as 5e8; AUTO; None: it is not given, or wrong (told)."""
-        node = self.config.get(path)
+        node = self.get(path)
         if node is None or node.value == AUTO:
             return None if node is None else AUTO
-        is_number = node.text is not None and not node.is_string and re.fullmatch(r"-?[\d.eE+-]+", node.text) is not None
-        if not is_number or not least <= float(node.text or 0) <= NUMBER_MAX:
-            self.fault(path, f'expected a number from {least:g} or "auto", got \'{node.shown()}\'')
+        is_number = not node.is_quoted and re.fullmatch(r"-?[\d.eE+-]+", node.text) is not None
+        if not is_number or not least <= float(node.text) <= NUMBER_MAX:
+            self.fault(path, f'expected a number from {least:g} or "auto", got \'{shown(node)}\'')
             return None
-        return float(node.text or 0)
+        return float(node.text)
 
     def count(self, path: str, least: int) -> Union[None, str, int]:
         """A count, likewise."""
         value = self.number(path, least)
         if isinstance(value, float):
             if value > COUNT_MAX or value != int(value):
-                node = self.config.get(path)
-                self.fault(path, f"expected a whole number from {least} to {COUNT_MAX}, got '{node.shown() if node else ''}'")
+                node = self.get(path)
+                self.fault(path, f"expected a whole number from {least} to {COUNT_MAX}, got '{shown(node) if node else ''}'")
                 return None
             return int(value)
         return value
 
     def truth(self, path: str) -> Union[None, str, bool]:
         """true or false, likewise."""
-        node = self.config.get(path)
+        node = self.get(path)
         if node is None or node.value == AUTO:
             return None if node is None else AUTO
-        if node.is_string or node.value not in ("true", "false"):
-            self.fault(path, f'expected true, false or "auto", got \'{node.shown()}\'')
+        if node.is_quoted or node.value not in ("true", "false"):
+            self.fault(path, f'expected true, false or "auto", got \'{shown(node)}\'')
             return None
         return node.value == "true"
 
     def word(self, path: str) -> Optional[str]:
-        node = self.config.get(path)
+        node = self.get(path)
         return node.text if node is not None else None
 
     # what it says
 
     def use(self, paths: Sequence[str], key: str) -> Optional[Place]:
         """Remember that keys decide one of the workload.  Returns where the first of them stands."""
-        nodes = [node for node in (self.config.get(path) for path in paths) if node is not None]
+        nodes = [node for node in (self.get(path) for path in paths) if node is not None]
         for node in nodes:
             self.uses.setdefault(id(node), []).append(key)
         return nodes[0].place if nodes else None
 
     def set(self, key: str, paths: Sequence[str], value: object) -> None:
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        self.draft.set(key, text, self.use(paths, key))
+        self.draft.set(key, text, place=self.use(paths, key))
 
     def require(self, key: str, paths: Sequence[str], why: str) -> None:
         self.draft.require(key, why, self.use(paths, key))
@@ -122,7 +122,7 @@ class _Run:
         self.assumed.append(assumed(path, value, why))
 
 
-def translate(draft: Draft, config: Value, hidden: int) -> Dict[str, str]:
+def translate(draft: Workload, config: Node, hidden: int) -> Dict[str, str]:
     """Say a configuration as keys of the draft's workload, and of each of its keys what became of it.
 
     hidden: size of the model, 0: it is not known.  Returns what is simulated otherwise: keys, and what of a run each changes.
@@ -138,10 +138,10 @@ def translate(draft: Draft, config: Value, hidden: int) -> Dict[str, str]:
 
 
 def _find_stage(run: _Run) -> None:
-    section, stage = run.config.get("zero_optimization"), run.count(STAGE, 0)
+    section, stage = run.get("zero_optimization"), run.count(STAGE, 0)
     is_old = section is not None and section.value in ("true", "false")
     if section is not None and not isinstance(section.value, dict) and not is_old:
-        run.fault("zero_optimization", f"expected an object, got '{section.shown()}'")
+        run.fault("zero_optimization", f"expected an object, got '{shown(section)}'")
     if isinstance(stage, int) and stage > 3:
         run.fault(STAGE, f"expected 0 to 3, got '{stage}'")
     if not isinstance(stage, int) and not is_old:
@@ -209,14 +209,14 @@ def _set_parameters(run: _Run) -> None:
 
 def _set_gradients(run: _Run) -> None:
     """Gradients are kept in the type of parameters, but for bf16 without ZeRO.  Source: deepspeed.runtime.engine, get_data_types."""
-    given = run.config.get(GRADIENTS)
+    given = run.get(GRADIENTS)
     is_short = run.truth(MASTER) is True
     kind = "fp16" if run.is_fp16 else None if run.is_open else "bf16" if run.is_bf16 and (run.stage > 0 or is_short) else "fp32"
     if given is not None:
         if given.value in ("fp32", "fp16", "bf16"):
             kind = str(given.value)
         else:
-            run.fault(GRADIENTS, f"expected fp32, fp16 or bf16, got '{given.shown()}'")
+            run.fault(GRADIENTS, f"expected fp32, fp16 or bf16, got '{shown(given)}'")
     run.gradient_B = 4 if kind == "fp32" else 2
     if kind is None:
         return
@@ -229,14 +229,14 @@ def _set_gradients(run: _Run) -> None:
 
 def _set_optimizer(run: _Run) -> None:
     """Master copy and moments, in fp32 unless said otherwise; parameters in fp32 are their own copy. The trainer's own optimizer is taken for Adam's."""
-    given, moments = run.config.get(OPTIMIZER), 2
+    given, moments = run.get(OPTIMIZER), 2
     if given is None:
         run.assume(OPTIMIZER, "AdamW", "the trainer's usual one")
-    elif (given.text or "").lower() in _known()[2]:
-        moments = _known()[2][(given.text or "").lower()]
+    elif given.text.lower() in _known()[2]:
+        moments = _known()[2][given.text.lower()]
     else:
         run.fault(OPTIMIZER, "expected an optimizer whose bytes are known (Adam, AdamW, Lamb, Lion, Muon, SGD, Adagrad, OneBitAdam, ZeroOneAdam), "
-                             f"got '{given.shown()}'")
+                             f"got '{shown(given)}'")
     has_half_master = True in (run.truth(MASTER), run.truth(HALF_MASTER))
     is_single = not run.is_fp16 and not run.is_bf16 and not run.is_open
     master_B = 0 if is_single else 2 if has_half_master else 4
@@ -279,12 +279,12 @@ def _set_all_reduce(run: _Run) -> None:
 
 
 def _set_offload(run: _Run) -> None:
-    device = run.config.get(OFFLOAD)
+    device = run.get(OFFLOAD)
     is_host = device is not None and device.value in ("cpu", "nvme")
     if device is not None and not is_host and device.value != "none":
-        run.fault(OFFLOAD, f"expected cpu, nvme or none, got '{device.shown()}'")
+        run.fault(OFFLOAD, f"expected cpu, nvme or none, got '{shown(device)}'")
     if device is not None and device.value == "nvme":
-        run.draft.remarks += f"# {OFFLOAD}: simulated otherwise: the optimizer's state is in the host's memory\n"
+        run.draft.remarks.append(f"{OFFLOAD}: simulated otherwise: the optimizer's state is in the host's memory")
         run.effects[OFFLOAD] = "time"
     if run.stage > 0 and (is_host or run.truth(OLD_OFFLOAD) is True):
         run.set("data_parallel.offload", [OFFLOAD, OLD_OFFLOAD], True)
@@ -299,7 +299,7 @@ def _set_recompute(run: _Run) -> None:
 
 # ---- what became of the keys ----
 
-def _is_off(node: Value) -> bool:
+def _is_off(node: Node) -> bool:
     """Whether a value asks for nothing."""
     enabled = node.value.get("enabled") if isinstance(node.value, dict) else None
     node = enabled or node
@@ -314,9 +314,9 @@ def _row(path: str) -> Optional[Tuple[str, str]]:
     return rows.get(path)
 
 
-def _tell_all(run: _Run, mapping: Value, path: str) -> None:
+def _tell_all(run: _Run, mapping: Node, path: str) -> None:
     """As deep as sections go."""
-    for name, node in mapping.members():
+    for name, node in mapping.value.items() if isinstance(mapping.value, dict) else ():
         below = f"{path}.{name}" if path else name
         if isinstance(node.value, dict) and below in _known()[1]:
             _tell_all(run, node, below)
@@ -324,7 +324,7 @@ def _tell_all(run: _Run, mapping: Value, path: str) -> None:
             run.draft.keys.append(_told(run, node, below))
 
 
-def _told(run: _Run, node: Value, path: str) -> source.Key:
+def _told(run: _Run, node: Node, path: str) -> source.Key:
     keys, row = run.uses.get(id(node)), _row(path)
     fate, why = source.UNKNOWN, ""
     if keys:
@@ -336,43 +336,34 @@ def _told(run: _Run, node: Value, path: str) -> source.Key:
         if row[0] and not _is_off(node):
             why = f"simulated otherwise: {row[1]}"
             run.effects[path] = row[0]
-            run.draft.remarks += f"# {source.inline(path)}: {why}\n"
+            run.draft.remarks.append(f"{source.inline(path)}: {why}")
     else:
-        run.draft.remarks += f"# {source.inline(path)}: not known\n"
-    return source.Key(path, fate, why, node.text or "", node.key_place)
+        run.draft.remarks.append(f"{source.inline(path)}: not known")
+    return source.Key(path, fate, why, node.text, node.key_place)
 
 
 # ---- the command ----
 
-@dataclass
-class _Files:
-    """Of one or two files which is the configuration, and which the model's."""
-
-    config: Optional[Value] = None
-    path: str = ""
-    model: str = ""
-    """path of the model's config; empty: there is none"""
-    keys: List[source.Key] = field(default_factory=list)
-
-
-def _load(call: Call, paths: Sequence[str]) -> _Files:
-    files = _Files()
+def _load(call: Call, paths: Sequence[str]) -> Tuple[str, Node, str]:
+    """Of one or two files the configuration with its path, and the path of the model's config; empty: there is none."""
     if len(paths) > 2:
         call.refuse(f"expected a configuration and the config of its model, got {len(paths)} files", code=USAGE)
+    found: Optional[Tuple[str, Node]] = None
+    model, place = "", None
     for path in paths:
         file = os.path.join(path, "config.json") if os.path.isdir(path) else path
         root = parse(call, file, _text(call, file))
-        if "model_type" in dict(root.members()):
-            if files.model:
+        if root.get("model_type"):
+            if model:
                 call.refuse("expected one config of a model, got two", root.place)
-            files.model, first = path, root.place
-        elif files.config is not None:
+            model, place = path, root.place
+        elif found is not None:
             call.refuse("expected one configuration of DeepSpeed, and the model's config, which has a 'model_type'", root.place)
         else:
-            files.config, files.path = root, path
-    if files.config is None:
-        call.refuse("expected a configuration of DeepSpeed, got that of a model; 'import hf' takes one alone", first)
-    return files
+            found = path, root
+    if found is None:
+        call.refuse("expected a configuration of DeepSpeed, got that of a model; 'import hf' takes one alone", place)
+    return (*found, model)
 
 
 def _text(call: Call, path: str) -> str:
@@ -383,61 +374,29 @@ def _text(call: Call, path: str) -> str:
         call.refuse("not valid UTF-8", Place(path, data.count(b"\n", 0, error.start) + 1))
 
 
-def _add_model(draft: Draft, files: _Files) -> int:
-    """The model's keys, which the program makes of its config.  Returns the size that buckets follow from; 0: there is no config."""
-    if not files.model:
-        return 0
-    command = [str(draft.call.program), "import", "hf", files.model, "--set", "framework=deepspeed", "--json"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False)
-    if done.returncode != OK:
-        for line in done.stderr.splitlines(True):
-            if ": note: " not in line:
-                draft.call.talk.errors += 1
-                os.write(2, line.encode())
-        raise Fault(done.returncode if done.returncode > 0 else FAILED)
-    tree = source_json(done.stdout)
-    model = _node_of(draft.call, tree["workload"]).at("model")
-    assert model is not None and draft.root.keys is not None
-    draft.root.keys["model"] = model
-    columns = {(found[2], int(found[1])): int(found[0]) for found in re.findall(r"^\S.*?:(\d+):(\d+): note: ([^:]*)", done.stderr, re.M)}
-    by_line = {key: (line, column) for (key, column), line in columns.items()}
-    for row in tree["keys"]:
-        line, column = by_line.get(row["key"], (row["line"], 0))
-        path = os.path.join(files.model, "config.json") if os.path.isdir(files.model) else files.model
-        files.keys.append(source.Key(row["key"], row["fate"], row["why"], row["value"], Place(path, line, column) if row["line"] else None))
-    hidden = model.at("hidden")
-    return int(hidden.text or 0) if hidden is not None and (hidden.text or "").isdigit() else 0
-
-
-def source_json(text: str) -> Dict[str, Any]:
-    """The JSON of the program."""
-    import json  # pylint: disable=import-outside-toplevel
-    return dict(json.loads(text))
-
-
-def read(call: Call, paths: Sequence[str]) -> Tuple[Draft, Dict[str, str]]:
-    """The workload that a configuration says, and what is simulated otherwise (keys, and what of a run each changes: memory or time).
-
-    paths: the configuration, and if it is there the model's config or its folder, in either order.
-    Raises Fault where a file is not understood; each reason was told to call.talk.
-    """
-    need(call, "yaml")
-    files = _load(call, paths)
-    draft = begin(call, f"the DeepSpeed configuration {files.path}")
-    hidden = _add_model(draft, files)
-    assert files.config is not None
-    effects = translate(draft, files.config, hidden)
+def draft(call: Call, path: str, config: Node, model: str = "") -> Workload:
+    """The workload that a configuration says.  path: its file.  model: path of the model's config, or its folder; empty: there is none.
+    Raises Fault where a file is not understood; each reason was told to call.talk."""
+    found = Workload(call, f"the DeepSpeed configuration {path}")
+    other = hf.read(replace(call, options={"set": ["framework=deepspeed"]}), model) if model else Workload(call, "")
+    if model:
+        found.root.value["model"] = other.root.get("model")  # type: ignore[index,call-overload,assignment]
+    hidden = other.root.at("model.hidden")
+    found.effects = translate(found, config, int(hidden.text) if hidden is not None and hidden.text.isdigit() else 0)
     source.finish(call.talk)
-    draft.set("framework", "deepspeed")
-    draft.keys += files.keys
-    return draft, effects
+    found.set("framework", "deepspeed")
+    found.keys += other.keys
+    return found
+
+
+def read(call: Call, paths: Sequence[str]) -> Workload:
+    """The workload that a configuration says.  paths: the configuration, and if it is there the model's config or its folder, in either order.
+    Raises Fault as `draft` does."""
+    need(call, "yaml")
+    return draft(call, *_load(call, paths))
 
 
 def run(call: Call) -> int:
     """Import the configuration that the call names.  Returns NO where a run would show what is simulated otherwise."""
-    draft, effects = read(call, call.arguments)
-    draft.finish()
-    if not effects or call.has("accept-differences"):
-        return OK
-    draft.tell_differences(effects)
-    return NO
+    source.target(call)
+    return read(call, call.arguments).finish()

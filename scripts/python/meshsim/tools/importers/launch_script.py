@@ -10,17 +10,18 @@ launch_script.md says why it is done so.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import selectors
 import shutil
 import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from .._call import FAILED, INPUT, Call, Fault, Place
+from .._call import FAILED, Call, Place
 
 TIME_S, CPU_S, MEMORY_KIB, PROCESSES, FILES_B, RECORD_MAX_B, STDERR_MAX_B = 20, 10, 512 * 1024, 128, 16 * 2**20, 4 * 2**20, 64 * 2**10
 """limits of one run: wall clock, processor time and memory of a process, processes at once, files, what it records, what it says"""
@@ -45,55 +46,6 @@ SLURM = {"--nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "-N": ("SLURM_NNODE
          "--gres": ("SLURM_GPUS_ON_NODE",), "--cpus-per-task": ("SLURM_CPUS_PER_TASK",), "--job-name": ("SLURM_JOB_NAME",)}
 WAY_OUT = "the arguments that Megatron-LM itself prints at the head of its log, or its arguments as a line, are read without one"
 
-# The stand-in of programs, by the name that it is called by. $RECORD: the file descriptor of the records.
-_STAND_IN = r"""#!/usr/bin/bash
-name=${0##*/}; words=("$@"); record=$MESHSIM_RECORD
-kind=other
-case " $* " in *--num[-_]layers*|*--hidden[-_]size*|*--micro[-_]batch[-_]size*|*--num[-_]attention[-_]heads*|*--seq[-_]length*) kind=training;; esac
-case " WRAPPERS " in *" $name "*)
-  for ((i = 0; i < ${#words[@]}; i++)); do
-    word=${words[i]}
-    case $word in -*|*=*) continue;; esac
-    base=${word##*/}
-    case " PROGRAMS WRAPPERS bash sh " in *" $base "*) is=1;; *) is=0;; esac
-    case $word in *.sh|*.slurm|*.sbatch) [ -f "$word" ] && is=2;; esac
-    [ -f "$word" ] && [ $i -eq $((${#words[@]} - 1)) ] && [ "$name" = sbatch ] && is=2
-    if [ $is != 0 ]; then
-      export MESHSIM_LAUNCHER="$MESHSIM_LAUNCHER$name"$'\x1f'"$(printf '%s\x1f' "${words[@]:0:i}")"
-      [ $is = 1 ] && exec "$base" "${words[@]:i+1}"
-      exec /usr/bin/bash "${words[@]:i}"
-    fi
-  done
-  case $name in
-    sbatch|ssh|pdsh) export MESHSIM_LAUNCHER="$MESHSIM_LAUNCHER$name"$'\x1f'"$(printf '%s\x1f' "${words[@]:0:${#words[@]}}")"
-      [ "$name" = sbatch ] && exec /usr/bin/bash -s
-      exec /usr/bin/bash -c "${words[-1]}";;
-    nohup|time|env|sudo|taskset) [ $# -gt 0 ] && exec "${words[@]}";;
-  esac;;
-esac
-if [[ $name == python* && ${words[0]} == - || ${#words[@]} -eq 0 ]]; then exit 0; fi
-{ printf '%s\0' "@$kind"; IFS=$'\x1f'; for word in $MESHSIM_LAUNCHER; do printf '%s\0' "=$word"; done
-  printf '%s\0' "=$name"; for word in "${words[@]}"; do printf '%s\0' "=$word"; done
-  while IFS= read -r -d '' pair; do printf '%s\0' "+$pair"; done < /proc/self/environ
-  printf '.\0'; } >&"$record"
-[ $kind = training ] && kill -KILL -1
-exit 0
-"""
-# What runs inside: it sets the limits, says that the sandbox stands, and reads the scripts. A file of variables alone starts nothing: they are told behind it.
-_DRIVER = r"""ulimit -c 0 -t CPU -v MEMORY -u PROCESSES -f FILES -n 256 || exit 125
-export MESHSIM_RECORD=RECORD
-printf '!\0' >&RECORD
-__meshsim_end() { local code=$? name; { printf '%s\0' "#$code"
-  for name in $(compgen -v); do case $name in BASH*|MESHSIM*|__*) continue;; esac
-    local -n __value=$name; case " ${__value[*]} " in *" --"*) printf '%s\0' @variables; for __word in "${__value[@]}"; do printf '%s\0' "=$__word"; done; printf '.\0';; esac; done
-  } >&RECORD 2>/dev/null; }
-trap __meshsim_end EXIT
-command_not_found_handle() {
-  case $1 in --*) { printf '%s\0' @loose; for __word in "$@"; do printf '%s\0' "=$__word"; done; printf '.\0'; } >&RECORD; return 0;; esac
-  echo "bash: $1: command not found" >&2; return 127; }
-__scripts=("${@:1:COUNT}"); shift COUNT
-for __script in "${__scripts[@]}"; do BASH_ARGV0=$__script; source "$__script"; done
-"""
 
 
 @dataclass(frozen=True)
@@ -335,7 +287,7 @@ class _Box:
         for path in self._absolute_programs():
             command += ["--symlink", f"{BIN}/{re.sub(r'^python[0-9.]+$', 'python3', os.path.basename(path))}", path]
         main = self._main()
-        driver = _filled(_DRIVER, {"CPU": CPU_S, "MEMORY": MEMORY_KIB, "PROCESSES": PROCESSES, "FILES": FILES_B // 1024, "RECORD": record, "COUNT": len(main)})
+        driver = _filled("launch_driver.bash", {"CPU": CPU_S, "MEMORY": MEMORY_KIB, "PROCESSES": PROCESSES, "FILES": FILES_B // 1024, "RECORD": record, "COUNT": len(main)})
         parameters = {**{int(name): value for name, value in values.items() if name.isdigit()}, **self.parameters}
         for name, value in {**self.surroundings, **{name: value for name, value in values.items() if not name.isdigit()}, "PATH": f"{BIN}:/usr/bin:/usr/sbin"}.items():
             command += ["--setenv", name, value]
@@ -355,25 +307,19 @@ class _Box:
 
     def run(self, values: Dict[str, str]) -> _Outcome:
         """Run the scripts.  values: of variables and parameters besides."""
-        wrappers = {"WRAPPERS": " ".join(WRAPPERS), "PROGRAMS": " ".join(PROGRAMS)}
+        stand_in = "#!/usr/bin/bash\n" + _filled("launch_stand_in.bash", {"WRAPPERS": " ".join(WRAPPERS), "PROGRAMS": " ".join(PROGRAMS)})
         contents = [(f"{HOME}/{place}", script.text) for place, script in zip(self.places, self.scripts)]
         contents += [(f"{HOME}/{os.path.basename(place)}", script.text) for place, script in zip(self.places, self.scripts) if "/" in place]
         contents += [(f"{HOME}/{name}", "") for name in self._absent()]
-        contents += [(f"{BIN}/program", _filled(_STAND_IN, wrappers)), (f"{BIN}/quiet", "#!/usr/bin/bash\nexit 0\n")]
-        contents += [(path, _filled(_STAND_IN, wrappers)) for path in _own_pythons()]
+        contents += [(f"{BIN}/program", stand_in), (f"{BIN}/quiet", "#!/usr/bin/bash\nexit 0\n")]
+        contents += [(path, stand_in) for path in _own_pythons()]
         files = [(_in_memory(text), place) for place, text in dict(contents).items()]
-        reader, writer = os.pipe()
+        record = _in_memory("")
         try:
-            process = subprocess.Popen(self._command(writer, files, values), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       pass_fds=[writer, *(number for number, _ in files)], start_new_session=True)
-        except OSError as error:
-            os.close(reader)
-            return _Outcome(said=f"{error.filename}: {error.strerror}")
+            return _watch(self._command(record, files, values), record, [number for number, _ in files])
         finally:
-            os.close(writer)
-            for number, _ in files:
+            for number in (record, *(number for number, _ in files)):
                 os.close(number)
-        return _watch(process, reader)
 
 
 def _own_pythons() -> List[str]:
@@ -382,7 +328,9 @@ def _own_pythons() -> List[str]:
     return [f"{folder}/{name}" for name in os.listdir(folder) if re.fullmatch(r"python[0-9.]*", name) and not os.path.islink(f"{folder}/{name}")]
 
 
-def _filled(text: str, values: Dict[str, object]) -> str:
+def _filled(name: str, values: Dict[str, object]) -> str:
+    """A script of this folder with values in the place of words."""
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
     return re.sub(r"\b(" + "|".join(values) + r")\b", lambda found: str(values[found[1]]), text)
 
 
@@ -395,51 +343,44 @@ def _in_memory(text: str) -> int:
     return number
 
 
+def batch_options(text: str) -> Iterator[Tuple[int, str, str]]:
+    """Options of lines "#SBATCH": the line's number from 1, the option and its value."""
+    for number, line in enumerate(text.split("\n"), 1):
+        options = re.match(r"#SBATCH[ \t]+([^#]*)", line)
+        for option, value in re.findall(r"(?<!\S)(--[a-z-]+|-[Nn])(?:[= \t]\s*|(?<=[Nn]))([^\s#]+)", options[1]) if options else ():
+            yield number, option, value
+
+
 def _slurm(scripts: Sequence[Script]) -> Dict[str, str]:
     """What Slurm sets of lines "#SBATCH"."""
     found: Dict[str, str] = {}
     for script in scripts:
-        for line in re.findall(r"(?m)^#SBATCH[ \t]+([^#\n]*)", script.text):
-            for option, value in re.findall(r"(?<!\S)(--[a-z-]+|-[Nn])(?:[= \t]\s*|(?<=[Nn]))([^\s#]+)", line):
-                if option in SLURM:
-                    value = value.rsplit(":", 1)[-1] if option in ("--gpus-per-node", "--gres") else value
-                    found.update({name: value for name in SLURM[option] if name not in found})
+        for _, option, value in batch_options(script.text):
+            value = value.rsplit(":", 1)[-1] if option in ("--gpus-per-node", "--gres") else value
+            found.update({name: value for name in SLURM.get(option, ()) if name not in found})
     return found
 
 
-def _watch(process: "subprocess.Popen[bytes]", reader: int) -> _Outcome:
-    """Read what a sandbox records and says, up to its limits, and end it."""
-    assert process.stderr is not None and process.stdout is not None
-    data: Dict[str, bytearray] = {"record": bytearray(), "said": bytearray(), "printed": bytearray()}
-    deadline = time.monotonic() + TIME_S
-    outcome, is_late = _Outcome(), False
+def _watch(command: List[str], record: int, files: Sequence[int]) -> _Outcome:
+    """Run a sandbox up to its limit of time, and read what it recorded and said.  record: a file in memory, to which it writes.  files: it reads."""
+    said, printed = os.memfd_create("said"), os.memfd_create("printed")
     try:
-        with selectors.DefaultSelector() as selector:
-            selector.register(reader, selectors.EVENT_READ, "record")
-            selector.register(process.stderr, selectors.EVENT_READ, "said")
-            selector.register(process.stdout, selectors.EVENT_READ, "printed")
-            while selector.get_map() and not is_late:
-                for key, _ in selector.select(0.2):
-                    chunk = os.read(key.fd, 65536)
-                    if not chunk:
-                        selector.unregister(key.fileobj)
-                    if len(data[key.data]) < (RECORD_MAX_B if key.data == "record" else STDERR_MAX_B):
-                        data[key.data] += chunk
-                is_late = time.monotonic() > deadline
-                if process.poll() is not None and not selector.select(0):
-                    break
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=printed, stderr=said, pass_fds=[record, *files], start_new_session=True) as process:
+            try:
+                process.wait(TIME_S)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
+        outcome = _Outcome(said=os.pread(said, STDERR_MAX_B, 0).decode("utf-8", "replace"), printed=os.pread(printed, STDERR_MAX_B, 0).decode("utf-8", "replace"))
+        _parse(os.pread(record, RECORD_MAX_B, 0), outcome)
+    except OSError as error:
+        return _Outcome(said=f"{error.filename}: {error.strerror}")
     finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except OSError:
-            pass
-        process.kill()
-        process.wait()
-        process.stderr.close()
-        process.stdout.close()
-        os.close(reader)
-    outcome.said, outcome.printed = (data[name].decode("utf-8", "replace") for name in ("said", "printed"))
-    _parse(bytes(data["record"]), outcome)
+        os.close(said)
+        os.close(printed)
     outcome.is_cut = outcome.is_up and outcome.code is None and not outcome.commands
     return outcome
 
@@ -471,6 +412,3 @@ def check_sandbox() -> str:
         return "bubblewrap is not installed"
     outcome = _Box([Script("probe.sh", "")], {}).run({})
     return "" if outcome.is_up else (outcome.said.strip().splitlines() or ["it ended at once"])[-1]
-
-
-__all__ = ["Recording", "Script", "check_sandbox", "run_scripts", "Fault", "INPUT"]

@@ -6,23 +6,22 @@ which bash runs in a sandbox (launch_script.py).
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
-from .._call import INPUT, NO, OK, Call, Fault, Place, need
+from .._call import NO, OK, Call, Place, need
 from .._describe import Kind, Option
 from . import DIFFERENCES, FILLS
 from . import source
-from .workload_draft import Draft, begin
-from .launch_script import Script, run_scripts
+from .draft import PIPE
+from .launch_script import Script, batch_options, run_scripts
 from .megatron_arguments import MANY, NONE, NOTHING, OFF, ONE, Software, Tables, tables
 from .megatron_job import translate
 from .megatron_run import DIFFERENT, ENV, LAUNCHER, UNKNOWN, Argument, Facts, Job
+from .source import Text
+from .workload_draft import Workload
+from .yaml_tree import Node, parse
 
 KIND = Kind(
     "megatron FILE...", "the arguments of a run of Megatron-LM give a workload",
@@ -32,7 +31,6 @@ KIND = Kind(
     "memory or time, the exit code is 1.",
     (*FILLS, Option("define", "a variable that a script's surroundings set, or a parameter by its number: 1=VALUE", "NAME=VALUE", repeatable=True), DIFFERENCES),
     writes=".yaml")
-ARGUMENTS_MAX = 100_000
 # A launcher's arguments that count GPUs.  Source: torch.distributed.run, deepspeed, srun(1), mpirun(1)
 LAUNCHERS = {"--nproc_per_node": "--nproc-per-node", "--nproc-per-node": "--nproc-per-node", "--num_gpus": "--nproc-per-node",
              "--ntasks-per-node": "--ntasks-per-node", "--nnodes": "--nnodes", "--num_nodes": "--nnodes", "--nodes": "--nnodes", "-N": "--nnodes",
@@ -50,6 +48,8 @@ class Word:
 
     text: str
     place: Optional[Place] = None
+    has_parenthesis: bool = False
+    """outside of quotes"""
 
 
 @dataclass
@@ -61,22 +61,6 @@ class Reading:
     """what running a script took for granted"""
     software: Optional[Software] = None
     """whose arguments a command has; None: it follows from their names"""
-
-
-class _Text:
-    """A text with its lines."""
-
-    def __init__(self, name: str, data: str):
-        self.name, self.data, self.lines = name, data, data.split("\n")
-
-    def place(self, line: int, column: int = 0, width: int = 1) -> Place:
-        """A place; line and column from 1 on."""
-        return Place(self.name, line, column, width, self.lines[line - 1].rstrip("\r"))
-
-    def place_at(self, offset: int, width: int = 1) -> Place:
-        """The place of an offset into the text."""
-        line = self.data.count("\n", 0, offset) + 1
-        return self.place(line, offset - (self.data.rfind("\n", 0, offset) + 1) + 1, width)
 
 
 # ---- words ----
@@ -146,7 +130,7 @@ def joined(text: str) -> str:
 _LOG_LINE = re.compile(r"(?<= )([A-Za-z0-9_-]+) \.\.\.\.* (.*)$")
 
 
-def _is_log(text: _Text) -> bool:
+def _is_log(text: Text) -> bool:
     lines = 0
     for line in text.lines:
         lines += _LOG_LINE.search(line) is not None
@@ -155,7 +139,7 @@ def _is_log(text: _Text) -> bool:
     return False
 
 
-def read_log(known: Tables, text: _Text) -> List[Argument]:
+def read_log(known: Tables, text: Text) -> List[Argument]:
     """The block between "--- arguments ---" and "--- end of arguments ---"; a text without the first is a block as a whole. Arguments with what they have
     where they are not given are left out."""
     begin_line = next((index for index, line in enumerate(text.lines) if "- arguments -" in line), -1)
@@ -185,83 +169,42 @@ def _logged(known: Tables, key: str, value: str, place: Place) -> Optional[Argum
 
 # ---- YAML ----
 
-def _is_yaml(text: _Text) -> bool:
+def _is_yaml(text: Text) -> bool:
     return text.name.endswith((".yaml", ".yml")) or any(line.startswith("MODEL_ARGS:") for line in text.lines)
 
 
-def read_yaml(call: Call, known: Tables, text: _Text) -> List[Argument]:
+def read_yaml(call: Call, known: Tables, text: Text) -> List[Argument]:
     """MODEL_ARGS of Megatron-LM's tests, with ENV_VARS, or a mapping of arguments alone."""
-    yaml, = need(call, "yaml")
-    try:
-        events = sum(1 for _, event in zip(range(ARGUMENTS_MAX), yaml.parse(text.data, Loader=yaml.CSafeLoader)) if not isinstance(event, yaml.AliasEvent)
-                     or call.refuse("expected no aliases, got '*'", text.place(event.start_mark.line + 1, event.start_mark.column + 1)))
-        root = yaml.compose(text.data, Loader=yaml.CSafeLoader) if events < ARGUMENTS_MAX else call.refuse("expected a file of arguments, got a larger one",
-                                                                                                            text.place(1))
-    except UnicodeError:
-        call.refuse("not valid UTF-8", Place(text.name, 1))
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        call.refuse(f"not valid YAML: {getattr(error, 'problem', None) or error}", text.place(mark.line + 1, mark.column + 1) if mark and mark.line < len(text.lines)
-                    else Place(text.name, 1))
-    if not isinstance(root, yaml.MappingNode):
-        got = "nothing" if root is None else "a list" if isinstance(root, yaml.SequenceNode) else f"'{root.value}'"
-        call.refuse(f"expected keys and values, got {got}", text.place(1, 1) if root is None else _yaml_place(text, root))
-    return _yaml_arguments(call, known, text, root)
-
-
-def _yaml_arguments(call: Call, known: Tables, text: _Text, root: Any) -> List[Argument]:
-    """The pairs of the mappings of arguments; without such a mapping those of the root."""
-    found: List[Argument] = []
-    sections = _members(call, text, root)
-    for name in ("MODEL_ARGS", "MODEL_ARGS_1"):
-        if name in sections and sections[name][1].id == "mapping" and not found:
-            found = [argument for pair in _members(call, text, sections[name][1]).values() for argument in _pair(call, known, text, *pair)]
-    found = found or [argument for pair in sections.values() for argument in _pair(call, known, text, *pair)]
-    if "ENV_VARS" in sections and sections["ENV_VARS"][1].id == "mapping":
-        for key, value in _members(call, text, sections["ENV_VARS"][1]).values():
-            found.append(Argument(ENV + key.value, _yaml_text(value), _yaml_place(text, key)))
+    root = parse(call.talk, text.name, text.data)
+    if not isinstance(root.value, dict):
+        call.refuse(f"expected keys and values, got {root.shown()}", root.place)
+    parts = (_pairs(call, known, node) for node in (root.get("MODEL_ARGS"), root.get("MODEL_ARGS_1"), root) if node is not None)
+    found = next(filter(None, parts), [])
+    environment = root.get("ENV_VARS")
+    if environment is not None and isinstance(environment.value, dict):
+        found += [Argument(ENV + key, _yaml_text(value), value.key_place) for key, value in environment.value.items()]
     return found
 
 
-def _yaml_place(text: _Text, node: Any) -> Place:
-    width = node.end_mark.column - node.start_mark.column if node.end_mark.line == node.start_mark.line else 1
-    return text.place(node.start_mark.line + 1, node.start_mark.column + 1, width)
+def _yaml_text(node: Node) -> str:
+    """A text, or the texts of a list."""
+    return " ".join(item.value for item in node.value if isinstance(item, Node) and isinstance(item.value, str)) if isinstance(node.value, list) else node.text
 
 
-def _members(call: Call, text: _Text, mapping: Any) -> Dict[str, Tuple[Any, Any]]:
-    """Keys and values of a mapping; a repeated key is an error."""
-    found: Dict[str, Tuple[Any, Any]] = {}
-    for key, value in mapping.value:
-        if key.id != "scalar":
-            call.refuse("expected a name as a key", _yaml_place(text, key))
-        if key.value in found:
-            first = _yaml_place(text, found[key.value][0])
-            call.talk.error(f"repeated key '{key.value}', first at line {first.line}:{first.column}", _yaml_place(text, key))
-        found[key.value] = (key, value)
+def _pairs(call: Call, known: Tables, mapping: Node) -> List[Argument]:
+    """The arguments of a mapping: "--bf16: true" is one, "--bf16: false" is none."""
+    found = []
+    for key, node in mapping.value.items() if isinstance(mapping.value, dict) else ():
+        flag, value = known.find(key), _yaml_text(node)
+        word = value if isinstance(node.value, str) and not node.is_quoted else ""
+        if not key.startswith("--") or word in ("false", "False"):
+            continue
+        if isinstance(node.value, dict):
+            call.talk.error(f"{key}: expected a value, got a mapping", node.place)
+        if word in ("true", "True") and (flag is None or flag.takes == NONE):
+            value = ""
+        found.append(Argument(key, joined(value) if flag is not None and flag.takes == MANY else value, node.key_place))
     return found
-
-
-def _yaml_text(value: Any) -> str:
-    """A scalar, or the scalars of a list."""
-    if value.id == "scalar":
-        return str(value.value)
-    return " ".join(item.value for item in value.value if getattr(item, "id", "") == "scalar")
-
-
-def _pair(call: Call, known: Tables, text: _Text, key: Any, value: Any) -> List[Argument]:
-    """ "--bf16: true" is the argument, "--bf16: false" is none."""
-    if not key.value.startswith("--"):
-        return []
-    if value.id == "mapping":
-        call.talk.error(f"{key.value}: expected a value, got a mapping", _yaml_place(text, value))
-        return []
-    flag, found = known.find(key.value), _yaml_text(value)
-    is_plain = value.id == "scalar" and not value.style
-    if is_plain and found in ("false", "False"):
-        return []
-    if is_plain and found in ("true", "True") and (flag is None or flag.takes == NONE):
-        found = ""
-    return [Argument(key.value, joined(found) if flag is not None and flag.takes == MANY else found, _yaml_place(text, key))]
 
 
 # ---- lines of arguments ----
@@ -270,10 +213,10 @@ _PIECE = re.compile(r"""(?P<blank>[ \t\r]+|\\\n)|(?P<end>\n)|(?P<comment>\#[^\n]
                     re.S | re.X)
 
 
-def read_lines(text: _Text) -> Optional[List[List[Word]]]:
+def read_lines(text: Text) -> Optional[List[List[Word]]]:
     """The lines of a text that is words and quotes alone; None: it is a script.  Raises ValueError(quote, offset) where a quote is open."""
     lines: List[List[Word]] = [[]]
-    at, word, start = 0, None, 0
+    at, word, start, has_parenthesis = 0, None, 0, False
     while at < len(text.data):
         piece = _PIECE.match(text.data, at)
         if piece is None:
@@ -287,17 +230,18 @@ def read_lines(text: _Text) -> Optional[List[List[Word]]]:
             continue
         if kind in ("blank", "end", "comment"):
             if word is not None:
-                lines[-1].append(Word(word, text.place_at(start)))
+                lines[-1].append(Word(word, text.place_at(start), has_parenthesis))
                 word = None
             if kind == "end" and lines[-1]:
                 lines.append([])
         else:
-            start = at if word is None else start
+            start, has_parenthesis = (at, False) if word is None else (start, has_parenthesis)
             value = piece[kind]
+            has_parenthesis = has_parenthesis or (kind == "plain" and "(" in value)
             word = (word or "") + (re.sub(r"\\([\\\"$`\n])", lambda found: "" if found[1] == "\n" else found[1], value) if kind == "double" else value)
         at = piece.end()
     if word is not None:
-        lines[-1].append(Word(word, text.place_at(start)))
+        lines[-1].append(Word(word, text.place_at(start), has_parenthesis))
     return [line for line in lines if line]
 
 
@@ -310,13 +254,13 @@ def _as_command(lines: List[List[Word]]) -> Optional[List[Word]]:
         return None if lines else []
     words = lines[0]
     is_assigned = re.match(r"[A-Za-z_]\w*(?:\[.*\])?\+?=", words[0].text)
-    needs_shell = is_assigned or any(word.text in ("-c", "-lc", "eval") or "(" in word.text and not word.text.startswith(("(", "[")) for word in words)
+    needs_shell = is_assigned or any(word.text in ("-c", "-lc", "eval") or word.has_parenthesis and not word.text.startswith(("(", "[")) for word in words)
     return None if needs_shell or not any(_is_argument(word.text) for word in words) and words[0].text.endswith(".sh") else words
 
 
 # ---- all forms ----
 
-def read_texts(call: Call, known: Tables, texts: Sequence[_Text], defines: Dict[str, str]) -> Reading:
+def read_texts(call: Call, known: Tables, texts: Sequence[Text], defines: Dict[str, str]) -> Reading:
     """The arguments of texts that belong together, each of the form that it looks like.  Faults are told."""
     reading, scripts = Reading(), []
     for text in texts:
@@ -333,7 +277,7 @@ def read_texts(call: Call, known: Tables, texts: Sequence[_Text], defines: Dict[
     return reading
 
 
-def _read_scripts(call: Call, known: Tables, scripts: Sequence[_Text], defines: Dict[str, str], reading: Reading) -> None:
+def _read_scripts(call: Call, known: Tables, scripts: Sequence[Text], defines: Dict[str, str], reading: Reading) -> None:
     words: Optional[List[Word]] = None
     if len(scripts) == 1:
         try:
@@ -359,22 +303,16 @@ def _read_scripts(call: Call, known: Tables, scripts: Sequence[_Text], defines: 
                       for name, why in recorded.unset.items()]
 
 
-def _batch(scripts: Sequence[_Text]) -> List[Argument]:
+def _batch(scripts: Sequence[Text]) -> List[Argument]:
     """What lines "#SBATCH" ask for, which what starts the program may say otherwise."""
-    found = []
-    for text in scripts:
-        for number, line in enumerate(text.lines, 1):
-            options = re.match(r"#SBATCH\s+([^#]*)", line)
-            for option in re.finditer(r"(?<!\S)(--[a-z-]+|-[Nn])(?:[= \t]\s*|(?<=[Nn]))([^\s#]+)", options[1]) if options else ():
-                if option[1] in LAUNCHERS:
-                    found.append(Argument(LAUNCHER + LAUNCHERS[option[1]], option[2], text.place(number, 1)))
-    return found
+    return [Argument(LAUNCHER + LAUNCHERS[option], value, text.place(number, 1)) for text in scripts for number, option, value in batch_options(text.data)
+            if option in LAUNCHERS]
 
 
 class _Finder:
     """Where in scripts words that were recorded stand."""
 
-    def __init__(self, scripts: Sequence[_Text]):
+    def __init__(self, scripts: Sequence[Text]):
         self.scripts = scripts
 
     def words(self, texts: Sequence[str]) -> List[Word]:
@@ -419,13 +357,13 @@ class _Finder:
 
 # ---- the command ----
 
-def load(call: Call, paths: Iterable[str]) -> List[_Text]:
+def load(call: Call, paths: Iterable[str]) -> List[Text]:
     """Files as texts."""
     texts = []
     for path in paths:
         limit = 16 * 2**20 if path.endswith((".yaml", ".yml")) else source.SOURCE_MAX_B
         data = source.read_bytes(call.talk, path, limit)
-        texts.append(_Text(path, data.decode("utf-8", "surrogateescape").replace("\0", "").removeprefix("\ufeff")))
+        texts.append(Text(path, data.decode("utf-8", "surrogateescape").replace("\0", "").removeprefix("\ufeff")))
     return texts
 
 
@@ -442,13 +380,10 @@ def _defines(call: Call) -> Dict[str, str]:
 def _profile(call: Call, framework: str) -> Tuple[bool, bool]:
     """Of a framework's profile: whether it is before Transformer Engine, and whether it keeps a buffer of weight gradients."""
     probe = "model: {type: gpt, layers: 1, hidden: 128, heads: 1, ffn: 128, vocab: 128, sequence: 128}\nplatform: {file: dgx-h100, nodes: 1}\nmesh: {dp: 8}\nbatch: {global: 8}\n"
-    with tempfile.TemporaryDirectory(prefix="meshsim-import-") as folder:
-        path = os.path.join(folder, "profile.yaml")
-        Path(path).write_text(f"framework: {framework}\n{probe}", encoding="utf-8")
-        done = subprocess.run([str(call.program), "check", path, "--effective"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode not in (OK, NO):
-        call.refuse(re.sub(r"^\S*: error: ", "", (done.stderr.splitlines() or ["no such framework"])[0]))
-    said = dict(re.findall(r"^(memory\.\w+) = (.*)$", done.stdout, re.M))
+    answer = call.answer("check", PIPE, "--effective", text=f"framework: {framework}\n{probe}")
+    if answer.code not in (OK, NO):
+        call.refuse(re.sub(r"^\S*: error: ", "", (answer.said.splitlines() or ["no such framework"])[0]))
+    said = dict(re.findall(r"^(memory\.\w+) = (.*)$", answer.printed, re.M))
     return said.get("memory.libraries", "").split(" ")[0] in ("", "none"), "weight_gradients" in said.get("memory.buffers", "")
 
 
@@ -460,57 +395,49 @@ def _facts(call: Call) -> Facts:
     return Facts(framework=said[-1] if said else None, gpus=gpus, profile=lambda name: _profile(call, name))
 
 
-def _tell_arguments(draft: Draft, reading: Reading) -> None:
-    """What became of each argument; comments name what is simulated otherwise."""
-    draft.keys += reading.notes
-    for argument in reading.arguments:
-        why = argument.why
-        if argument.use == DIFFERENT:
-            why = f"simulated otherwise: {why}"
-        if argument.use in (DIFFERENT, UNKNOWN):
-            draft.remarks += f"# {source.inline(argument.name)}: {why if argument.use == DIFFERENT else 'not known'}\n"
-        draft.keys.append(source.Key(argument.name, FATES[argument.use], why, argument.value, argument.place))
-
-
-def _hang(draft: Draft, job: Job) -> None:
-    draft.set("framework", job.framework)
-    for setting in job.settings:
-        if setting.value is None:
-            draft.require(setting.key, setting.why, setting.place)
-        else:
-            draft.set(setting.key, setting.value, setting.place)
-    draft.gpus = job.gpus
-
-
 def read(call: Call, paths: Sequence[str], defines: Optional[Dict[str, str]] = None, facts: Facts = Facts()) -> Tuple[Reading, Job]:
     """The job that the arguments in files say, and what became of each argument.
 
     paths: files that belong together, of any of the four forms.  defines: variables that a script finds set, and its parameters by number.
     Raises Fault where a file is not understood, or the job cannot be simulated; each reason was told to call.talk.
     """
+    return _read(call, load(call, paths), defines or {}, facts)
+
+
+def _read(call: Call, texts: Sequence[Text], defines: Dict[str, str], facts: Facts) -> Tuple[Reading, Job]:
     need(call, "yaml")
-    known = tables()
-    reading = read_texts(call, known, load(call, paths), defines or {})
+    reading = read_texts(call, tables(), texts, defines)
     source.finish(call.talk)
-    job = translate(reading.arguments, known, facts, reading.software)
+    job = translate(reading.arguments, tables(), facts, reading.software)
     for message, place in job.faults:
         call.talk.error(message, place)
     source.finish(call.talk)
     return reading, job
 
 
+def draft(call: Call, texts: Sequence[Text], defines: Optional[Dict[str, str]] = None) -> Workload:
+    """The workload that arguments in texts say, with the call's options.  defines: as of `read`.  Raises Fault as `read` does."""
+    reading, job = _read(call, texts, defines or {}, _facts(call))
+    found = Workload(call, f"the arguments of Megatron-LM in {texts[0].name}", gpus=job.gpus)
+    found.set("framework", job.framework)
+    for setting in job.settings:
+        if setting.value is None:
+            found.require(setting.key, setting.why, setting.place)
+        else:
+            found.set(setting.key, setting.value, place=setting.place)
+    found.keys += reading.notes
+    for argument in reading.arguments:
+        why = argument.why
+        if argument.use == DIFFERENT:
+            why = f"simulated otherwise: {why}"
+            found.effects.update({argument.name: argument.effect} if argument.effect != NOTHING else {})
+        if argument.use in (DIFFERENT, UNKNOWN):
+            found.remarks.append(f"{source.inline(argument.name)}: {why if argument.use == DIFFERENT else 'not known'}")
+        found.keys.append(source.Key(argument.name, FATES[argument.use], why, argument.value, argument.place))
+    return found
+
+
 def run(call: Call) -> int:
     """Import the arguments in the files that the call names.  Returns NO where a run would show what is simulated otherwise."""
-    draft = begin(call, f"the arguments of Megatron-LM in {call.arguments[0]}")
-    reading, job = read(call, call.arguments, _defines(call), _facts(call))
-    _hang(draft, job)
-    _tell_arguments(draft, reading)
-    draft.finish()
-    effects = {argument.name: argument.effect for argument in reading.arguments if argument.use == DIFFERENT and argument.effect != NOTHING}
-    if not effects or call.has("accept-differences"):
-        return OK
-    draft.tell_differences(effects)
-    return NO
-
-
-__all__ = ["read", "run", "Fault", "INPUT"]
+    source.target(call)
+    return draft(call, load(call, call.arguments), _defines(call)).finish()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional
+
+from .source import table
 
 NONE, ONE, MANY = "none", "one", "many"
 SIZE, MEMORY, TIME, NOTHING = "size", "memory", "time", "nothing"
@@ -117,10 +118,8 @@ def may_be_size(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=None)
 def tables() -> Tables:
-    """The tables of this package.  Raises ImportError without PyYAML."""
-    import yaml  # pylint: disable=import-outside-toplevel
-    folder = Path(__file__).parent
-    return Tables(*(yaml.load((folder / name).read_text(encoding="utf-8"), yaml.CSafeLoader) for name in ("megatron_arguments.yaml", "unbuilt.yaml")))
+    """The tables of this package."""
+    return Tables(table("importers/megatron_arguments.yaml"), table("importers/unbuilt.yaml"))
 
 
 def _dashed(names: str) -> List[str]:

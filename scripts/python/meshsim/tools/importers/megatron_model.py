@@ -10,20 +10,19 @@ import re
 from typing import List
 
 from .megatron_arguments import MEMORY, NOTHING, TIME
-from .megatron_run import Run
+from .megatron_run import Pairs, Run
 from .megatron_values import read_pattern
 
 LAYERS_MAX, VOCAB_MAX = 100_000, 10_000_000
 USUAL_DROPOUT, USUAL_DIVISOR = 0.1, 128
 """dropout, and what a vocabulary is padded to a multiple of, where none is given"""
-# [argument, key, the key's value where a switch is given (None: the argument's value is the key's, a count), without it (None: not set), least of a count]
-MODEL_PAIRS = [("--untie-embeddings-and-output-weights", "model.tied_embeddings", "false", "true", 0),
+MODEL_PAIRS: Pairs = [("--untie-embeddings-and-output-weights", "model.tied_embeddings", "false", "true", 0),
                ("--no-gradient-accumulation-fusion", "model.fused_accumulation", "false", "true", 0),
                ("--no-bias-dropout-fusion", "model.separate_dropout", "true", None, 0)]
-LATENT_PAIRS = [("--q-lora-rank", "model.mla.q_rank", None, "0", 0), ("--kv-lora-rank", "model.mla.kv_rank", None, "32", 1),
+LATENT_PAIRS: Pairs = [("--q-lora-rank", "model.mla.q_rank", None, "0", 0), ("--kv-lora-rank", "model.mla.kv_rank", None, "32", 1),
                 ("--qk-head-dim", "model.mla.qk_nope", None, "128", 1), ("--qk-pos-emb-head-dim", "model.mla.qk_rope", None, "64", 1),
                 ("--v-head-dim", "model.mla.v_dim", None, "128", 1)]
-EXPERT_PAIRS = [("--moe-router-topk", "model.moe.top_k", None, "2", 1), ("--moe-ffn-hidden-size", "model.moe.ffn", None, None, 1),
+EXPERT_PAIRS: Pairs = [("--moe-router-topk", "model.moe.top_k", None, "2", 1), ("--moe-ffn-hidden-size", "model.moe.ffn", None, None, 1),
                 ("--moe-router-enable-expert-bias", "model.moe.router_bias", "true", None, 0), ("--moe-router-fusion", "model.moe.router", "fused", None, 0)]
 
 

@@ -32,6 +32,8 @@ ENGINES_KEYS = {"model.fused_accumulation", "model.separate_dropout", "data_para
 OLD_ARGUMENTS = ("--checkpoint-activations", "--activations-checkpoint-method", "--DDP-impl")
 LAUNCH_BLOCKING = ENV + "CUDA_LAUNCH_BLOCKING"  # with "1" a launch of a kernel waits for its end.  Source: CUDA C++ programming guide
 T = TypeVar("T")
+Pairs = Sequence[Tuple[str, str, Optional[str], Optional[str], int]]
+"""[argument, key, the key's value where a switch is given (None: the argument's value is the key's, a count), without it (None: not set), least of a count]"""
 
 
 @dataclass
@@ -235,7 +237,7 @@ class Run:
         if not (self.has_zero and key in ENGINES_KEYS):
             self.job.settings.append(Setting(key, text, place=place))
 
-    def pairs(self, pairs: Sequence[Tuple[str, str, Optional[str], Optional[str], int]], beside: str = "") -> None:
+    def pairs(self, pairs: Pairs, beside: str = "") -> None:
         """Set the keys of a list of pairs.  beside: an argument that asks for the count of more than 0 that has a default."""
         for name, key, value, otherwise, least in pairs:
             if value is not None:

@@ -22,6 +22,7 @@ OFFLOADED = {"norms": ("attn_norm", "mlp_norm"), "attention": ("core_attn",), "e
 """memory.offload: --offload-modules"""
 STRATEGIES = ["no_shard", "optim", "optim_grads", "optim_grads_params"]
 """--data-parallel-sharding-strategy, by stages of ZeRO"""
+DATA_PAIRS = [("--optimizer-cpu-offload", "data_parallel.offload", "true", None, 0)]
 TYPES_B = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1, "uint8": 1}
 
 
@@ -171,7 +172,7 @@ def _set_sharding(run: Run) -> None:
     run.set("data_parallel.overlap_gather", "--overlap-param-gather", (zero or 0) > 0 and (overlaps_gather or is_torch))
     if zero == 3 and run.given("--torch-fsdp2-no-reshard-after-forward"):
         run.set("data_parallel.keep_parameters", "--torch-fsdp2-no-reshard-after-forward", True)
-    run.pairs([("--optimizer-cpu-offload", "data_parallel.offload", "true", None, 0)])
+    run.pairs(DATA_PAIRS)
     if run.is_fsdp and (zero or 0) < 2:  # with more the profile's rule has no place
         run.set("data_parallel.bucketing", "--use-megatron-fsdp", "layers")
     bucket = run.count("--ddp-bucket-size", 1, 0)

@@ -75,33 +75,19 @@ def kind_in(text: str) -> Optional[str]:
 
 # ---- lines ----
 
-def _label_end(line: str) -> Optional[int]:
-    """The end of what stands before a line: "[1,0]<stdout>:" of mpirun, "0:" of srun, "[pod]" and "pod:" of what shows several logs,
-    "service  |", and a time, "2026-01-31T12:00:00Z".  None: none is there."""
-    if line.startswith("["):
-        close = line.find("]")
-        at = len(line) if close < 0 else close + 1
-        colon = line.find(":", at) if len(line) - at > 5 and line.startswith("<std", at) else -1
-        return colon + 1 if colon >= 0 else None if close < 0 else at
-    word = re.match(r"[^ #]*", line)
-    at = word.end() if word else 0
-    if at == 0 or line[at:at + 1] == "#":
-        return None
-    bar = len(line) - len(line[at:].lstrip(" "))
-    if line[bar:bar + 1] == "|":
-        return bar + 1
-    is_time = at > 18 and line[4] == "-" and line[10] == "T"
-    return at if line[at - 1] == ":" or is_time else None
+# What stands before a line: "[1,0]<stdout>:" of mpirun, "0:" of srun, "[pod]" and "pod:" of what shows several logs, "service  |", and a time,
+# "2026-01-31T12:00:00Z".
+_LABEL = re.compile(r"\[[^\]]*\](?:<std[^:]+:)?|[^ #|]+ *\||[^ #]*:(?= |\Z)|[^ #]{4}-[^ #]{5}T[^ #]{8,}(?= |\Z)")
 
 
 def take_label(line: str) -> str:
     """A line without what launchers and tools that collect logs put before it."""
     rest = line
     for _ in range(3):
-        end = None if _OWN.match(rest) else _label_end(rest)
-        if end is None:
+        label = None if _OWN.match(rest) else _LABEL.match(rest)
+        if label is None:
             break
-        rest = rest[end:].strip(_BLANKS)
+        rest = rest[label.end():].strip(_BLANKS)
     return rest if _OWN.match(rest) else line
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from .._call import Call, Fault, check_target, print_json, print_page, write_file
+from .._call import Call, Fault, plain
 from .._describe import Kind
 from . import nccl_log
 from .nccl_log import Point, US_IN_S, busbw_factor
-from .source import Key, finish, plain, read_bytes, row_of, tell
+from .source import Key, deliver, finish, read_bytes, row_of, target
 
 KIND = Kind(
     "nccl-tests LOG...", "logs of nccl-tests give a table of points for 'calibrate'",
     "nccl-tests reads logs as printed, several runs in one and with the labels of mpirun or srun, too; which collective it was says the log since version 2.13.7 of "
     "nccl-tests, else the file's name.", writes=".csv")
-read = nccl_log.read
 
 
 def _rounded(value: float) -> float:
@@ -39,15 +40,11 @@ def table(points: List[Point]) -> List[Dict[str, Any]]:
     return rows
 
 
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
-
-
 def csv_of(rows: List[Dict[str, Any]]) -> str:
     """Rows as CSV, with a head."""
-    lines = [list(rows[0]), *(row.values() for row in rows)] if rows else []
-    return "".join(",".join(map(_cell, line)) + "\n" for line in lines) or "\n"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([list(rows[0]), *(row.values() for row in rows)] if rows else [])
+    return text.getvalue() or "\n"
 
 
 def summary(points: List[Point]) -> str:
@@ -60,29 +57,25 @@ def summary(points: List[Point]) -> str:
     return text
 
 
-def run(call: Call) -> None:
-    """The command."""
-    path = call.value("output", None if call.has("json") else "-")
-    if path:
-        check_target(call, path)
+def read_logs(call: Call, paths: Sequence[str]) -> Tuple[List[Point], List[Key]]:
+    """The points of logs, and what became of their lines.  Raises Fault after every fault of every log is told."""
     points: List[Point] = []
     keys: List[Key] = []
     unreadable: Optional[Fault] = None
-    for log in call.arguments:  # also those behind a faulty one
+    for path in paths:
         try:
-            text = read_bytes(call.talk, log).decode("utf-8", "surrogateescape")
+            keys += nccl_log.read_text(call.talk, path, read_bytes(call.talk, path).decode("utf-8", "surrogateescape"), points)
         except Fault as fault:
             unreadable = unreadable or fault
-        else:
-            keys += nccl_log.read_text(call.talk, log, text, points)
     if unreadable:
         raise unreadable
     finish(call.talk)
-    tell(call, keys)
+    return points, keys
+
+
+def run(call: Call) -> None:
+    """The command."""
+    target(call)
+    points, keys = read_logs(call, call.arguments)
     rows = table(points)
-    if path:
-        write_file(call, path, csv_of(rows).encode("utf-8", "surrogateescape"))
-    if call.has("json"):
-        print_json(call, {"keys": [row_of(key) for key in keys], "rows": rows})
-    elif path != "-":
-        print_page(call, summary(points))
+    deliver(call, keys, csv_of(rows), {"keys": list(map(row_of, keys)), "rows": rows}, summary(points))

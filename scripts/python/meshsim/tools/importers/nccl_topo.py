@@ -13,7 +13,7 @@ from typing import Dict, List, Optional, Set, Tuple
 from xml.parsers.expat import errors
 
 from .._call import INPUT, Fault, Place, Talk
-from .source import IGNORED, UNKNOWN, USED, Key, leading_number, number, read_bytes
+from .source import UNKNOWN, Key, leading_number, number, read_bytes, table
 
 LEVELS_MAX, ELEMENTS_MAX, HOSTS_MAX, NICS_MAX, COUNT_MAX, UNKNOWN_MAX = 64, 100_000, 1024, 1024, 2**20, 100
 MBIT_S_IN_BPS, MB_S_IN_BPS, US_IN_S = 125e3, 1e6, 1e-6
@@ -22,54 +22,8 @@ USUAL_MBIT_S = 10000.0
 SWITCH_CLASS = "0x068000"
 """PCI class of NVSwitches.  Source: NCCL, src/graph, the header of xml.cc"""
 
+KNOWN = "importers/nccl_topo.yaml"
 ELEMENTS = ("system", "cpu", "pci", "gpu", "nvlink", "c2c", "nic", "net")
-_MODELS, _BOUND, _AGAIN = "node.cpu knows makers, not their models", "where processes are bound changes no time here", "the NICs again, as another transport sees them"
-# Attributes, or elements with all below them, that are known: what becomes of them, and why.
-KNOWN: Dict[str, Tuple[str, str]] = {
-    "system version": (IGNORED, "there is one version so far"),
-    "cpu host_hash": (USED, "node.gpus"),
-    "cpu vendor": (USED, "node.cpu"),
-    "cpu arch": (IGNORED, "node.cpu knows Intel and AMD alone"),
-    "cpu familyid": (IGNORED, _MODELS),
-    "cpu modelid": (IGNORED, _MODELS),
-    "cpu numaid": (IGNORED, "all GPUs and NICs of a node are equally near"),
-    "cpu affinity": (IGNORED, _BOUND),
-    "cpu affinity_offset": (IGNORED, _BOUND),
-    "pci vendor": (USED, "gpu.type"),
-    "pci device": (USED, "gpu.type"),
-    "pci link_speed": (USED, "gpu.pcie, tiers.rail.bandwidth"),
-    "pci link_width": (USED, "gpu.pcie, tiers.rail.bandwidth"),
-    "pci busid": (IGNORED, "a slot's name"),
-    "pci class": (IGNORED, "what stands in it says the same"),
-    "pci subsystem_vendor": (IGNORED, "the board's maker"),
-    "pci subsystem_device": (IGNORED, "the board's name"),
-    "gpu sm": (USED, "gpu.type, tiers.nvlink, nvls"),
-    "gpu dev": (IGNORED, "the GPU's number"),
-    "gpu rank": (IGNORED, "the job's number"),
-    "gpu gdr": (IGNORED, "NICs say it, too"),
-    "gpu mlopart": (IGNORED, "parts of a GPU are one GPU here"),
-    "nvlink count": (USED, "tiers.nvlink.bandwidth"),
-    "nvlink tclass": (USED, "nvls"),
-    "nvlink target": (USED, "node.wiring"),
-    "c2c bw": (USED, "gpu.pcie"),
-    "c2c count": (USED, "gpu.pcie"),
-    "net speed": (USED, "node.nics, tiers.rail.bandwidth"),
-    "net latency": (USED, "node.nic_latency"),
-    "net coll": (USED, "sharp"),
-    "net name": (USED, "node.nics"),
-    "net dev": (USED, "node.nics"),
-    "net net": (USED, "node.nics"),
-    "net gdr": (IGNORED, "GPUs' memory is taken to be read and written directly"),
-    "net port": (IGNORED, "each port is a NIC here"),
-    "net guid": (IGNORED, "the NIC's name"),
-    "net maxconn": (IGNORED, "connections are not counted"),
-    "net keep": (IGNORED, "what NCCL keeps when it trims"),
-    "net rail": (IGNORED, "fabric.kind says whether there are rails"),
-    "net plane": (IGNORED, "planes of a NIC are one network here"),
-    "gin": (IGNORED, _AGAIN),
-    "rma": (IGNORED, _AGAIN),
-    "pcilink": (IGNORED, "links between PCI switches"),
-}
 
 # What the NVLinks of a node's GPUs join.
 NO_LINKS = "none"
@@ -353,6 +307,8 @@ class _Reader:
             facts.joined = SWITCHED if is_to_switch or facts.joined == SWITCHED else UNSEEN
         elif element.name == "c2c":
             facts.host_Bps = self.number(element, "bw") * count * MB_S_IN_BPS
+            if facts.host_Bps < 0:
+                raise self.fault(element, f"expected a bandwidth of 0 or more as bw, got '{element.attributes['bw'][:40]}'")
         elif element.name == "xgmi":
             raise self.fault(element, "links of AMD's GPUs, in a file of RCCL, are not read; expected one of NCCL, with NVLink or PCI alone")
 
@@ -399,7 +355,7 @@ class _Reader:
 
     def note(self, name: str, element: _Element) -> None:
         """Count an attribute or element; of those that are unknown the first stands for all."""
-        if name in KNOWN:
+        if name in table(KNOWN):
             count, first = self.known.get(name, (0, element.place))
             self.known[name] = (count + 1, first)
         elif name not in self.unknown:
@@ -449,7 +405,7 @@ class _Reader:
 
     def keys(self) -> List[Key]:
         unknown = [Key(name, UNKNOWN, place=place) for name, place in self.unknown.items()]
-        return unknown + [Key(name, *KNOWN[name], f"{self.known[name][0]} times", self.known[name][1]) for name in KNOWN if name in self.known]
+        return unknown + [Key(name, *row, f"{self.known[name][0]} times", self.known[name][1]) for name, row in table(KNOWN).items() if name in self.known]
 
 
 def _has_gpu_device(element: _Element) -> bool:

@@ -2,84 +2,89 @@
 
 from __future__ import annotations
 
-from typing import Optional
+import shlex
+from dataclasses import dataclass
+from typing import Optional, Sequence
 
-from .._call import INPUT, Call, Fault, Place, Talk, check_target, print_json, print_page, write_file
+from .._call import INPUT, Call, Fault, Place
 from .._describe import Kind
 from . import SET
 from . import nccl_topo, slurm_topology
-from .platform_draft import Draft, complete
+from .draft import PIPE, Draft
 from .nccl_topo import Machine
 from .slurm_platform import fill
-from .source import finish, read_bytes, row_of, tell
+from .source import deliver, finish, read_bytes, table, target
+from .yaml_tree import take_out
 
 KIND = Kind(
     "slurm TOPOLOGY.conf [NCCL.xml...]", "Slurm's topology, with what NCCL found in a node, gives a platform",
     "slurm reads topology.conf (tree or block) and the XML files that NCCL_TOPO_DUMP_FILE makes NCCL write; without one, what nodes are made of is required.",
     (SET,), writes=".yaml")
-# How what is required is given, with values that are examples.
-EXAMPLES = {"node.gpus": "8", "node.nics": "8", "gpu.type": "h100-sxm5-80gb", "tiers.nvlink.bandwidth": "450 GB/s", "tiers.rail.bandwidth": "400 Gbit/s",
-            "tiers.spine.bandwidth": "400 Gbit/s", "tiers.core.bandwidth": "400 Gbit/s"}
 
 
-def _read_machine(draft: Draft, talk: Talk, path: str, before: Optional[Machine], first: str) -> Machine:
+@dataclass
+class Platform(Draft):
+    """A platform in the making."""
+
+    summary: str = ""
+
+    def complete(self) -> None:
+        """Lay the call's overrides over it and, unless a key is still open, ask the program whether it is a platform."""
+        self.override()
+        if not self.missing():
+            self.ask(self.root, "platform", PIPE)
+        take_out(self.root)
+
+    def page(self) -> str:
+        """What is told where the file goes elsewhere."""
+        missing, examples = self.missing(), table(slurm_topology.TABLES)["examples"]
+        given = "".join(" --set " + shlex.quote(f"{key}={examples.get(key, 'VALUE')}") for key in missing)
+        return self.summary + (f"required   {', '.join(missing)}, see the file's comments\nnow        add, for example,{given}\n" if missing else "")
+
+
+def _read_machine(draft: Draft, path: str, before: Optional[Machine], first: str) -> Machine:
+    talk = draft.call.talk
     machine, keys = nccl_topo.read_data(talk, path, read_bytes(talk, path))
     if before is None:
         draft.keys += keys  # of several nodes the first one tells what became of its attributes
     elif not before.is_like(machine):
-        talk.error(f"another sort of node than in '{first}'; a platform has one", machine.gpus.place)
-        raise Fault(INPUT)
+        draft.call.refuse(f"another sort of node than in '{first}'; a platform has one", machine.gpus.place)
     return machine
 
 
-def read(topology: str, *nccl: str, talk: Optional[Talk] = None) -> Draft:
-    """A platform file in the making from a topology.conf or topology.yaml of Slurm, and XML files of NCCL_TOPO_DUMP_FILE of its nodes, all alike.
-    Raises Fault after every fault of every file is told on the standard error."""
-    talk = talk or Talk()
-    draft, machine, fault = Draft(topology), None, None
-    found = None
-    try:
-        data = read_bytes(talk, topology)
-        if data.lstrip(b" \t\r\n").startswith(b"<"):
-            talk.error("expected a topology.conf of Slurm in front of NCCL's files", Place(topology, 1))
-            raise Fault(INPUT)
-        found, draft.keys = slurm_topology.read_text(talk, topology, data.decode("utf-8", "surrogateescape"))
-    except Fault as one:
-        fault = one
-    for path in nccl:
+def _read_topology(draft: Draft, path: str) -> slurm_topology.Topology:
+    talk = draft.call.talk
+    data = read_bytes(talk, path)
+    if data.lstrip(b" \t\r\n").startswith(b"<"):
+        draft.call.refuse("expected a topology.conf of Slurm in front of NCCL's files", Place(path, 1))
+    found, draft.keys = slurm_topology.read_text(talk, path, data.decode("utf-8", "surrogateescape"))
+    return found
+
+
+def read(call: Call, paths: Sequence[str]) -> Platform:
+    """A platform from a topology.conf or topology.yaml of Slurm, and behind it XML files of NCCL_TOPO_DUMP_FILE of its nodes, all alike.
+    Raises Fault after every fault of every file is told."""
+    draft, found, machine, fault = Platform(call, paths[0]), None, None, None
+    for path in paths:
         try:
-            machine = _read_machine(draft, talk, path, machine, nccl[0])
+            if found is None and fault is None:
+                found = _read_topology(draft, path)
+            else:
+                machine = _read_machine(draft, path, machine, paths[1])
         except Fault as one:
             fault = fault or one
     if fault or found is None:
         raise fault or Fault(INPUT)
-    finish(talk)
+    finish(call.talk)
     draft.about += " and what NCCL found in its nodes" if machine else ""
-    fill(draft, found, machine)
+    draft.summary = fill(draft, found, machine)
     return draft
-
-
-def _page(draft: Draft) -> str:
-    missing = draft.missing()
-    if not missing:
-        return draft.summary
-    given = "".join(f" --set {key}=VALUE" if key not in EXAMPLES else f" --set '{key}={EXAMPLES[key]}'" if " " in EXAMPLES[key]
-                    else f" --set {key}={EXAMPLES[key]}" for key in missing)
-    return f"{draft.summary}required   {', '.join(missing)}, see the file's comments\nnow        add, for example,{given}\n"
 
 
 def run(call: Call) -> None:
     """The command."""
-    path = call.value("output", None if call.has("json") else "-")
-    if path:
-        check_target(call, path)
-    draft = read(*call.arguments, talk=call.talk)
-    complete(call, draft)
-    tell(call, draft.keys)
-    text = draft.text()
-    if path:
-        write_file(call, path, text.encode("utf-8", "surrogateescape"))
-    if call.has("json"):
-        print_json(call, {"missing": draft.missing(), "keys": [row_of(key) for key in draft.keys], "platform": text})
-    elif path != "-":
-        print_page(call, _page(draft))
+    target(call)
+    draft = read(call, call.arguments)
+    draft.complete()
+    tree = draft.result("platform")
+    deliver(call, draft.keys, tree["platform"], tree, draft.page())

@@ -7,25 +7,16 @@ from dataclasses import dataclass
 from typing import Optional, Tuple
 
 from .._call import Place
-from .platform_draft import Draft
+from .draft import Draft
 from .nccl_topo import APART, MESHED, PAIRED, SWITCHED, UNSEEN, Gpus, Machine
-from .slurm_topology import Topology
+from .slurm_topology import TABLES, Topology
+from .source import table
 
 NVIDIA = 0x10DE
 NVLS_SM_MIN = 90
 """NVLink SHARP came with Hopper's switches.  Source: NVIDIA H100 whitepaper"""
 GB_S_IN_BPS, GBIT_S_IN_BPS, US_IN_S = 1e9, 125e6, 1e-6
 
-# NVLink by compute capability, from and to: a link's nominal bandwidth per direction [GB/s], and what NCCL takes of it [GB/s].  Sources: NVIDIA's data
-# sheets of P100, V100, A100, RTX A6000, H100, B200 (bandwidth of all links both ways, over twice their number); NVIDIA/nccl, src/graph, the header of
-# the topology (SM60_NVLINK_BW and on).
-NVLINKS: Tuple[Tuple[int, int, float, float, str], ...] = (
-    (60, 69, 20, 18, "NVLink 1"), (70, 79, 25, 20, "NVLink 2"), (80, 85, 25, 20, "NVLink 3"), (86, 89, 14.0625, 12, "NVLink 3"),
-    (90, 99, 25, 20.6, "NVLink 4"), (100, 106, 50, 40.1, "NVLink 5"),
-)
-# GPU types by PCI device.  Source: the PCI ID Repository, pci.ids.
-TYPES = {0x1DB8: "v100-sxm3-32gb", 0x20B0: "a100-sxm4-40gb", 0x20B2: "a100-sxm4-80gb", 0x20B5: "a100-pcie-80gb", 0x2324: "h800-sxm5-80gb",
-         0x2330: "h100-sxm5-80gb", 0x2335: "h200-sxm5-141gb", 0x2901: "b200-sxm6", 0x2941: "gb200"}
 SUPERCHIPS = (0x2941,)
 """share one NVLink switch system with others in their rack"""
 
@@ -72,7 +63,7 @@ class _Builder:
         if self.topology.has_blocks:
             return self.topology.nodes_per_leaf
         if machine.hosts == 1:
-            self.draft.remark("GPUs of this type share NVLink with those of other nodes, and neither file says which: a node stands alone here")
+            self.draft.remarks.append("GPUs of this type share NVLink with those of other nodes, and neither file says which: a node stands alone here")
         return machine.hosts
 
     def find_nics(self, machine: Machine) -> None:
@@ -80,16 +71,16 @@ class _Builder:
         nics, hosts = machine.nics, machine.hosts
         self.nics = nics.count // hosts * self.hosts_per_node
         if nics.others > 0:
-            self.draft.remark(f"NICs of another speed than most ({nics.others}) are left out: a platform's have one")
+            self.draft.remarks.append(f"NICs of another speed than most ({nics.others}) are left out: a platform's have one")
         if nics.count % hosts != 0:
-            self.draft.remark(f"{nics.count} NICs in {hosts} machines: each is taken to have {nics.count // hosts}")
+            self.draft.remarks.append(f"{nics.count} NICs in {hosts} machines: each is taken to have {nics.count // hosts}")
 
     def find_sizes(self) -> None:
         slurm_nodes = self.topology.nodes
         self.hosts_per_node = self.find_hosts()
         self.nodes, rest = divmod(slurm_nodes, self.hosts_per_node)
         if rest != 0:
-            self.draft.remark(f"{rest} of Slurm's {slurm_nodes} nodes are left out, as {self.hosts_per_node} of them make a node here")
+            self.draft.remarks.append(f"{rest} of Slurm's {slurm_nodes} nodes are left out, as {self.hosts_per_node} of them make a node here")
         if self.machine:
             self.gpus = self.machine.gpus.count // self.machine.hosts * self.hosts_per_node
             self.find_nics(self.machine)
@@ -109,7 +100,7 @@ class _Builder:
         self.units_per_pod = 0 if layers < 3 else t.leaves_per_pod
         self.kind = "rails" if has_rails else "leaf-spine"
         if not t.has_blocks and t.nodes_per_leaf % self.hosts_per_node != 0:
-            self.draft.remark(f"leaf switches have {t.nodes_per_leaf} of Slurm's nodes, of which {self.hosts_per_node} make a node here: taken as "
+            self.draft.remarks.append(f"leaf switches have {t.nodes_per_leaf} of Slurm's nodes, of which {self.hosts_per_node} make a node here: taken as "
                               f"{self.nodes_per_unit} nodes")
 
     # -- keys --
@@ -122,12 +113,12 @@ class _Builder:
             return
         joined = ("gpu elements" if self.hosts_per_node == 1
                   else f"{machine.gpus.count // machine.hosts} of each of the {self.hosts_per_node} machines that NVLink joins")
-        draft.add("node.gpus", str(self.gpus), joined, machine.gpus.place)
+        draft.set("node.gpus", str(self.gpus), joined, machine.gpus.place)
         self.add_nics(machine)
         if machine.gpus.joined == PAIRED and self.gpus > 1:
-            draft.add("node.wiring", "pairs", "nvlink targets: every two GPUs have links of their own", machine.gpus.link_place)
+            draft.set("node.wiring", "pairs", "nvlink targets: every two GPUs have links of their own", machine.gpus.link_place)
         if machine.cpu:
-            draft.add("node.cpu", machine.cpu, "cpu vendor", machine.cpu_place)
+            draft.set("node.cpu", machine.cpu, "cpu vendor", machine.cpu_place)
 
     def add_nics(self, machine: Machine) -> None:
         nics = machine.nics
@@ -135,21 +126,22 @@ class _Builder:
             self.draft.require("node.nics", "NICs of a node: NCCL's file has none")
             return
         is_bundled = self.nics > self.gpus
-        self.draft.add("node.nics", str(min(self.nics, self.gpus)), "one a GPU, of several ports" if is_bundled else "net elements", nics.place)
+        self.draft.set("node.nics", str(min(self.nics, self.gpus)), "one a GPU, of several ports" if is_bundled else "net elements", nics.place)
         if nics.latency_s > 0:
-            self.draft.add("node.nic_latency", f"{nics.latency_s / US_IN_S:g} us", "net latency", nics.place)
+            self.draft.set("node.nic_latency", f"{nics.latency_s / US_IN_S:g} us", "net latency", nics.place)
 
     def add_gpu(self) -> None:
         if self.machine is None:
             self.draft.require("gpu.type", "a file of gpus/, such as h100-sxm5-80gb")
             return
         gpus = self.machine.gpus
-        if gpus.vendor == NVIDIA and gpus.device in TYPES:
-            self.draft.add("gpu.type", TYPES[gpus.device], f"PCI device 0x{gpus.device:x}", gpus.place)
+        name = table(TABLES)["types"].get(gpus.device) if gpus.vendor == NVIDIA else None
+        if name:
+            self.draft.set("gpu.type", name, f"PCI device 0x{gpus.device:x}", gpus.place)
         else:
             self.draft.require("gpu.type", f"a file of gpus/: PCI device 0x{gpus.vendor:x}:0x{gpus.device:x} of compute capability {gpus.sm} is not known")
         if gpus.host_Bps > 0:
-            self.draft.add("gpu.pcie", _gb_s(gpus.host_Bps), "to the processor and back, each way", gpus.place)
+            self.draft.set("gpu.pcie", _gb_s(gpus.host_Bps), "to the processor and back, each way", gpus.place)
 
     def add_library(self) -> None:
         """What NCCL's file says of the whole: that NCCL is the library, and what switches do."""
@@ -157,23 +149,23 @@ class _Builder:
         if machine is None or machine.gpus.vendor != NVIDIA:
             return
         gpus = machine.gpus
-        self.draft.add("library", "nccl-2", "the file is NCCL's", gpus.place)
+        self.draft.set("library", "nccl-2", "the file is NCCL's", gpus.place)
         if gpus.joined == SWITCHED and gpus.sm >= NVLS_SM_MIN:
-            self.draft.add("nvls", "true", "NVLink switches of this generation reduce", gpus.link_place)
+            self.draft.set("nvls", "true", "NVLink switches of this generation reduce", gpus.link_place)
         if machine.nics.has_sharp:
-            self.draft.add("sharp", "true", "net coll", machine.nics.place)
+            self.draft.set("sharp", "true", "net coll", machine.nics.place)
 
     # -- tiers --
 
     def add_nvlink(self, gpus: Gpus) -> bool:
         """Links of NVLink by their generation.  Returns false where it is not known."""
-        row = next((row for row in NVLINKS if row[0] <= gpus.sm <= row[1]), None)
+        row = next((row for row in table(TABLES)["nvlinks"] if row[0] <= gpus.sm <= row[1]), None)
         if row is None or gpus.links == 0 or gpus.joined == MESHED:
             return False
         _, _, link_gb_s, nccl_gb_s, generation = row
         is_paired = gpus.joined == PAIRED and self.gpus > 1
         links, which = (gpus.pair_links, " between two GPUs") if is_paired else (gpus.links, "")
-        self.draft.add("tiers.nvlink.bandwidth", _gb_s(links * link_gb_s * GB_S_IN_BPS),
+        self.draft.set("tiers.nvlink.bandwidth", _gb_s(links * link_gb_s * GB_S_IN_BPS),
                        f"{generation}, {links} links{which} of {link_gb_s:g} GB/s per direction", gpus.link_place)
         self.draft.assume("tiers.nvlink.efficiency", f"{nccl_gb_s / link_gb_s:.3g}",
                           f"NCCL takes {nccl_gb_s:g} of {link_gb_s:g} GB/s a link; calibrate fits it")
@@ -186,7 +178,7 @@ class _Builder:
         has_nvlink = gpus is not None and gpus.links > 0 and gpus.joined != APART
         if gpus is not None and not has_nvlink and gpus.host_Bps > 0:
             what = "GPUs have no NVLink: their PCI links" if gpus.links == 0 else "NVLink does not join all GPUs: their PCI links"
-            draft.add("tiers.pcie.bandwidth", _gb_s(gpus.host_Bps), what, gpus.place)
+            draft.set("tiers.pcie.bandwidth", _gb_s(gpus.host_Bps), what, gpus.place)
             draft.assume("tiers.pcie.latency", NVLINK_LATENCY, why)
             return
         if gpus is None or not has_nvlink or not self.add_nvlink(gpus):
@@ -205,7 +197,7 @@ class _Builder:
             text = f"{nics.speed_Bps * ports / GBIT_S_IN_BPS:.6g} Gbit/s"
             if layer == 0:
                 is_bound = nics.speed_Bps < nics.port_Bps
-                draft.add(f"{tier}.bandwidth", text, "the NIC's PCI link, which takes less than its port" if is_bound else "net speed", nics.place)
+                draft.set(f"{tier}.bandwidth", text, "the NIC's PCI link, which takes less than its port" if is_bound else "net speed", nics.place)
             else:
                 draft.assume(f"{tier}.bandwidth", text, "as the NICs' links")
         draft.assume(f"{tier}.efficiency", RAIL_EFFICIENCY, "what NDR ports reach in all-reduces; calibrate fits it")
@@ -223,10 +215,10 @@ class _Builder:
         leaf: Tuple[str, Optional[Place]] = ("nodes of a block" if t.has_blocks else "nodes of a leaf switch", t.nodes_place)
         group: Tuple[str, Optional[Place]] = ("blocks of a group", t.pod_place)
         if self.nodes_per_unit > 0:
-            draft.add("fabric.nodes_per_unit", str(self.nodes_per_unit), *(group if self.is_block_node else leaf))
+            draft.set("fabric.nodes_per_unit", str(self.nodes_per_unit), *(group if self.is_block_node else leaf))
             draft.assume("fabric.oversubscription", "1", blocking)
         if self.units_per_pod > 0:
-            draft.add("fabric.units_per_pod", str(self.units_per_pod), *(group if t.has_blocks else ("leaf switches of a switch above", t.pod_place)))
+            draft.set("fabric.units_per_pod", str(self.units_per_pod), *(group if t.has_blocks else ("leaf switches of a switch above", t.pod_place)))
             draft.assume("fabric.core_oversubscription", "1", blocking)
 
     # -- the whole --
@@ -234,18 +226,18 @@ class _Builder:
     def remark_machine(self, machine: Machine) -> None:
         joined = machine.gpus.joined if machine.gpus.links > 0 else ""
         if joined == UNSEEN:
-            self.draft.remark("NVLinks between GPUs are taken as one switch")
+            self.draft.remarks.append("NVLinks between GPUs are taken as one switch")
         elif joined == MESHED:
-            self.draft.remark("NVLinks between GPUs are no switch: some two GPUs have none, or fewer than others")
+            self.draft.remarks.append("NVLinks between GPUs are no switch: some two GPUs have none, or fewer than others")
         elif joined == APART:
-            self.draft.remark("NVLinks that do not join all GPUs of a node, such as bridges between two, are left out: what all do together goes over PCI")
+            self.draft.remarks.append("NVLinks that do not join all GPUs of a node, such as bridges between two, are left out: what all do together goes over PCI")
         if self.nics > 0 and not machine.nics.has_gdr:
-            self.draft.remark("NICs without GPUDirect (gdr 0): taken as if they had it")
+            self.draft.remarks.append("NICs without GPUDirect (gdr 0): taken as if they had it")
 
     def write(self) -> None:
         what = "all nodes" if self.hosts_per_node == 1 else f"{self.topology.nodes} of Slurm's nodes, {self.hosts_per_node} each"
         self.draft.assume("name", "slurm-cluster", "no file has a cluster's name")
-        self.draft.add("nodes", str(self.nodes), what, self.topology.nodes_place)
+        self.draft.set("nodes", str(self.nodes), what, self.topology.nodes_place)
         self.add_node()
         self.add_gpu()
         self.add_library()
@@ -262,11 +254,11 @@ class _Builder:
         return f"nodes      {self.nodes}{f' of {self.gpus} GPUs' if self.gpus else ''}, {units}{pods}\n"
 
 
-def fill(draft: Draft, topology: Topology, machine: Optional[Machine]) -> None:
-    """Add a platform's keys to a draft, with remarks and summary.  machine: None: not known."""
+def fill(draft: Draft, topology: Topology, machine: Optional[Machine]) -> str:
+    """Add a platform's keys to a draft, with remarks.  machine: None: not known.  Returns a summary."""
     builder = _Builder(topology, machine, draft)
     draft.remarks += topology.remarks
     builder.find_sizes()
     builder.find_fabric()
     builder.write()
-    draft.summary = builder.summary()
+    return builder.summary()

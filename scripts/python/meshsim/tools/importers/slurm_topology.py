@@ -11,25 +11,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from .._call import CARET_LINE_MAX, INPUT, Fault, Place, Talk
-from .source import IGNORED, UNKNOWN, USED, Key
+from .._call import INPUT, Fault, Place, Talk
+from .source import IGNORED, UNKNOWN, Key, Text, table
 from .yaml_tree import Node, parse
 
 NODES_MAX = 2**17
 """nodes of a file"""
 NAME_MAX, DIGITS_MAX, LAYERS_MAX, PLATFORM_LAYERS = 255, 9, 64, 3
 SWITCH, BLOCK, NODES, SWITCHES, SIZES, RING = "SwitchName", "BlockName", "Nodes", "Switches", "BlockSizes", "RingName"
-# Parameters that are known: what becomes of them, and why.
-KEYS: Dict[str, Tuple[str, str]] = {
-    SWITCH: (USED, "fabric"),
-    SWITCHES: (USED, "tiers, fabric.units_per_pod"),
-    NODES: (USED, "nodes, fabric.nodes_per_unit"),
-    "LinkSpeed": (IGNORED, "Slurm gives it no unit and does not use it; tiers.*.bandwidth and fabric.oversubscription say it"),
-    BLOCK: (USED, "nodes, fabric"),
-    SIZES: (USED, "fabric.nodes_per_unit, fabric.units_per_pod"),
-    RING: (UNKNOWN, ""),
-}
-_BY_NAME = {name.lower(): name for name in KEYS}
+TABLES = "importers/slurm.yaml"
 _GRAPH = re.compile(r"[!-~]+")
 
 
@@ -230,78 +220,49 @@ class _Reader:
             self.groups.append(group)
 
     def tell_all(self) -> None:
-        self.keys += [Key(name, *KEYS[name], f"{self.counts[name][0]} times", self.counts[name][1]) for name in KEYS if name in self.counts]
+        self.keys += [Key(name, *row, f"{self.counts[name][0]} times", self.counts[name][1]) for name, row in table(TABLES)["parameters"].items() if name in self.counts]
 
 
 # ---- topology.conf ----
 
-_SKIP = re.compile(r"(?:#[^\n]*|[ \t\r]|\\(?=[\n\r])[^\n]*(?:\n|\Z))*")
-_NAME, _QUOTED, _BARE = re.compile(r'[^= \t\r\n#"]*'), re.compile(r'"([^"\n]*)"?'), re.compile(r"([^ \t\r\n#]*)")
+# What stands between parameters: blanks, comments, and a '\\' at a line's end, which makes one line of two.
+_BETWEEN = r"(?:#[^\n]*|[ \t\r]|\\(?=[\n\r])[^\n]*(?:\n|\Z))*"
+_SKIP = re.compile(_BETWEEN)
+_PARAMETER = re.compile(rf'(?P<name>[^= \t\r\n#"]*){_BETWEEN}(?:(?P<equals>=){_BETWEEN}(?:"(?P<quoted>[^"\n]*)"?|(?P<bare>[^ \t\r\n#]*)))?')
 
 
-class _Lines:
-    """The parameters of a text, of which a '\\' at a line's end makes one line of two."""
+def _read_lines(reader: _Reader, text: Text) -> None:
+    """The parameters of a topology.conf."""
+    has_fault, at = False, 0
+    while at <= len(text.data):
+        at = _SKIP.match(text.data, at).end()  # type: ignore[union-attr]
+        if text.data[at:at + 1] in ("", "\n"):
+            reader.end_line(has_fault)
+            has_fault, at = False, at + 1
+            continue
+        found: Any = _PARAMETER.match(text.data, at)
+        at = found.end()
+        try:
+            _read_parameter(reader, text, found)
+        except _Refused:
+            has_fault = True
+            if not found["name"] or not found["equals"]:  # the rest of the line says nothing
+                end = text.data.find("\n", found.start("equals") if found["equals"] else at)
+                at = end if end >= 0 else len(text.data)
 
-    def __init__(self, reader: _Reader, text: str):
-        self.reader, self.text = reader, text
-        self.at = self.start = 0
-        self.line = 1
-        self.shown = (-1, "")  # where a line begins, and the line
 
-    def place(self, at: int, width: int) -> Place:
-        if self.shown[0] != self.start:
-            end = self.text.find("\n", self.start)
-            source = self.text[self.start:end if end >= 0 else len(self.text)].removesuffix("\r")
-            self.shown = (self.start, source if len(source) <= CARET_LINE_MAX else "")
-        return Place(self.reader.name, self.line, at - self.start + 1, max(1, width), self.shown[1])
-
-    def skip(self) -> None:
-        """Go over blanks, comments and ends of lines that are none."""
-        end = _SKIP.match(self.text, self.at).end()  # type: ignore[union-attr]
-        lines = self.text.count("\n", self.at, end)
-        if lines:
-            self.line += lines
-            self.start = self.text.rfind("\n", self.at, end) + 1
-        self.at = end
-
-    def read(self) -> None:
-        has_fault = False
-        while self.at <= len(self.text):
-            self.skip()
-            if self.at >= len(self.text) or self.text[self.at] == "\n":
-                self.reader.end_line(has_fault)
-                has_fault = False
-                self.at += 1
-                self.line += 1
-                self.start = self.at
-                continue
-            try:
-                self.read_parameter()
-            except _Refused:
-                has_fault = True
-
-    def read_parameter(self) -> None:
-        start, name = self.at, _NAME.match(self.text, self.at)[0]  # type: ignore[index]
-        place = self.place(start, len(name))
-        self.at += len(name)
-        self.skip()
-        if not name or self.text[self.at:self.at + 1] != "=":
-            end = self.text.find("\n", self.at)
-            self.at = end if end >= 0 else len(self.text)
-            raise self.reader.refuse(f"expected KEY=VALUE, got '{name[:80] or 'a sign alone'}'", place)
-        self.at += 1
-        self.skip()
-        found: Any = (_QUOTED if self.text[self.at:self.at + 1] == '"' else _BARE).match(self.text, self.at)
-        value = found[1]
-        place = self.place(found.start(1), len(value))
-        self.at = found.end()
-        key = _BY_NAME.get(name.lower())
-        if key is None:
-            self.reader.keys.append(Key(name, UNKNOWN, value=value, place=place))
-        elif not value:
-            raise self.reader.refuse(f"{key} has no value", place)
-        else:
-            self.reader.take(key, value, place)
+def _read_parameter(reader: _Reader, text: Text, found: "re.Match[str]") -> None:
+    name, which = found["name"], "bare" if found["quoted"] is None else "quoted"
+    if not name or not found["equals"]:
+        raise reader.refuse(f"expected KEY=VALUE, got '{name[:80] or 'a sign alone'}'", text.place_at(found.start(), len(name)))
+    value, place = found[which], text.place_at(found.start(which), len(found[which]))
+    key = next((known for known in table(TABLES)["parameters"] if known.lower() == name.lower()), None)
+    if key is None:
+        reader.keys.append(Key(name, UNKNOWN, value=value, place=place))
+    elif not value:
+        raise reader.refuse(f"{key} has no value", place)
+    else:
+        reader.take(key, value, place)
 
 
 # ---- topology.yaml ----
@@ -598,7 +559,7 @@ def read_text(talk: Talk, name: str, text: str) -> Tuple[Topology, List[Key]]:
         if name.endswith((".yaml", ".yml")):
             _read_yaml(reader, text)
         else:
-            _Lines(reader, text).read()
+            _read_lines(reader, Text(name, text))
         _stop(reader, before)
         if not reader.groups:
             raise reader.refuse("expected lines with SwitchName or BlockName")

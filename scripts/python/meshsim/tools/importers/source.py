@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import os
 import re
 import stat
-import unicodedata
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Optional, Union
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
-from .._call import FAILED, INPUT, Call, Fault, Place, Talk
+from .._call import FAILED, INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, check_target, need, print_json, print_page, write_file
 
 SOURCE_MAX_B = 256 * 2**20
 """largest log, script or list that is read"""
@@ -32,6 +35,23 @@ class Key:
     place: Optional[Place] = None
 
 
+class Text:
+    """A text with its lines."""
+
+    def __init__(self, name: str, data: str):
+        self.name, self.data, self.lines = name, data, data.split("\n")
+        self._starts = [0, *itertools.accumulate(len(line) + 1 for line in self.lines[:-1])]
+
+    def place(self, line: int, column: int = 0, width: int = 1) -> Place:
+        """A place; line and column from 1 on."""
+        return Place(self.name, line, column, max(1, width), self.lines[line - 1].rstrip("\r"))
+
+    def place_at(self, offset: int, width: int = 1) -> Place:
+        """The place of an offset into the text."""
+        line = bisect.bisect_right(self._starts, offset)
+        return self.place(line, offset - self._starts[line - 1] + 1, width)
+
+
 def tell(call: Call, keys: Iterable[Key]) -> None:
     """Say on the standard error what became of each key, unless --quiet."""
     if call.has("quiet"):
@@ -47,9 +67,29 @@ def row_of(key: Key) -> Dict[str, Union[str, int]]:
     return {"key": key.key, "value": key.value, "fate": key.fate, "why": key.why, "line": key.place.line if key.place else 0}
 
 
+def target(call: Call) -> Optional[str]:
+    """Where the result goes, once it is known that it can be written there; "-": the standard output; None: into --json alone."""
+    path = call.value("output", None if call.has("json") else "-")
+    if path is not None:
+        check_target(call, path)
+    return path
+
+
+def deliver(call: Call, keys: Sequence[Key], text: str, tree: Dict[str, Any], page: str) -> None:
+    """Tell what became of keys, and write the result.  text: the file.  tree: what --json prints.  page: what people read where the file goes elsewhere."""
+    tell(call, keys)
+    path = call.value("output", None if call.has("json") else "-")
+    if path is not None:
+        write_file(call, path, text)
+    if call.has("json"):
+        print_json(call, tree)
+    elif path != "-":
+        print_page(call, page)
+
+
 def inline(text: str) -> str:
     """A text for a comment on one line: what is invisible or ends a line is a '?'."""
-    return "".join("?" if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs", "Cn") else character for character in text)
+    return UNSEEN.sub("?", text)
 
 
 def read_bytes(talk: Talk, path: str, limit_B: int = SOURCE_MAX_B) -> bytes:
@@ -91,12 +131,24 @@ def leading_number(text: str) -> float:
     return float(found[0]) if found else 0.0
 
 
+@lru_cache(maxsize=None)
+def table(name: str) -> Any:
+    """A table of this package, a file in YAML.  name: its path from the folder of tools."""
+    yaml, = need(Call(Path(), "import"), "yaml")
+    return yaml.load((Path(__file__).parent.parent / name).read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def count(call: Call, option: str, most: int, default: int) -> int:
+    """An option's count from 1 to `most`."""
+    text = call.value(option)
+    if text is None:
+        return default
+    if not re.fullmatch(r"\+?\d{1,18}", text, re.A) or not 1 <= int(text) <= most:
+        call.refuse(f"option '--{option}' takes a whole number from 1 to {most}, got '{text}'", code=USAGE)
+    return int(text)
+
+
 def finish(talk: Talk) -> None:
     """End the call where an error was told."""
     if talk.errors > 0:
         raise Fault(INPUT)
-
-
-def plain(value: float) -> Any:
-    """A number as the program's JSON has it: one without a fraction as a whole one."""
-    return int(value) if value == int(value) and abs(value) < 1e15 else value

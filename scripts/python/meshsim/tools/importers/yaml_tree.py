@@ -9,11 +9,10 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
-import unicodedata
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from .._call import Call, Fault, INPUT, Place, Talk, need
+from .._call import INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, need
 
 LEVELS_MAX, NODES_MAX, ALIAS_NODES_MAX, KEY_MAX, SHOWN_MAX, SIMPLE_KEY_MAX = 64, 1_000_000, 100_000, 1000, 64, 100
 _NULLS = ("", "~", "null", "Null", "NULL")
@@ -45,6 +44,13 @@ class Node:
         """The value of a mapping's key; None: there is none."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
+    def at(self, path: str) -> "Optional[Node]":
+        """The value of a dotted path; None: there is none."""
+        node: Optional[Node] = self
+        for key in path.split("."):
+            node = node.get(key) if node else None
+        return node
+
     def shown(self) -> str:
         """What it is, for messages."""
         if not isinstance(self.value, str):
@@ -52,15 +58,9 @@ class Node:
         return "nothing" if self.is_null else f"'{shown(self.value)}'"
 
 
-def is_seen(character: str) -> bool:
-    """Whether a character is visible, or a blank."""
-    return unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp", "Cs", "Cn")
-
-
 def shown(text: str) -> str:
     """A text fit for a message."""
-    cut = text[:SHOWN_MAX]
-    return "".join(c if is_seen(c) else "?" for c in cut) + ("..." if len(text) > SHOWN_MAX else "")
+    return UNSEEN.sub("?", text[:SHOWN_MAX]) + ("..." if len(text) > SHOWN_MAX else "")
 
 
 # ---- reading ----
@@ -247,6 +247,83 @@ def parse(talk: Talk, file: str, text: str, start: int = 0, origin: str = "file"
     return builder.root
 
 
+# ---- overrides ----
+
+_SET = "--set"
+_STEP = re.compile(r"(?:^|\.)(?P<name>[^.\[]*)|\[(?P<index>[^\].]*)\](?=[.\[]|\Z)|(?P<bad>.)", re.S)
+
+
+def _set_place(text: str, start: int, end: int) -> Place:
+    return Place(_SET, 1, start + 1, max(1, end - start), text)
+
+
+def _steps(talk: Talk, text: str, end: int) -> "List[re.Match[str]]":
+    """The keys of a path, and the numbers of entries of lists."""
+    steps = list(_STEP.finditer(text[:end]))
+    names = [step[step.lastgroup or ""] for step in steps]
+    bad = next((step for step in steps if step["bad"]), None)
+    if bad:
+        fault, place = "expected an index such as 'name[2]'", _set_place(text, bad.start(), bad.end())
+    elif "" in names:
+        at = steps[names.index("")].end("name") if steps[names.index("")]["name"] is not None else steps[names.index("")].start("index")
+        fault, place = "expected key.path=value, got an empty key", _set_place(text, at, at)
+    elif len(steps) > LEVELS_MAX:
+        fault, place = f"expected at most {LEVELS_MAX} keys in a path, got more", _set_place(text, steps[LEVELS_MAX].start(steps[LEVELS_MAX].lastgroup or ""), end)
+    else:
+        return steps
+    talk.error(fault, place)
+    raise Fault(USAGE)
+
+
+def override(talk: Talk, root: Node, text: str) -> None:
+    """Lay "key.path=value" over a tree; "name[2]" is an entry of a list, and the value null takes a key out.  Raises Fault, told."""
+    equals = text.find("=")
+    if equals < 0:
+        talk.error("expected key.path=value, got no '='", _set_place(text, 0, len(text)))
+        raise Fault(USAGE)
+    steps = _steps(talk, text, equals)
+    value = parse(talk, _SET, text, equals + 1, _SET)
+    node = root
+    for step in steps:
+        start, end = step.span(step.lastgroup or "")
+        fault = ""
+        if isinstance(node.value, str) and not node.is_null:
+            fault = f"there are no keys below '{text[:start - 1]}', it holds {node.shown()}"
+        else:
+            node, fault = _child(node, step, _set_place(text, start, end))
+        if fault:
+            talk.error(fault, _set_place(text, start, end))
+            raise Fault(INPUT)
+    node.value, node.is_quoted, node.place, node.origin = value.value, value.is_quoted, value.place, value.origin
+    node.key_place = _set_place(text, 0, equals)
+
+
+def _child(node: Node, step: "re.Match[str]", place: Place) -> Tuple[Node, str]:
+    """The child that a step of a path names, made where a mapping lacks it, and what is wrong with that."""
+    key, index = step["name"], step["index"]
+    if isinstance(node.value, list):
+        word = key if index is None else index
+        number = int(word) if re.fullmatch(r"\d{1,9}", word, re.A) else len(node.value)
+        if number < len(node.value):
+            return node.value[number], ""
+        return node, (f"expected the number of a list entry, 0 to {len(node.value) - 1}, got '{shown(word)}'" if node.value
+                      else "the list here is empty, set it as a whole")
+    if index is not None:
+        return node, "expected a key here, got the number of a list entry"
+    node.value = node.value or {}
+    assert isinstance(node.value, dict)
+    return node.value.setdefault(key, Node("", place=place, key_place=place, origin=_SET)), ""
+
+
+def take_out(node: Node, kept: str = "") -> None:
+    """Remove the keys whose value is null, which an override takes out.  kept: a key below which nothing is."""
+    if isinstance(node.value, dict):
+        node.value = {key: child for key, child in node.value.items() if not (child.is_null and child.text)}
+        for key, child in node.value.items():
+            if key != kept:
+                take_out(child)
+
+
 # ---- writing ----
 
 def is_plain(text: str) -> bool:
@@ -257,25 +334,26 @@ def is_plain(text: str) -> bool:
         return False
     if text[0] in "-?:" and (len(text) == 1 or text[1] in " \t"):
         return False
-    return not re.search(r":(?:[ \t]|$)|[ \t]#", text) and all(is_seen(c) or c == "\t" for c in text)
+    return not re.search(r":(?:[ \t]|$)|[ \t]#", text) and not UNSEEN.search(text.replace("\t", ""))
 
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    named = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}.get(character)
+    named = {"\n": "\\n", "\t": "\\t"}.get(character)
     return named or (f"\\x{code:02X}" if code <= 0xFF else f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}")
 
 
-def _quoted(text: str) -> str:
-    return '"' + "".join(_escaped(c) if c in '"\\' or not is_seen(c) else c for c in text) + '"'
+def quoted(text: str) -> str:
+    """A text in double quotes."""
+    return '"' + UNSEEN.sub(lambda found: _escaped(found[0]), re.sub(r'(["\\])', r"\\\1", text)) + '"'
 
 
 def _scalar(node: Node) -> str:
-    return node.text if not node.is_quoted and is_plain(node.text) else _quoted(node.text)
+    return node.text if not node.is_quoted and is_plain(node.text) else quoted(node.text)
 
 
 def _key(key: str, indent: str) -> str:
-    text = key if _WORD.fullmatch(key) else _quoted(key)
+    text = key if _WORD.fullmatch(key) else quoted(key)
     return f"? {text}\n{indent}:" if len(key.encode()) > SIMPLE_KEY_MAX else f"{text}:"
 
 

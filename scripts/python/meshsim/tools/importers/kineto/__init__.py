@@ -10,12 +10,13 @@ import io
 import json
 from typing import Any, Dict, List, Optional
 
-from meshsim.tools._call import USAGE, Call, Place, check_target, print_json, print_page, write_file
+from meshsim.tools._call import USAGE, Call, Place, check_target, plain, print_json, print_page, write_file
 from meshsim.tools._describe import Kind, Option
 from meshsim.tools.importers import SET
 from meshsim.tools.importers.kineto.against import compare
 from meshsim.tools.importers.kineto.page import page_of
 from meshsim.tools.importers.kineto.trace import Row, Trace, read
+from meshsim.tools.importers.source import count
 
 __all__ = ["Trace", "compare", "read", "run"]
 
@@ -31,20 +32,11 @@ KIND = Kind(
 _STEPS_MAX = 1000000
 
 
-def _plain(value: Any) -> Any:
-    """A tree as the C program prints it: what is whole without a point."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
-
-
 def _csv(columns: List[str], rows: List[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([value if isinstance(value, str) else json.dumps(_plain(value)) for value in map(row.get, columns)] for row in rows)
+    writer.writerows([value if isinstance(value, str) else json.dumps(plain(value)) for value in map(row.get, columns)] for row in rows)
     return text.getvalue()
 
 
@@ -58,16 +50,7 @@ def _check_targets(call: Call) -> None:
         check_target(call, call.value(name) or "-")
 
 
-def _steps(call: Call) -> int:
-    text = call.value("steps", "1") or ""
-    is_whole = text.lstrip("+-").isascii() and text.lstrip("+-").isdigit() and len(text) <= 20
-    steps = int(text) if is_whole and len(text) - len(text.lstrip("+-")) <= 1 else 0
-    if not 1 <= steps <= _STEPS_MAX:
-        call.refuse(f"option '--steps' takes a whole number from 1 to {_STEPS_MAX}, got '{text}'", code=USAGE)
-    return steps
-
-
-def _compare(call: Call, trace: Trace) -> Optional[Dict[str, Any]]:
+def beside(call: Call, trace: Trace) -> Optional[Dict[str, Any]]:
     """Simulate the workload of --against and put its step beside the trace's; None: there is no such option."""
     workload = call.value("against")
     if workload is None:
@@ -94,8 +77,8 @@ def _check_measured(call: Call, trace: Trace) -> None:
 def run(call: Call) -> None:
     """Read the traces that the call names, and write and print what it asks for."""
     _check_targets(call)
-    trace = read(call, call.arguments, _steps(call))
-    against = _compare(call, trace)
+    trace = read(call, call.arguments, count(call, "steps", _STEPS_MAX, 1))
+    against = beside(call, trace)
     if call.value("output"):
         _check_measured(call, trace)
     texts = {"output": _csv(["kernel", "shape", "time"], trace.measured()), "kernels": _csv(list(trace.kernels[0]), trace.kernels)}
@@ -103,7 +86,6 @@ def run(call: Call) -> None:
     for name in targets:
         write_file(call, call.value(name) or "-", texts[name])
     if call.has("json"):
-        keys = ("ranks", "mean", "steps", "channels", "collectives", "kernels", "shapes")
-        print_json(call, _plain({**{key: getattr(trace, key) for key in keys}, **({"against": against} if against else {})}))
+        print_json(call, {**vars(trace), **({"against": against} if against else {})})
     elif all(call.value(name) != "-" for name in targets):
         print_page(call, page_of(trace, against))
