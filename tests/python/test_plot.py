@@ -166,7 +166,7 @@ class OfResults(programs.ProgramTest):
             copied.parent.mkdir(parents=True, exist_ok=True)
             copied.write_bytes(path.read_bytes())
         start = package / "meshsim/tools/_start.py"
-        start.write_text(start.read_text(encoding="utf-8").replace("    sys.exit(", "    sys.modules['matplotlib'] = None\n    sys.exit("), encoding="utf-8")
+        start.write_text(start.read_text(encoding="utf-8").replace("    sys.exit(main(", "    sys.modules['matplotlib'] = None\n    sys.exit(main("), encoding="utf-8")
         type(self).program, kept = str(program), self.program
         self.addCleanup(setattr, type(self), "program", kept)
         said = self.meshsim("check", "tiny", "--svg", "c.svg", code=4)
