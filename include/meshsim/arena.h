@@ -59,12 +59,6 @@ char *ms_arena_printf(ms_arena *arena, const char *format, ...)
 /** Typed allocation: `count` zeroed objects of `type`, NULL when memory runs out. */
 #define MS_NEW(arena, type, count) ((type *)ms_arena_alloc((arena), (size_t)(count), sizeof(type)))
 
-/** Set addresses of the C library's heap aside and ask the system for large pages there, which it
- * gives in one go, not by 4 KiB each time that something is touched first. For the beginning of a
- * program: what a process allocates before stays where it is. Where the system has no large pages,
- * or the allocator is not the C library's, nothing changes. */
-void ms_heap_use_large_pages(void);
-
 MS_END_DECLS
 
 #endif

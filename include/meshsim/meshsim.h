@@ -82,7 +82,7 @@
  * | ablation.h        | what each mechanism of the cost model buys                         |
  * | calibrate.h       | parameters of a platform fitted to measurements                    |
  * | whatif.h          | what one better thing would buy a job                              |
- * | import.h          | files of other software as workloads                               |
+ * | config_workload.h | what a Hugging Face config gives a workload                       |
  * | schema.h          | JSON Schemas of input files, for editors                           |
  * | report.h          | pictures and trace-viewer files                                    |
  * | scatter.h         | predictions against measurements as a picture                      |

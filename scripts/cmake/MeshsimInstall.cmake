@@ -2,11 +2,19 @@
 install(TARGETS meshsim_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET meshsim)
   install(TARGETS meshsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(TARGETS ms_simgrid ${MESHSIM_STAND_INS} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
+  install(TARGETS ms_simgrid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
   if(TARGET meshsim_shared)
     # without the name that linkers look for: `-lmeshsim` means the archive
     install(TARGETS meshsim_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
   endif()
+  # what the commands of the Python package are called with (sim/cli/tool_commands.c)
+  set(package ${PROJECT_SOURCE_DIR}/scripts/python/meshsim/tools)
+  file(GLOB_RECURSE package_modules CONFIGURE_DEPENDS ${package}/*.py)
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/tools.json DEPENDS ${package_modules}
+    COMMAND /usr/bin/python3 -I ${package}/_start.py --describe > ${PROJECT_BINARY_DIR}/tools.json VERBATIM)
+  add_custom_target(tools_described DEPENDS ${PROJECT_BINARY_DIR}/tools.json)
+  add_dependencies(meshsim tools_described)
+  install(FILES ${PROJECT_BINARY_DIR}/tools.json DESTINATION ${CMAKE_INSTALL_DATADIR}/meshsim)
   # the program writes its own man pages from its option tables
   add_custom_command(TARGET meshsim POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:meshsim> -DFOLDER=${PROJECT_BINARY_DIR}/man1

@@ -9,11 +9,12 @@
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/new_config.h"
 #include "cli/new_mesh.h"
 #include "cli/show_text.h"
+#include "meshsim/config_workload.h"
 #include "meshsim/failure.h"
 #include "meshsim/find.h"
-#include "meshsim/import.h"
 #include "meshsim/target.h"
 
 enum { SETS_MAX = 64, TEXT_MAX = 32 };
@@ -55,6 +56,8 @@ static const ms_option OPTIONS[] = {
      .help = "write the workload there, '-' for standard output",
      .writes = ".yaml"},
     {.name = "force", .help = "write over a file that is there"},
+    {.name = "json",
+     .help = "print what the config of --model says as one JSON object, and write no workload"},
     {0},
 };
 
@@ -200,13 +203,15 @@ static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
 }
 
 /* Read the model. Without a framework of its own it gets the one that `import hf` assumes. */
-static ms_status read_config(draft *d, const char *name, ms_imported *out) {
+static ms_status read_config(draft *d, const char *name, ms_config_workload *out) {
     const ms_invocation *call = d->call;
-    const ms_import_source source = {
-        .files = &name, .file_count = 1, .data_folder = ms_cli_data_folder(call->arena)};
     ms_status status = MS_OK;
     if (is_config(name)) {
-        status = ms_import_read("hf", &source, call->arena, call->diag, out);
+        ms_model model;
+        status = ms_config_workload_read(name, call->arena, call->diag, out);
+        status = status == MS_OK ? ms_model_read(ms_node_get(out->root, "model"), "model",
+                                                 call->arena, call->diag, &model)
+                                 : status;
         d->config = status == MS_OK ? ms_node_get(out->root, "model") : NULL;
         return status == MS_OK ? find_base(d, "tiny") : status;
     }
@@ -233,13 +238,13 @@ static ms_status read_config(draft *d, const char *name, ms_imported *out) {
             ms_node_remove(out->root, key);
         }
     }
-    return ms_import_assume_software(&source, call->arena, call->diag, out);
+    return ms_config_workload_assume(out, call->arena, call->diag);
 }
 
 static ms_status read_model(draft *d) {
     const ms_invocation *call = d->call;
     const char *name = ms_cli_value(call, "model", NULL);
-    ms_imported imported = {.root = NULL};
+    ms_config_workload imported = {.root = NULL};
     ms_status status = read_config(d, name, &imported);
     d->remarks = imported.remarks;
     if (status == MS_OK && ms_node_get(d->root, "model") == NULL) {
@@ -394,9 +399,28 @@ static ms_status choose(draft *d, ms_new_mesh *mesh_out) {
     return status;
 }
 
+static ms_status check_json(const ms_invocation *call) {
+    static const char *const OTHERS[] = {"platform", "gpus",   "batch",
+                                         "sequence", "output", "force"};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
+        if (ms_cli_has(call, OTHERS[i])) {
+            ms_diag_error(call->diag, "'--json' takes '--model' alone, not '--%s'", OTHERS[i]);
+            return MS_E_USAGE;
+        }
+    }
+    if (!ms_cli_has(call, "model")) {
+        ms_diag_error(call->diag, "'--json' needs '--model': a Hugging Face config or its folder");
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
 static ms_status run(const ms_invocation *call) {
-    if (!ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
+    if (!ms_cli_has(call, "json") && !ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
         return print_choices(call);
+    }
+    if (ms_cli_has(call, "json")) {
+        return check_json(call) == MS_OK ? ms_cli_print_config(call) : MS_E_USAGE;
     }
     draft d = {.call = call};
     ms_new_mesh mesh;

@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "cli/tool_commands.h"
+
 /* In the order of the help page. A row is added together with its file. */
-static const ms_command *const COMMANDS[] = {
+static const ms_command *const OWN[] = {
     &ms_cmd_new,
     &ms_cmd_run,
     &ms_cmd_check,
@@ -19,32 +21,38 @@ static const ms_command *const COMMANDS[] = {
     &ms_cmd_validate,
     &ms_cmd_calibrate,
     &ms_cmd_report,
-    &ms_cmd_import,
-    &ms_cmd_export,
     &ms_cmd_schema,
     NULL,
 };
 
-enum { COMMAND_COUNT_MAX = sizeof COMMANDS / sizeof COMMANDS[0] };
+enum { OWN_COUNT = sizeof OWN / sizeof OWN[0] - 1, COUNT_MAX = OWN_COUNT + 8 };
 
 const ms_command *const *ms_cli_commands(void) {
-    return COMMANDS;
+    static const ms_command *all[COUNT_MAX + 1];
+    memcpy(all, OWN, sizeof OWN);
+    const ms_command *const *tools = ms_cli_tool_commands();
+    for (size_t i = 0; tools[i] != NULL; i++) {
+        all[OWN_COUNT + i] = tools[i];
+    }
+    return all;
+}
+
+static const ms_command *find(const ms_command *const *list, const char *name) {
+    while (*list != NULL && strcmp((*list)->name, name) != 0) {
+        list++;
+    }
+    return *list;
 }
 
 const ms_command *ms_cli_find_command(const char *name) {
-    for (const ms_command *const *command = COMMANDS; *command != NULL; command++) {
-        if (strcmp((*command)->name, name) == 0) {
-            return *command;
-        }
-    }
-    return NULL;
+    const ms_command *own = find(OWN, name);
+    return own != NULL ? own : find(ms_cli_tool_commands(), name);
 }
 
 const char *ms_cli_nearest_command(const char *name) {
-    const char *names[COMMAND_COUNT_MAX] = {NULL};
-    size_t count = 0;
-    names[count++] = "help";
-    for (const ms_command *const *command = COMMANDS; *command != NULL; command++) {
+    const char *names[COUNT_MAX + 1] = {"help"};
+    size_t count = 1;
+    for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
         names[count++] = (*command)->name;
     }
     return ms_nearest_word(name, names, count);

@@ -1,5 +1,5 @@
-/* The table of commands. A command is one file cmd_NAME.c; declare it here and name it in
- * commands.c. */
+/* The table of commands. A command is one file cmd_NAME.c, declared here and named in commands.c;
+ * those that Python answers describe themselves (tool_commands.h). */
 #ifndef MS_CLI_COMMANDS_H
 #define MS_CLI_COMMANDS_H
 
@@ -20,8 +20,6 @@ extern const ms_command ms_cmd_compare;
 extern const ms_command ms_cmd_validate;
 extern const ms_command ms_cmd_calibrate;
 extern const ms_command ms_cmd_report;
-extern const ms_command ms_cmd_import;
-extern const ms_command ms_cmd_export;
 extern const ms_command ms_cmd_schema;
 
 /** All commands in the order of the help page, NULL-terminated; static storage. */

@@ -130,6 +130,11 @@ void ms_completion_positional(ms_completion *c, const ms_command *command, size_
     }
     const char *dots = strstr(name, "...");
     name = dots == NULL ? name : ms_arena_strndup(c->arena, name, (size_t)(dots - name));
+    bool is_kind = name != NULL && strcmp(name, "KIND") == 0;
+    for (const ms_mode *mode = command->modes; is_kind && mode != NULL && mode->usage != NULL;
+         mode++) {
+        ms_completion_offer(c, mode->argument, "", mode->summary);
+    }
     if (name != NULL) {
         complete_choices(c, name, strstr(name, "KIND") == NULL ? NULL : command->word);
     }

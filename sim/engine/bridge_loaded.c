@@ -18,8 +18,6 @@
 #include "meshsim/failure.h"
 #include "meshsim/usage.h"
 
-enum { STAND_IN_MAX = 32 };
-
 /* The module's file.  Returns whether there is one, or one was asked for; if not, path_out says
  * where it was looked for. */
 static bool find_module(char *path_out, size_t size) {
@@ -58,52 +56,6 @@ static void on_crash(int number) {
     _exit(written < 0 ? ms_status_exit_code(MS_E_IO) : ms_status_exit_code(MS_E_NOMEM));
 }
 
-/* RTLD_DEEPBIND where memory comes from the C library's allocator, else 0. SimGrid and what it
- * stands on then bind their 43,000 names among themselves first, in half the time: the program's
- * own libraries are in front otherwise. Beside an allocator of somebody else's (preloaded, or a
- * sanitizer's) they would free by the C library's what that library got from the other. */
-static int own_names_first(void) {
-    Dl_info allocator, library;
-    void *malloc_at = dlsym(RTLD_DEFAULT, "malloc");
-    void *library_at = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
-    bool is_known = malloc_at != NULL && library_at != NULL && dladdr(malloc_at, &allocator) != 0 &&
-                    dladdr(library_at, &library) != 0;
-    return is_known && allocator.dli_fbase == library.dli_fbase ? RTLD_DEEPBIND : 0;
-}
-
-/* Open what stands beside the module in for libraries that SimGrid is linked with and does not need
- * here: the loader takes what it has under a library's name.  Returns how many; stand_ins_out gets
- * their handles. */
-static int open_stand_ins(const char *module, void *stand_ins_out[STAND_IN_MAX]) {
-    char path[5 * PATH_MAX];
-    int folder_length = (int)(strrchr(module, '/') - module);
-    for (int i = 0; i < STAND_IN_MAX; i++) {
-        snprintf(path, sizeof path, "%.*s/meshsim-stand-in-%d.so", folder_length, module, i);
-        stand_ins_out[i] = ms_file_is_there(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-        if (stand_ins_out[i] == NULL) {
-            return i;
-        }
-    }
-    return STAND_IN_MAX;
-}
-
-/* Open the module, lazily, as the system would load what SimGrid stands on.  A SimGrid that takes
- * more from a library than its stand-in has, as the one of another build would, gets the library.
- */
-static void *open_with_stand_ins(const char *path) {
-    void *stand_ins[STAND_IN_MAX];
-    int mode = RTLD_LAZY | RTLD_LOCAL | own_names_first();
-    int count = open_stand_ins(path, stand_ins);
-    void *module = dlopen(path, mode);
-    if (module == NULL && count > 0) {
-        while (count > 0) {
-            dlclose(stand_ins[--count]);
-        }
-        module = dlopen(path, mode);
-    }
-    return module;
-}
-
 static void *open_module(const char *path) {
     /* a library that asks for memory again and again as it gets none runs out of stack, too */
     static unsigned char own_stack[1 << 16];
@@ -115,19 +67,12 @@ static void *open_module(const char *path) {
     for (int i = 0; i < CRASH_COUNT; i++) {
         sigaction(CRASHES[i], &crash, &before[i]);
     }
-    void *module = open_with_stand_ins(path); /* to the end of the process */
+    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* to the end of the process */
     for (int i = 0; i < CRASH_COUNT; i++) {
         sigaction(CRASHES[i], &before[i], NULL);
     }
     sigaltstack(&stack_before, NULL);
     return module;
-}
-
-/* Whether the loader lacked memory, by its own words (glibc's elf/): what it cannot create or
- * allocate are its own lists. */
-static bool is_lack_of_memory(const char *why) {
-    return why == NULL || strstr(why, "memory") != NULL || strstr(why, "cannot create") != NULL ||
-           strstr(why, "cannot allocate") != NULL;
 }
 
 const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
@@ -140,7 +85,7 @@ const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
     const ms_bridge_table *table = module == NULL ? NULL : dlsym(module, "ms_bridge_simgrid");
     if (table == NULL) {
         const char *why = dlerror();
-        snprintf(cause_out, size, "%s", is_lack_of_memory(why) ? "out of memory" : why);
+        snprintf(cause_out, size, "%s", why == NULL ? "out of memory" : why);
         return NULL;
     }
     if (table->layout != MS_BRIDGE_LAYOUT) {

@@ -40,7 +40,8 @@ COMMANDS = [
     (["report", "{trace}", "-o", "{}/t.json"], 10),
     (["report", "{trace}", "-o", "{}/t.html"], 20),
     (["compare", "{trace}", "{trace}", "--json"], 20),
-    (["import", "hf", "{config}", "--platform", "dgx-h100", "--gpus", "16", "--batch", "32", "-o", "{}/w.yaml"], 25),
+    (["new", "--json", "--model", "{config}"], 25),  # more than one write puts out
+    (["new", "--model", "{config}", "--platform", "dgx-h100", "--gpus", "64", "--batch", "64", "-o", "{}/w.yaml"], 15),
     (["sweep", "{sweep}", "--json", "--jobs", "1", "--csv", "{}/s.csv"], 15),
     (["search", TINY, "--vary", "batch.micro=1,3", "--fidelity", "analytic", "--jobs", "1", "--json", "-o", "{}/w.yaml"], 15),
     (["run", TINY, "--set", "fidelity=analytic", "--whatif", "--json", "--jobs", "1"], 5),
@@ -48,7 +49,7 @@ COMMANDS = [
 LONG = {"run", "report"}  # of which not even --all fails every allocation: most are SimGrid's, HDF5's, or of the page's tables
 # of which system calls fail; samples of each kind
 CALLED = [(words, 10) for words, _ in COMMANDS
-          if words[0] in ("sweep", "search", "report", "compare", "run") and "pass" not in words or words[:2] == ["import", "hf"]]
+          if words[0] in ("sweep", "search", "report", "compare", "run", "new") and "pass" not in words and words[-1] != "{config}"]
 CONFIG = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8192, "intermediate_size": 28672,
           "num_attention_heads": 64, "num_hidden_layers": 80, "num_key_value_heads": 8, "vocab_size": 128256,
           "max_position_embeddings": 8192, "rope_theta": 500000.0, "torch_dtype": "bfloat16", "tie_word_embeddings": False}

@@ -3,6 +3,7 @@
 
 usage: test_export.py MESHSIM [unittest arguments]
 """
+# ctest: 3 parts
 
 import json
 import os
@@ -16,6 +17,8 @@ import unittest
 from pathlib import Path
 
 import yaml
+
+from parts import load_tests  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""

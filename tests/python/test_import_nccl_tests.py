@@ -178,7 +178,7 @@ class ImportNcclTests(programs.ProgramTest):
     def test_options_of_workloads_are_refused(self):
         log = self.write(log_of("all_gather", 2, 1, [(8, 13.5)]))
         for words in (["--set", "a=1"], ["--platform", "dgx-h100"], ["--gpus", "8"], ["--batch", "8"]):
-            self.assertIn(f"'{words[0]}' goes with 'hf' and with 'megatron", self.meshsim("import", "nccl-tests", log, *words, code=2).stderr)
+            self.assertIn(f"'{words[0]}' goes with 'deepspeed' and with 'hf' and with 'megatron", self.meshsim("import", "nccl-tests", log, *words, code=2).stderr)
         self.assertIn("'p.yaml' is a name for an input file", self.meshsim("import", "nccl-tests", log, "-o", "p.yaml", code=2).stderr)
         self.assertIn("'p.csv' is a name for a table", self.meshsim("import", "hf", log, "-o", "p.csv", code=2).stderr)
 

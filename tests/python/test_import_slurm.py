@@ -374,7 +374,7 @@ class ImportSlurm(programs.ProgramTest):
         self.meshsim("platform", "./p.yaml")
 
     def test_usage(self):
-        self.assertIn("'--gpus' goes with 'hf' and with 'megatron", self.meshsim("import", "slurm", self.write(TREE), "--gpus", "8", code=2).stderr)
+        self.assertIn("'--gpus' goes with 'deepspeed' and with 'hf' and with 'megatron", self.meshsim("import", "slurm", self.write(TREE), "--gpus", "8", code=2).stderr)
         self.assertIn("is a name for a table", self.meshsim("import", "slurm", "topology.conf", "-o", "p.csv", code=2).stderr)
 
 

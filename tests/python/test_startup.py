@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
-"""What a command does not need is not loaded: SimGrid, where no transfers share links, and ns-3.
+"""What a command does not need is not loaded: SimGrid, where no transfers share links.
 
 usage: tests/python/test_startup.py MESHSIM [unittest arguments]
 """
 
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -45,55 +43,6 @@ class Startup(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn(MODULE, error)
         self.assertIn("libsimgrid", error)
-
-    def loaded(self, folder):
-        """A run on SimGrid with the modules of a folder: what was loaded, and what it prints but for times of this machine."""
-        code, out, error = run("run", TINY, "--json", LD_DEBUG="files", MESHSIM_ENGINE="simgrid", MESHSIM_MODULES=str(folder))
-        self.assertEqual(code, 0, error[-500:])
-        figures = json.loads(out)
-        del figures["engine"]
-        return [Path(name).name for name in re.findall("calling init: (.*)", error)], figures
-
-    def test_what_simgrid_is_linked_with_and_not_used_is_not_loaded(self):
-        """ns-3, where SimGrid is linked with it: no matter whether something stands in for it, the figures are the same."""
-        build = Path(PROGRAM).parent
-        with tempfile.TemporaryDirectory() as folder:
-            shutil.copy(build / MODULE, folder)
-            names, figures = self.loaded(folder)
-            if not any(name.startswith("libns3-") for name in names):
-                self.skipTest("this SimGrid knows no ns-3")
-            own_names, own_figures = self.loaded(build)
-            self.assertEqual([name for name in own_names if name.startswith("libns3-")], [])
-            self.assertIn("libsimgrid", " ".join(own_names))
-            self.assertLess(len(own_names), len(names))
-            self.assertEqual(own_figures, figures)
-
-    def test_a_simgrid_that_takes_more_than_stands_in_gets_the_libraries(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for path in (Path(PROGRAM).parent / MODULE, *Path(PROGRAM).parent.glob("meshsim-stand-in-*.so")):
-                (Path(folder) / path.name).write_bytes(path.read_bytes().replace(b"StaticInitEv", b"StaticInitEx"))
-            names, figures = self.loaded(folder)
-            self.assertIn(MODULE, names)
-            self.assertEqual(figures, self.loaded(Path(PROGRAM).parent)[1])
-            if list(Path(folder).glob("meshsim-stand-in-*.so")):
-                self.assertTrue(any(name.startswith("libns3-core") for name in names), names)
-
-    def scope(self, **settings):
-        """Where the names of SimGrid's module are looked for, in this order; the build's folder, whose name may have blanks, is left out."""
-        code, _, error = run("run", TINY, LD_DEBUG="scopes", MESHSIM_ENGINE="simgrid", **settings)
-        self.assertEqual(code, 0, error[-500:])
-        found = re.search(rf"object=.*{MODULE} .*\n.*scope 0: (.*)", error)
-        return [Path(name).name for name in found[1].replace(f"{Path(PROGRAM).parent}/", "").split()]
-
-    def test_simgrid_looks_for_names_among_its_own_first(self):
-        """But not beside an allocator of somebody else's, which SimGrid would pass by."""
-        preloaded = Path(PROGRAM).parent / "libfailing.so"
-        if not preloaded.exists():
-            self.skipTest("sanitizers bring an allocator of their own")
-        self.assertEqual(self.scope()[0], MODULE)
-        with tempfile.TemporaryDirectory() as folder:  # LD_PRELOAD ends a name at a blank
-            copied = shutil.copy(preloaded, folder)
-            self.assertEqual(self.scope(LD_PRELOAD=copied)[:2], [Path(PROGRAM).name, preloaded.name])
 
     def test_without_the_module_it_says_so(self):
         with tempfile.TemporaryDirectory() as folder:

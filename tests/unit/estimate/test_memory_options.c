@@ -102,3 +102,27 @@ Test(memory_options, nothing_to_offer) {
     cr_assert_eq(count, 0);
     spec_fixture_release(&f);
 }
+
+/* With ep 16 an expert rank holds 4 of 64 experts of 3 x 4,096 x 4,096 parameters in 12 layers:
+ * 2.4 billion, 4.8 with ep 8, both of which fit 18 bytes each, and 9.7 with ep 4, which does not.
+ * Of the two that take one override ep 16 is faster: its experts have no replicas among which
+ * gradients are reduced. */
+Test(memory_options, experts_on_a_mesh_of_their_own_are_spread_further) {
+    spec_fixture f;
+    ms_fitting_change change;
+    spec_fixture_init(&f);
+    const ms_job_spec spec =
+        spec_fixture_read_text(&f, "platform: {file: dgx-h100, nodes: 2}\n"
+                                   "model: {type: llama, layers: 12, hidden: 4096, heads: 32,\n"
+                                   "  vocab: 32000, sequence: 1024,\n"
+                                   "  moe: {experts: 64, top_k: 2, ffn: 4096}}\n"
+                                   "mesh: {dp: 16}\n"
+                                   "expert_mesh: {ep: 2}\n"
+                                   "data_parallel: {zero: 1}\n"
+                                   "batch: {global: 64}\n");
+    cr_assert_eq(ms_fitting_change_find(&spec, &f.arena, &f.diag, &change), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    cr_assert(change.fits);
+    cr_assert(is_list(&change.sets, "expert_mesh.ep=16"), "%s", change.sets.items[0]);
+    spec_fixture_release(&f);
+}

@@ -218,6 +218,17 @@ Test(products, blocks_bring_their_scales) {
     expect(found.forward, 7 * N * H * (2 + 2 * q) - (7 * N * H + weights) * (2 - q), "forward");
 }
 
+/* So does a scale of 1 byte for 32 elements of mxfp8. Source: OCP, Microscaling Formats (MX) 1.0,
+ * section 5.2. */
+Test(products, microscaling_brings_its_scales) {
+    ms_precision micro = fp8();
+    micro.products.format = MS_PRODUCT_MXFP8;
+    micro.products.scaling = MS_SCALING_CURRENT;
+    change found = change_from(fixture_precision(), micro, gpu_of_bytes());
+    double q = 1 + 1.0 / 32, weights = 12 * H * H;
+    expect(found.forward, 7 * N * H * (2 + 2 * q) - (7 * N * H + weights) * (2 - q), "forward");
+}
+
 /* Where products take any layout, one form of a tensor with one scale is enough. */
 Test(products, any_layout_saves_the_other_form) {
     ms_gpu_type gpu = gpu_of_bytes();

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Tuple
 
+from meshsim.tools._describe import Kind
 from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, compare
 from meshsim.tools.exporters._job import Job, adopt, is_close, own_model
 from meshsim.tools.exporters._read_back import read_back
 
+KIND = Kind("deepspeed WORKLOAD.yaml", "DeepSpeed's configuration, JSON", writes=".json")
 SOFTWARE = "DeepSpeed"
 HAS_COMMENTS = False
 FRAMEWORK = "deepspeed"

@@ -9,10 +9,13 @@ import itertools
 import re
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
+from meshsim.tools._describe import Kind
 from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, comments, compare, name_of
 from meshsim.tools.exporters._job import Job, adopt, is_close
 from meshsim.tools.exporters._read_back import ReadBack, read_back
 
+KIND = Kind("megatron WORKLOAD.yaml", "the arguments of Megatron-LM, as a shell script",
+            "megatron writes a shell script that holds an array of the arguments, to source, to paste from, or to run with the arguments of data and tokenizer behind it.", writes=".sh")
 SOFTWARE = "Megatron-LM"
 HAS_COMMENTS = True
 USUAL_FRAMEWORK = "megatron-core"

@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, List, Tuple
 
+from meshsim.tools._describe import Kind
 from meshsim.tools.exporters._compare import Exported, Reasons, Unsaid, comments, compare, name_of
 from meshsim.tools.exporters._job import Job, adopt, own_model
 
+KIND = Kind("torchtitan WORKLOAD.yaml", "torchtitan's job config, TOML",
+            "Of torchtitan and deepspeed the models are code of your own.", writes=".toml")
 SOFTWARE = "torchtitan"
 HAS_COMMENTS = True
 FRAMEWORK = "torchtitan-2025"

@@ -11,10 +11,16 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .._call import FAILED, NO, OK, USAGE, Call, Fault, Place, need
+from .._describe import Kind
+from . import DIFFERENCES, FILLS
 from . import source
 from .workload_draft import Draft, _node_of, assumed, begin
 from .placed_json import Value, parse
 
+KIND = Kind(
+    "deepspeed DS.json [CONFIG.json|FOLDER]", "DeepSpeed's configuration gives a workload, the model's a model",
+    "deepspeed takes the model's Hugging Face config, or its folder, beside DeepSpeed's JSON, and asks for what a trainer fills in where that says \"auto\".",
+    (*FILLS, DIFFERENCES), writes=".yaml")
 GLOBAL, MICRO, STEPS = "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"
 STAGE, OVERLAP, BUCKET = "zero_optimization.stage", "zero_optimization.overlap_comm", "zero_optimization.reduce_bucket_size"
 SCATTER, OFFLOAD, OLD_OFFLOAD = "zero_optimization.reduce_scatter", "zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload"

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from .._call import INPUT, NO, OK, Call, Fault, Place, need
+from .._describe import Kind, Option
+from . import DIFFERENCES, FILLS
 from . import source
 from .workload_draft import Draft, begin
 from .launch_script import Script, run_scripts
@@ -22,6 +24,14 @@ from .megatron_arguments import MANY, NONE, NOTHING, OFF, ONE, Software, Tables,
 from .megatron_job import translate
 from .megatron_run import DIFFERENT, ENV, LAUNCHER, UNKNOWN, Argument, Facts, Job
 
+KIND = Kind(
+    "megatron FILE...", "the arguments of a run of Megatron-LM give a workload",
+    "megatron reads a command line, a shell script (which bash runs in a sandbox, without a network or files of yours, up to where it starts the training; "
+    "--define says what its surroundings set; files that it reads: give them, too), MODEL_ARGS of its tests in YAML, or the block 'arguments' of a log, for model, "
+    "mesh, schedule, batch and all else but the platform. An argument that changes the size of the model in a way that is not built is refused; where others change "
+    "memory or time, the exit code is 1.",
+    (*FILLS, Option("define", "a variable that a script's surroundings set, or a parameter by its number: 1=VALUE", "NAME=VALUE", repeatable=True), DIFFERENCES),
+    writes=".yaml")
 ARGUMENTS_MAX = 100_000
 # A launcher's arguments that count GPUs.  Source: torch.distributed.run, deepspeed, srun(1), mpirun(1)
 LAUNCHERS = {"--nproc_per_node": "--nproc-per-node", "--nproc-per-node": "--nproc-per-node", "--num_gpus": "--nproc-per-node",

@@ -6,10 +6,15 @@ import itertools
 from typing import Any, Dict, List, Optional
 
 from .._call import Call, Fault, check_target, print_json, print_page, write_file
+from .._describe import Kind
 from . import nccl_log
 from .nccl_log import Point, US_IN_S, busbw_factor
 from .source import Key, finish, plain, read_bytes, row_of, tell
 
+KIND = Kind(
+    "nccl-tests LOG...", "logs of nccl-tests give a table of points for 'calibrate'",
+    "nccl-tests reads logs as printed, several runs in one and with the labels of mpirun or srun, too; which collective it was says the log since version 2.13.7 of "
+    "nccl-tests, else the file's name.", writes=".csv")
 read = nccl_log.read
 
 

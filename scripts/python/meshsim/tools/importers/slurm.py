@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Optional
 
 from .._call import INPUT, Call, Fault, Place, Talk, check_target, print_json, print_page, write_file
+from .._describe import Kind
+from . import SET
 from . import nccl_topo, slurm_topology
 from .platform_draft import Draft, complete
 from .nccl_topo import Machine
 from .slurm_platform import fill
 from .source import finish, read_bytes, row_of, tell
 
+KIND = Kind(
+    "slurm TOPOLOGY.conf [NCCL.xml...]", "Slurm's topology, with what NCCL found in a node, gives a platform",
+    "slurm reads topology.conf (tree or block) and the XML files that NCCL_TOPO_DUMP_FILE makes NCCL write; without one, what nodes are made of is required.",
+    (SET,), writes=".yaml")
 # How what is required is given, with values that are examples.
 EXAMPLES = {"node.gpus": "8", "node.nics": "8", "gpu.type": "h100-sxm5-80gb", "tiers.nvlink.bandwidth": "450 GB/s", "tiers.rail.bandwidth": "400 Gbit/s",
             "tiers.spine.bandwidth": "400 Gbit/s", "tiers.core.bandwidth": "400 Gbit/s"}

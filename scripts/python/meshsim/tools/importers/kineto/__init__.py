@@ -11,12 +11,23 @@ import json
 from typing import Any, Dict, List, Optional
 
 from meshsim.tools._call import USAGE, Call, Place, check_target, print_json, print_page, write_file
+from meshsim.tools._describe import Kind, Option
+from meshsim.tools.importers import SET
 from meshsim.tools.importers.kineto.against import compare
 from meshsim.tools.importers.kineto.page import page_of
 from meshsim.tools.importers.kineto.trace import Row, Trace, read
 
 __all__ = ["Trace", "compare", "read", "run"]
 
+KIND = Kind(
+    "kineto TRACE.json[.gz]...", "traces of PyTorch's profiler, one per rank, give steps, communication and a table of measured kernels",
+    "kineto reads traces of any length, plain or compressed: where each step's time went, communication by kind and group, kernels by class, and with -o the times of "
+    "matrix products and attentions whose sizes were recorded (record_shapes=True), as a GPU type's 'measured' names them; --against puts a workload's simulated step "
+    "beside the measured one.",
+    (SET, Option("kernels", "write the table of all kernels there: class, calls, times and streams by name", "FILE.csv", writes=".csv"),
+     Option("steps", "steps in a trace that has no annotations ProfilerStep", "N", fallback="1"),
+     Option("against", "simulate that workload, and show its step beside the measured one, part by part", "WORKLOAD")),
+    needs=(("set", "against", "whose keys it gives"),), writes=".csv")
 _STEPS_MAX = 1000000
 
 
