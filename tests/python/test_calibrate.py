@@ -181,7 +181,7 @@ class Files(InFolder):
         words = ["calibrate", REDUCES, "--system", "a100", "--platform", "dgx-a100", "--fit", "tiers.nvlink.efficiency", "-o", path]
         done = run(*words)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("is there already; --force overwrites it", done.stderr)
+        self.assertIn("is there already; --force writes over it", done.stderr)
         self.assertEqual(path.read_text(encoding="utf-8"), "mine")
         self.assertEqual(run(*words, "--force").returncode, 0)
         self.assertIn("base: ", path.read_text(encoding="utf-8"))

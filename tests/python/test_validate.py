@@ -187,7 +187,7 @@ class Errors(InFolder):
         root = ET.parse(picture).getroot()
         self.assertEqual([title.text for title in root.iter(f"{space}title")], ["slow", "exact"])
         texts = [text.text for text in root.iter(f"{space}text")]
-        for word in ("measured", "predicted", "narayanan21", "vtrain"):
+        for word in ("measured [s]", "predicted [s]", "narayanan21", "vtrain"):
             self.assertIn(word, texts)
         # one is 25 % above the line of equal values, the other on it: y falls by what x does
         places = {marker.find(f"{space}title").text: (float(marker.get("x")), float(marker.get("y"))) for marker in root.iter(f"{space}use")

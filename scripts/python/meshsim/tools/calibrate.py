@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterable, List, Sequence
 from . import measured
 from ._call import USAGE, Call, check_target, nearest, need, print_json, print_page, write_file
 from ._describe import JSON, SET_PLATFORM, Command, Option
-from .importers.source import plain
+from ._call import plain
 
 COMMAND = Command(
     "fit parameters of a platform to measurements of your own", "[LOG...]", 0, 1000,

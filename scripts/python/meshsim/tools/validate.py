@@ -29,7 +29,7 @@ from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, n
 from ._describe import JSON, Command, Option
 from .cases import APART, LAYER, PHASES, SCORED, Case
 from .cases import find_platform
-from .importers.source import plain
+from ._call import plain
 
 COMMAND = Command(
     "simulate measured runs, predicted against measured", "[CASES.yaml...]", 0, 1000,
