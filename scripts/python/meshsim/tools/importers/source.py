@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
-from .._call import FAILED, INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, check_target, need, print_json, print_page, write_file
+from .._call import FAILED, INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, check_target, need, plain, print_json, print_page, write_file  # noqa: F401  plain: for others
 
 SOURCE_MAX_B = 256 * 2**20
 """largest log, script or list that is read"""
