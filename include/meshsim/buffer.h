@@ -31,10 +31,6 @@ void ms_buffer_release(ms_buffer *buffer);
 void ms_buffer_add(ms_buffer *buffer, const char *text, size_t length);
 /** Append a C string. */
 void ms_buffer_puts(ms_buffer *buffer, const char *text);
-/** Append a C string on one line: a '?' replaces each invisible character (meshsim/text.h), ends of
- * lines included, and each byte that is not UTF-8. For texts from files and command lines, which
- * may hold anything. */
-void ms_buffer_puts_inline(ms_buffer *buffer, const char *text);
 /** Append as `printf` would. */
 void ms_buffer_printf(ms_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

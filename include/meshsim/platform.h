@@ -328,12 +328,6 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out);
 
-/** Read a platform from the document of a file, without a `base`.
- *  root: keys of its GPU type are laid into it.  folders: as in ms_platform_load.  Returns as that.
- */
-ms_status ms_platform_read(ms_node *root, const char *const *folders, ms_arena *arena,
-                           ms_diag *diag, ms_platform *platform_out);
-
 /** All keys of a platform with the values in use: those of its document, the defaults of the tables
  * for what it leaves out (origin "default"), and of its library the constants that its GPUs'
  * generation is timed by.

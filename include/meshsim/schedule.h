@@ -107,8 +107,6 @@ ms_status ms_schedule_kind_from_name(const char *name, ms_schedule_kind *kind_ou
 const char *ms_schedule_kind_name(ms_schedule_kind kind);
 /** All names, NULL-terminated; static storage. */
 const char *const *ms_schedule_kind_names(void);
-/** What a kind is, in one line of at most 60 characters; static storage. */
-const char *ms_schedule_kind_summary(ms_schedule_kind kind);
 
 /** What a kind takes beyond P and M. */
 typedef struct ms_schedule_traits {

@@ -46,12 +46,6 @@ const char *ms_source_fate_name(ms_source_fate fate);
  * MS_OK; MS_E_NOMEM (not reported).  O(1). */
 ms_status ms_source_keys_add(ms_source_keys *keys, const ms_source_key *key, ms_arena *arena);
 
-/** How many keys have a fate.  O(keys). */
-size_t ms_source_keys_count(const ms_source_keys *keys, ms_source_fate fate);
-
-/** Tell of each key what became of it, a note with its place each.  O(keys). */
-void ms_source_keys_tell(const ms_source_keys *keys, ms_diag *diag);
-
 MS_END_DECLS
 
 #endif

@@ -273,15 +273,8 @@ extern const char *const MS_FRAMEWORK_LEAVES_OUT[];
 ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
                                    ms_diag *diag, ms_job_spec *spec_out);
 
-/** Take back what a spec has chosen as its framework does and what its sizes leave no place for,
- * such as sequence parallelism with one tp rank. Reading a workload does so with the choices that
- * are its framework's alone.  spec: from no file; a spec without a framework stays as it is.  O(1).
- */
-void ms_job_spec_fit_framework(ms_job_spec *spec);
-
 /** Derive a spec with other values of some keys, as ms_job_spec_read applies overrides to a file.
- *  sets: "key.path=value", applied in order; those of the platform's keys change nothing, see
- * ms_spec_set_cluster.  *spec_out: comes from no file, in `arena`, and shares the platform.
+ *  sets: "key.path=value", applied in order; those of the platform's keys change nothing.  *spec_out: comes from no file, in `arena`, and shares the platform.
  *  Returns MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_NOMEM. */
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out);
@@ -316,18 +309,6 @@ ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
  * rows). */
 ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out);
 
-/** Keys that a workload needs, at most. */
-enum { MS_MISSING_MAX = 4 };
-
-/** Append a workload file that may lack some of what it needs: the keys of `root` in the order of
- * the table of keys, which they have afterwards, and in the place of each needed key that it lacks
- * a comment "# required: ..." with an example.  O(keys). */
-void ms_job_spec_write_draft(ms_node *root, ms_buffer *out);
-
-/** The needed keys that a workload's tree lacks.  keys_out: [MS_MISSING_MAX] static storage.
- * Returns how many. */
-int ms_job_spec_missing(const ms_node *root, const char *keys_out[MS_MISSING_MAX]);
-
 /** Whether two specs say the same, by every key of a workload file. Where they come from does not
  * count.  O(size of their lists). */
 bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);
@@ -342,23 +323,6 @@ int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name);
  *  name: of an axis of the mesh.  Returns MS_OK; MS_E_RANGE if the mesh has no such axis, nothing
  * changed. */
 ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size);
-
-/** A cluster to put a spec on. */
-typedef struct ms_spec_cluster {
-    const char *file;        /**< name or path of a platform file */
-    const char *gpu_type;    /**< in the place of the platform's own; NULL: that one */
-    int nodes;               /**< >= 1 */
-    const ms_words *sets;    /**< overrides "key.path=value" of the platform's keys, in order; NULL:
-                                none */
-    const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
-} ms_spec_cluster;
-
-/** Put a spec on another cluster; mesh and placement stay as they are.
- *  spec: its platform alone changes, and only when the cluster could be loaded; strings of
- * `cluster` are copied to `arena`, where the platform lives.  Returns MS_OK; MS_E_INPUT (reported)
- * where there is no such platform or GPU type or it has not so many nodes; MS_E_IO; MS_E_NOMEM. */
-ms_status ms_spec_set_cluster(ms_job_spec *spec, const ms_spec_cluster *cluster, ms_arena *arena,
-                              ms_diag *diag);
 
 /** A copy of a spec to change: it comes from no file any more, so that faults name its keys and do
  * not point at what the file says. */

@@ -57,19 +57,6 @@ void ms_buffer_puts(ms_buffer *buffer, const char *text) {
     ms_buffer_add(buffer, text, strlen(text));
 }
 
-void ms_buffer_puts_inline(ms_buffer *buffer, const char *text) {
-    while (*text != '\0') {
-        uint32_t code = 0;
-        size_t length = ms_text_decode(text, SIZE_MAX, &code);
-        if (length > 0 && ms_text_is_seen(code)) {
-            ms_buffer_add(buffer, text, length);
-        } else {
-            ms_buffer_puts(buffer, "?");
-        }
-        text += length == 0 ? 1 : length;
-    }
-}
-
 void ms_buffer_printf(ms_buffer *buffer, const char *format, ...) {
     va_list args;
     va_start(args, format);

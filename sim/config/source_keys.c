@@ -29,24 +29,3 @@ ms_status ms_source_keys_add(ms_source_keys *keys, const ms_source_key *key, ms_
     keys->count++;
     return MS_OK;
 }
-
-size_t ms_source_keys_count(const ms_source_keys *keys, ms_source_fate fate) {
-    size_t count = 0;
-    for (const ms_source_key *key = keys->first; key != NULL; key = key->next) {
-        count += key->fate == fate;
-    }
-    return count;
-}
-
-void ms_source_keys_tell(const ms_source_keys *keys, ms_diag *diag) {
-    for (const ms_source_key *key = keys->first; key != NULL; key = key->next) {
-        ms_diag_note(diag, &key->mark, key->key, "%s%s%s%s%s", NAMES[key->fate],
-                     key->fate == MS_SOURCE_ASSUMED ? ": " : "",
-                     key->fate == MS_SOURCE_ASSUMED && key->value != NULL ? key->value : "",
-                     key->why == NULL                 ? ""
-                     : key->fate == MS_SOURCE_USED    ? " for "
-                     : key->fate == MS_SOURCE_ASSUMED ? ", "
-                                                      : ": ",
-                     key->why == NULL ? "" : key->why);
-    }
-}

@@ -466,13 +466,3 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
     }
     return MS_OK;
 }
-
-ms_status ms_platform_read(ms_node *root, const char *const *folders, ms_arena *arena,
-                           ms_diag *diag, ms_platform *platform_out) {
-    ms_platform platform = {0};
-    ms_status status = read_document(root, folders, arena, diag, &platform);
-    if (status == MS_OK) {
-        *platform_out = platform;
-    }
-    return status;
-}

@@ -26,7 +26,6 @@ enum { MS_TAKES_GROUP = 1, MS_TAKES_SLICES = 2, MS_TAKES_REORDER = 4 };
 /** A schedule: one row of the registration table. Functions may be NULL where it says so. */
 typedef struct ms_schedule_type {
     const char *name;
-    const char *summary; /**< one line, at most 60 characters */
     int passes; /**< actions per (stage, microbatch) at most: 2 with a fused B, 3 with I and W */
     int directions;   /**< 2: the stages exist twice, once for each direction of the pipeline */
     int chunks;       /**< V it needs; 0: any */

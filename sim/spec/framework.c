@@ -427,7 +427,3 @@ void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root) {
         fit_recomputation(root, spec);
     }
 }
-
-void ms_job_spec_fit_framework(ms_job_spec *spec) {
-    ms_spec_fit_choices(spec, NULL);
-}

@@ -86,7 +86,6 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
 
 const ms_schedule_type ms_schedule_chimera = {
     .name = "chimera",
-    .summary = "two pipelines, one down and one up, parameters twice",
     .passes = 2,
     .directions = 2,
     .chunks = 1,

@@ -200,7 +200,6 @@ static bool formula_dualpipev(const ms_program *program, const ms_schedule_costs
 
 const ms_schedule_type ms_schedule_dualpipe = {
     .name = "dualpipe",
-    .summary = "both directions, overlapped pairs, parameters twice",
     .passes = 3,
     .directions = 2,
     .chunks = 1,
@@ -212,7 +211,6 @@ const ms_schedule_type ms_schedule_dualpipe = {
 
 const ms_schedule_type ms_schedule_dualpipev = {
     .name = "dualpipev",
-    .summary = "DualPipe cut in half: V placement, parameters once",
     .passes = 3,
     .directions = 1,
     .chunks = 2,

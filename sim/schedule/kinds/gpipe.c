@@ -60,7 +60,6 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
 
 const ms_schedule_type ms_schedule_gpipe = {
     .name = "gpipe",
-    .summary = "all forwards, then all backwards",
     .passes = 2,
     .directions = 1,
     .chunks = 1,

@@ -232,7 +232,6 @@ static bool formula_torch(const ms_program *program, const ms_schedule_costs *co
 
 const ms_schedule_type ms_schedule_interleaved = {
     .name = "interleaved",
-    .summary = "1F1B over V stages per rank (Megatron-LM)",
     .passes = 2,
     .directions = 1,
     .options = MS_TAKES_GROUP,
@@ -246,7 +245,6 @@ const ms_schedule_type ms_schedule_interleaved = {
 /* Source: order of torch.distributed.pipelining.ScheduleInterleaved1F1B. */
 const ms_schedule_type ms_schedule_interleaved_torch = {
     .name = "interleaved_torch",
-    .summary = "interleaved 1F1B in M/P rounds (PyTorch)",
     .passes = 2,
     .directions = 1,
     .check = ms_torch_check,
@@ -260,7 +258,6 @@ const ms_schedule_type ms_schedule_interleaved_torch = {
  * consecutive microbatches per stage, and M need not divide. */
 const ms_schedule_type ms_schedule_interleaved_flexible = {
     .name = "interleaved_flexible",
-    .summary = "interleaved 1F1B, any group size, any M (Llama 3)",
     .passes = 2,
     .directions = 1,
     .options = MS_TAKES_GROUP,

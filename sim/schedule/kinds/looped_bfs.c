@@ -39,7 +39,6 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
 
 const ms_schedule_type ms_schedule_looped_bfs = {
     .name = "looped_bfs",
-    .summary = "breadth first: all microbatches per chunk",
     .passes = 2,
     .directions = 1,
     .place = ms_place_loop,

@@ -33,7 +33,6 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
 
 const ms_schedule_type ms_schedule_1f1b = {
     .name = "1f1b",
-    .summary = "one forward, one backward (PipeDream-flush)",
     .passes = 2,
     .directions = 1,
     .chunks = 1,

@@ -18,7 +18,6 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
 
 const ms_schedule_type ms_schedule_seq1f1b = {
     .name = "seq1f1b",
-    .summary = "1F1B over slices of sequences",
     .passes = 2,
     .directions = 1,
     .chunks = 1,

@@ -53,11 +53,6 @@ const char *ms_schedule_kind_name(ms_schedule_kind kind) {
     return type == NULL ? "unknown" : type->name;
 }
 
-const char *ms_schedule_kind_summary(ms_schedule_kind kind) {
-    const ms_schedule_type *type = ms_schedule_type_of(kind);
-    return type == NULL ? "an order of its own" : type->summary;
-}
-
 ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind) {
     const ms_schedule_type *type = ms_schedule_type_of(kind);
     return (ms_schedule_traits){.chunks = type->chunks,

@@ -56,7 +56,6 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
 
 const ms_schedule_type ms_schedule_vhalf = {
     .name = "vhalf",
-    .summary = "V placement, about half of 1F1B's memory",
     .passes = 3,
     .directions = 1,
     .chunks = 2,
@@ -68,7 +67,6 @@ const ms_schedule_type ms_schedule_vhalf = {
 
 const ms_schedule_type ms_schedule_vmin = {
     .name = "vmin",
-    .summary = "V placement, about a third of 1F1B's memory",
     .passes = 3,
     .directions = 1,
     .chunks = 2,

@@ -14,7 +14,6 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
 
 const ms_schedule_type ms_schedule_zb1p = {
     .name = "zb1p",
-    .summary = "interleaved zero bubble (PyTorch)",
     .passes = 3,
     .directions = 1,
     .check = ms_torch_check,

@@ -59,7 +59,6 @@ static bool formula_h1(const ms_program *program, const ms_schedule_costs *costs
 
 const ms_schedule_type ms_schedule_zbh1 = {
     .name = "zbh1",
-    .summary = "zero bubble H1: 1F1B's memory",
     .passes = 3,
     .directions = 1,
     .chunks = 1,
@@ -71,7 +70,6 @@ const ms_schedule_type ms_schedule_zbh1 = {
 
 const ms_schedule_type ms_schedule_zbh2 = {
     .name = "zbh2",
-    .summary = "zero bubble H2: twice 1F1B's memory",
     .passes = 3,
     .directions = 1,
     .chunks = 1,

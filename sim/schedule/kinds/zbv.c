@@ -86,7 +86,6 @@ static bool span_formula(const ms_program *program, const ms_schedule_costs *cos
 
 const ms_schedule_type ms_schedule_zbv = {
     .name = "zbv",
-    .summary = "zero bubble V: two stages per rank, 1F1B's memory",
     .passes = 3,
     .directions = 1,
     .chunks = 2,

@@ -152,14 +152,6 @@ Test(vector, a_failure_stays) {
     ms_vector_release(&vector);
 }
 
-Test(buffer, texts_from_outside_stay_on_one_line) {
-    ms_buffer buffer;
-    ms_buffer_init(&buffer);
-    ms_buffer_puts_inline(&buffer, "a\nb\t\x7f\x1b ~\xc3\xa9");
-    cr_assert_str_eq(ms_buffer_text(&buffer), "a?b??? ~\xc3\xa9");
-    ms_buffer_release(&buffer);
-}
-
 Test(buffer, a_text_that_lacks_something_is_not_kept) {
     ms_arena arena;
     ms_buffer buffer;

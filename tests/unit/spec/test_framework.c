@@ -344,10 +344,6 @@ Test(framework, a_spec_of_a_framework_has_all_its_choices) {
     cr_assert_eq(spec.model.moe.node_limit, 4);
     cr_assert(spec.recompute.parts & MS_RECOMPUTE_LATENT_UP);
     cr_assert_null(spec.source.root);
-    cr_assert_eq(ms_spec_set_axis(&spec, "dp", 1), MS_OK);
-    ms_job_spec_fit_framework(&spec);
-    cr_assert_eq(spec.schedule.kind, MS_SCHEDULE_1F1B);
-    cr_assert_not(spec.recompute.parts & MS_RECOMPUTE_LATENT_UP);
     cr_assert_eq(ms_job_spec_of_framework("nobody", MS_SOURCE_DIR, &f.arena, &f.diag, &spec),
                  MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "no framework 'nobody' (known: "));

@@ -20,7 +20,6 @@ Test(schedule_toy, is_found_by_its_name) {
     cr_assert_eq(ms_schedule_kind_from_name("one-by-one", &kind), MS_OK);
     cr_assert_eq(kind, added);
     cr_assert_str_eq(ms_schedule_kind_name(kind), "one-by-one");
-    cr_assert_str_eq(ms_schedule_kind_summary(kind), TOY_SCHEDULE.summary);
     cr_assert_eq(ms_schedule_kind_traits(kind).chunks, 1);
     cr_assert_str_eq(ms_schedule_kind_names()[MS_SCHEDULE_KIND_COUNT], "one-by-one");
     cr_assert_null(ms_schedule_kind_names()[MS_SCHEDULE_KIND_COUNT + 1]);
