@@ -274,8 +274,9 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
                                    ms_diag *diag, ms_job_spec *spec_out);
 
 /** Derive a spec with other values of some keys, as ms_job_spec_read applies overrides to a file.
- *  sets: "key.path=value", applied in order; those of the platform's keys change nothing.  *spec_out: comes from no file, in `arena`, and shares the platform.
- *  Returns MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_NOMEM. */
+ *  sets: "key.path=value", applied in order; those of the platform's keys change nothing.
+ * *spec_out: comes from no file, in `arena`, and shares the platform. Returns MS_OK; MS_E_INPUT or
+ * MS_E_USAGE, every fault reported; MS_E_NOMEM. */
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out);
 

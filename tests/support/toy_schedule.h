@@ -27,7 +27,6 @@ static bool toy_formula(const ms_program *program, const ms_schedule_costs *cost
 
 static const ms_schedule_type TOY_SCHEDULE = {
     .name = "one-by-one",
-    .summary = "one microbatch after the other",
     .passes = 2,
     .directions = 1,
     .chunks = 1,
