@@ -26,10 +26,14 @@ double ms_compare_relative(const ms_value *a, const ms_value *b) {
 
 /* Share of the larger one, 1 at most; 0 for what rounding leaves. */
 static double distance_of_numbers(const ms_value *a, const ms_value *b) {
+    if (a->type == MS_VALUE_INT && b->type == MS_VALUE_INT && a->as.integer == b->as.integer) {
+        return 0.0;
+    }
     double x = number_of(a);
     double y = number_of(b);
     double scale = fmax(fabs(x), fabs(y));
-    if (fabs(x - y) <= MS_COMPARE_NOISE * fmax(scale, 1.0)) {
+    bool are_counts = a->type == MS_VALUE_INT && b->type == MS_VALUE_INT;
+    if (!are_counts && fabs(x - y) <= MS_COMPARE_NOISE * fmax(scale, 1.0)) {
         return 0.0;
     }
     return fmin(1.0, fabs(x - y) / scale);

@@ -12,9 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "trace/h5.h"
+
 enum { EXIT_DONE = 0, EXIT_CRASHED = 101, EXIT_NO_MEMORY = 102 };
 
 typedef struct verdict {
+    bool has_begun; /* HDF5 is up: a crash before has no cause but lack of memory */
     ms_status status;
     char cause[MS_CHILD_CAUSE_B];
 } verdict;
@@ -86,6 +89,10 @@ static void work_in_child(ms_child_work *work, void *context, const ms_child_lim
     catch_crashes();
     set_limits(limits);
     errno = 0;
+    if (!ms_h5_start()) {
+        _exit(EXIT_NO_MEMORY);
+    }
+    found->has_begun = true;
     found->status = work(context, found->cause);
     _exit(EXIT_DONE);
 }
@@ -109,8 +116,9 @@ static ms_status judge(int state, const verdict *found, char cause_out[MS_CHILD_
            : number == SIGXCPU ? answer(cause_out, MS_E_BUG, "HDF5 goes round in circles")
            : code > MS_EXIT_SIGNAL
                ? answer(cause_out, MS_E_INTERRUPTED, "the process that did it was interrupted")
-           : code == EXIT_NO_MEMORY ? answer(cause_out, MS_E_NOMEM, "out of memory")
-                                    : answer(cause_out, MS_E_BUG, "HDF5 crashed");
+           : code == EXIT_NO_MEMORY || !found->has_begun
+               ? answer(cause_out, MS_E_NOMEM, "out of memory")
+               : answer(cause_out, MS_E_BUG, "HDF5 crashed");
 }
 
 static ms_status run_child(ms_child_work *work, void *context, const ms_child_limits *limits,

@@ -95,8 +95,8 @@ herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place) {
                : ms_h5_refuse(fault, status, "%s", cause);
 }
 
-void ms_h5_quiet(void) {
+bool ms_h5_start(void) {
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    (void)H5PLset_loading_state(0);
+    return H5open() >= 0 && H5PLset_loading_state(0) >= 0;
 }

@@ -3,6 +3,7 @@
 #define MS_TRACE_H5_H
 
 #include <hdf5.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "trace/child.h"
@@ -48,8 +49,8 @@ herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ..
  * at `place` (NULL: in HDF5's words).  Returns -1. */
 herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place);
 
-/* For a child process, before its first call of HDF5: no exit handler, which crashes after a
- * failure; no error stacks on stderr; no plug-ins, whatever a file asks for. */
-void ms_h5_quiet(void);
+/* Start HDF5 in a child process: no exit handler, which crashes after a failure; no error stacks on
+ * stderr; no plug-ins, whatever a file asks for.  Returns false where memory runs out. */
+bool ms_h5_start(void);
 
 #endif

@@ -282,12 +282,7 @@ static ms_status read_file(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     return read->fault.status;
 }
 
-static ms_status read_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
-    ms_h5_quiet();
-    return read_file(context, cause_out);
-}
-
-/* The same in this process, which may use HDF5 for something else, too. HDF5's exit handler, which
+/* Read in this process, which may use HDF5 for something else, too. HDF5's exit handler, which
  * crashes after a failure, is not installed; who has installed it already keeps it. */
 static ms_status read_here(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]) {
     H5E_auto2_t print = NULL;
@@ -317,7 +312,7 @@ static ms_status read_twice(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]
     const ms_child_limits limits = {.cpu_s = CHILD_CPU_S + (rlim_t)read->file.size_B / 1000000,
                                     .memory_B = CHILD_MEMORY_B + MS_COLUMNS_LEAST_B +
                                                 MS_COLUMNS_SHARE * (rlim_t)read->file.size_B};
-    ms_status status = ms_child_run(read_in_child, read, &limits, cause_out);
+    ms_status status = ms_child_run(read_file, read, &limits, cause_out);
     if (status == MS_E_BUG) {
         char crash[MS_CHILD_CAUSE_B];
         snprintf(crash, sizeof crash, "%s", cause_out);

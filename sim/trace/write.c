@@ -446,7 +446,6 @@ static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B])
     ms_arena scratch;
     ms_h5 h5;
     ms_arena_init(&scratch);
-    ms_h5_quiet();
     ms_h5_create(&h5, contents->path, &scratch);
     write_all(&h5, contents);
     bool is_written = ms_h5_close(&h5);
