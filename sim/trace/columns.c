@@ -165,8 +165,8 @@ static void check_size(column_reader *read, column at, hid_t data, hssize_t rows
     }
 }
 
-/* Read all cells of a column, which has as many rows as its table. */
-static void read_cells(column_reader *read, column at, hid_t data) {
+/* Find how many rows a column has: as many as its table. */
+static void find_rows(column_reader *read, column at, hid_t data) {
     const column_spec *spec = &SPECS[at];
     hid_t space = data < 0 ? -1 : H5Dget_space(data);
     bool is_list = space >= 0 && H5Sget_simple_extent_ndims(space) == 1;
@@ -181,13 +181,17 @@ static void read_cells(column_reader *read, column at, hid_t data) {
         REFUSE(read, "the trace is damaged at %s: %d rows, and %s has %d", spec->name, (int)rows,
                SPECS[spec->table].name, read->rows[spec->table]);
     }
-    read->cells[at] = allocate(read, (size_t)rows, ms_h5_cell_B(spec->cell));
-    if (goes_on(read) && rows > 0 &&
+    (void)H5Sclose(space);
+}
+
+static void read_cells(column_reader *read, column at, hid_t data) {
+    const column_spec *spec = &SPECS[at];
+    read->cells[at] = allocate(read, (size_t)read->rows[at], ms_h5_cell_B(spec->cell));
+    if (goes_on(read) && read->rows[at] > 0 &&
         H5Dread(data, ms_h5_memory_type(spec->cell), H5S_ALL, H5S_ALL, H5P_DEFAULT,
                 read->cells[at]) < 0) {
         (void)ms_h5_fail_at(read->fault, spec->name);
     }
-    (void)H5Sclose(space);
 }
 
 static void check_bounds(column_reader *read, column at) {
@@ -219,7 +223,8 @@ static void check_steps(column_reader *read) {
     }
 }
 
-static void read_columns(column_reader *read) {
+/* Do something with each column that is wanted and there. */
+static void each_column(column_reader *read, void (*visit)(column_reader *, column, hid_t)) {
     for (int at = NO_COLUMN + 1; at < COLUMN_COUNT && goes_on(read); at++) {
         const column_spec *spec = &SPECS[at];
         bool is_wanted = spec->asked_with == 0 || (read->file->columns & spec->asked_with) != 0;
@@ -228,10 +233,17 @@ static void read_columns(column_reader *read) {
         if (is_wanted &&
             !(is_optional && H5Lexists(read->file->hdf5, spec->name, H5P_DEFAULT) == 0)) {
             hid_t data = H5Dopen2(read->file->hdf5, spec->name, H5P_DEFAULT);
-            read_cells(read, (column)at, data);
+            visit(read, (column)at, data);
             (void)H5Dclose(data);
         }
-        if (goes_on(read) && read->cells[at] != NULL) {
+    }
+}
+
+static void read_columns(column_reader *read) {
+    each_column(read, find_rows); /* the sizes of all, before memory is asked for any */
+    each_column(read, read_cells);
+    for (int at = NO_COLUMN + 1; at < COLUMN_COUNT && goes_on(read); at++) {
+        if (read->cells[at] != NULL) {
             check_bounds(read, (column)at);
         }
         if (at == STEP_END) {
