@@ -10,11 +10,13 @@ static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
     return rows->first_op == NULL ? (int32_t)row : rows->first_op[row];
 }
 
-/* A function that makes the cells of a column: `value` of operation `op`, in `row`. */
+/* A function that makes the cells of a column: `value` of operation `op`, in `row`. It looks at
+ * copies of the structs, which stay in registers: cells of one byte might be part of anything else.
+ */
 #define FILL_EVENTS(function, type, value)                                                         \
     static void function(const void *source, size_t count, void *cells_out) {                      \
-        const ms_event_rows *rows = source;                                                        \
-        const ms_dag *dag = &rows->result->dag;                                                    \
+        const ms_event_rows own_rows = *(const ms_event_rows *)source, *rows = &own_rows;          \
+        const ms_dag own_dag = rows->result->dag, *dag = &own_dag;                                 \
         const ms_timeline *timeline = &rows->result->timeline;                                     \
         typedef type cell;                                                                         \
         cell *cells = cells_out;                                                                   \
