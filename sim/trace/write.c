@@ -463,7 +463,11 @@ static ms_status write_target(const char *path, const ms_event_rows *rows,
     if (status != MS_OK) {
         return status;
     }
-    trace_contents contents = {target.temporary, rows, program_version};
+    /* by its descriptor: by its name the child would make the file anew after an interrupt of this
+     * process has removed it */
+    char open_file[32];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
+    trace_contents contents = {open_file, rows, program_version};
     status = ms_child_run(write_in_child, &contents, &NONE, cause);
     return status == MS_OK ? ms_target_commit(&target, diag) : ms_target_fail(&target, cause, diag);
 }
