@@ -55,6 +55,7 @@ RUN = {
     "engine": {"ops": int, "flows": int, "simulated_ranks": int, "fold_classes": int, "fold_exact": bool, "solver": str, "wall_s": NUMBER, "peak_rss_B": NUMBER},
 }
 COLLECTIVE = {
+    "collective": str, "platform": str, "gpus": int, "algorithm": str, "fidelity": str,
     "rows": [{"size_B": NUMBER, "time_s": NUMBER, "algbw_Bps": NUMBER, "busbw_Bps": NUMBER, "algorithm": str,
               "protocol": str}],
     "engine": {"ops": int, "flows": int, "simulated_ranks": int, "wall_s": NUMBER, "peak_rss_B": NUMBER},
