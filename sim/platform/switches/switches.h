@@ -61,7 +61,6 @@ const char *ms_switches_route_fault(const ms_platform *platform, int source, int
 void ms_switches_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
                            size_t size);
 double ms_switches_bisection_Bps(const ms_platform *platform);
-void ms_switches_layout(const ms_platform *platform, ms_platform_layout *out);
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out);
 void ms_switches_write_xml_routes(const ms_platform *platform, ms_buffer *out);
 

@@ -3,6 +3,14 @@
 
 #include "platform/torus/torus.h"
 
+static void fill_layout(const ms_platform *platform, ms_platform_layout *out) {
+    const ms_torus *torus = ms_torus_of(platform);
+    out->port_tier = torus->port_tier;
+    out->pods = torus->pods;
+    out->dimensions = torus->dimensions;
+    memcpy(out->shape, torus->shape, sizeof out->shape);
+}
+
 const ms_fabric_kind ms_fabric_torus = {
     .name = "torus",
     .fields = MS_TORUS_FIELDS,
@@ -14,15 +22,7 @@ const ms_fabric_kind ms_fabric_torus = {
     .name_link = ms_torus_name_link,
     .bisection_Bps = ms_torus_bisection_Bps,
     .rings = ms_torus_rings,
-    .layout = ms_torus_layout,
+    .layout = fill_layout,
     .write_xml_routers = ms_torus_write_xml_routers,
     .write_xml_routes = ms_torus_write_xml_routes,
 };
-
-void ms_torus_layout(const ms_platform *platform, ms_platform_layout *out) {
-    const ms_torus *torus = ms_torus_of(platform);
-    out->port_tier = torus->port_tier;
-    out->pods = torus->pods;
-    out->dimensions = torus->dimensions;
-    memcpy(out->shape, torus->shape, sizeof out->shape);
-}

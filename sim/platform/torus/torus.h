@@ -48,7 +48,6 @@ void ms_torus_name_link(const ms_platform *platform, ms_link_place place, char *
 double ms_torus_bisection_Bps(const ms_platform *platform);
 ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
                          ms_ring_orders *orders_out);
-void ms_torus_layout(const ms_platform *platform, ms_platform_layout *out);
 void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out);
 void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out);
 
