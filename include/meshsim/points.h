@@ -71,6 +71,11 @@ void ms_point_write_settings(const ms_words *settings, ms_buffer *out);
 void ms_point_take_outcome(const ms_worker_outcome *outcome, const char *program,
                            ms_store_row *row);
 
+/** Report the reason of a simulation that lacked memory or could not read or write: no result is
+ * written then, so no table would show it.  status: of the simulation; any other reports nothing.
+ */
+void ms_point_tell_failure(ms_status status, const char *reason, ms_diag *diag);
+
 /** Simulate the points of a study.  What comes out is the same for any number of jobs, and whatever
  * the store has already.
  *  rows_out: [count], texts in `arena`; where a job has not ended its status is NULL.  Returns

@@ -2,7 +2,6 @@
 #include "meshsim/pass_times.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- passes ---- */
 
@@ -199,12 +198,9 @@ const char *ms_step_phase_name(ms_step_phase phase) {
 }
 
 void ms_result_pass_times(const ms_result *result, ms_pass_times *times_out) {
-    ms_pass_times times;
-    memset(&times, 0, sizeof times); /* padding too: workers send it as bytes */
-    find_passes(result, &times);
-    find_halves(result, &times);
-    find_phases(result, times.phase_s);
-    find_last_rank(result, &times);
-    times.reserve_B = result->job->platform.gpu.reserve_B;
-    memcpy(times_out, &times, sizeof times);
+    *times_out = (ms_pass_times){.reserve_B = result->job->platform.gpu.reserve_B};
+    find_passes(result, times_out);
+    find_halves(result, times_out);
+    find_phases(result, times_out->phase_s);
+    find_last_rank(result, times_out);
 }

@@ -293,9 +293,7 @@ static ms_status take_refusal(search_run *r, size_t place, ms_status status, con
     counts->failed += !is_illegal;
     if (!is_illegal && r->out->failure == MS_OK) {
         r->out->failure = status;
-        if (status == MS_E_NOMEM || status == MS_E_IO) {
-            ms_diag_error(r->diag, "%s", reason); /* no page is printed that would show it */
-        }
+        ms_point_tell_failure(status, reason, r->diag);
     }
     return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, of->index);
 }

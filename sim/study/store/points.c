@@ -251,6 +251,12 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     return NULL;
 }
 
+void ms_point_tell_failure(ms_status status, const char *reason, ms_diag *diag) {
+    if (status == MS_E_NOMEM || status == MS_E_IO) {
+        ms_diag_error(diag, "%s", reason);
+    }
+}
+
 static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *outcome) {
     points_run *r = context;
     ms_store_row *row = &r->rows[ticket];
@@ -263,10 +269,7 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     r->counts->failed += is_failed;
     if (is_failed && r->counts->failure == MS_OK) {
         r->counts->failure = outcome->status;
-        if (outcome->status == MS_E_NOMEM || outcome->status == MS_E_IO) {
-            /* no result is written then, so no table shows the reason */
-            ms_diag_error(r->diag, "%s", outcome->reason);
-        }
+        ms_point_tell_failure(outcome->status, outcome->reason, r->diag);
     }
     ms_status status = r->status;
     if (status == MS_OK && r->study->store != NULL && !is_failed) {
