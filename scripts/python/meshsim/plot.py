@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from xml.etree import ElementTree
 
+from meshsim.tools._units import digits
+
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 PARTS = ("#0072b2", "#e69f00", "#009e73", "#56b4e9", "#cc79a7", "#999999", "#d55e00", "#f0e442", "#333333")
 """of parts that lie upon each other, the first six as on the page of a trace"""
@@ -65,16 +67,9 @@ def quantity(value: Optional[float], unit: str = "") -> str:
     value, base = value * {"s": 1e12, "bit/s": 8}.get(unit, 1), 1024 if unit == "B" else 1000
     prefixes = {"s": ("p", "n", "u", "m", ""), "B": ("", "Ki", "Mi", "Gi", "Ti", "Pi")}.get(unit, ("", "k", "M", "G", "T", "P", "E"))
     step = 0
-    while step + 1 < len(prefixes) and abs(float(_digits(value / base**step))) >= base:
+    while step + 1 < len(prefixes) and abs(float(digits(value / base**step))) >= base:
         step += 1
-    return f"{_digits(value / base**step)} {prefixes[step]}{unit}"
-
-
-def _digits(value: float) -> str:
-    if not 0.9995 <= abs(value) < 1e6:
-        return f"{value:.3g}"
-    text = f"{value:.{2 if abs(value) < 9.995 else 1 if abs(value) < 999.95 else 0}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{digits(value / base**step)} {prefixes[step]}{unit}"
 
 
 def unit_of(key: str) -> str:

@@ -27,16 +27,18 @@ def _scaled(value: float, scales: _Scales, si_unit: str) -> str:
     if magnitude == 0 or not math.isfinite(value):
         return f"{value:g} {si_unit}" if magnitude else f"0 {si_unit}"
     at = max(i for i, scale in enumerate(scales) if magnitude >= scale[2])
-    text = _digits(magnitude / scales[at][1])
+    text = digits(magnitude / scales[at][1])
     if at + 1 < len(scales) and float(text) * scales[at][1] >= scales[at + 1][2] * (1 - 1e-9):  # 999.97 us is 1 ms
         at += 1
-        text = _digits(magnitude / scales[at][1])
+        text = digits(magnitude / scales[at][1])
     return f"{'-' if value < 0 else ''}{text} {scales[at][0]}"
 
 
-def _digits(number: float) -> str:
-    if number < 0.9995 or number >= 1e6:
+def digits(number: float) -> str:
+    """A number with three to four digits, without zeros behind the point."""
+    magnitude = abs(number)
+    if magnitude < 0.9995 or magnitude >= 1e6:
         return f"{number:.3g}"
-    decimals = 2 if number < 9.995 else 1 if number < 999.95 else 0
+    decimals = 2 if magnitude < 9.995 else 1 if magnitude < 999.95 else 0
     text = f"{number:.{decimals}f}"
     return text.rstrip("0").rstrip(".") if decimals else text

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Sequence
 
 from . import measured
-from ._call import USAGE, Call, check_target, nearest, need, print_json, print_page, write_file
+from ._call import USAGE, Call, check_target, nearest, need, plain, print_json, print_page, write_file
 from ._describe import JSON, SET_PLATFORM, Command, Option
-from ._call import plain
 
 COMMAND = Command(
     "fit parameters of a platform to measurements of your own", "[LOG...]", 0, 1000,
@@ -213,10 +212,6 @@ def _fit(model: Model, fitted: List[Parameter]) -> None:
 
 # ---- results ----
 
-def _number(value: float) -> Any:
-    return plain(value) if math.isfinite(value) else None
-
-
 def _errors(points: List[Point]) -> Dict[str, float]:
     """Mean and largest absolute error of some points."""
     before = [abs(point.before_s / point.measured_s - 1) for point in points]
@@ -245,13 +240,13 @@ def page(fitted: List[Parameter], errors: Dict[str, Dict[str, float]]) -> str:
 
 def tree(fitted: List[Parameter], errors: Dict[str, Dict[str, float]], points: List[Point]) -> Dict[str, Any]:
     """What --json prints."""
-    rows = [{"key": p.key, "before": _number(p.before), "after": _number(p.after), "low": plain(p.low), "high": plain(p.high), "at_bound": _is_at_bound(p),
+    rows = [{"key": p.key, "before": plain(p.before), "after": plain(p.after), "low": plain(p.low), "high": plain(p.high), "at_bound": _is_at_bound(p),
              "place": p.place} for p in fitted]
-    sums = {name.replace(" ", "_"): {key: _number(value) for key, value in e.items()} for name, e in errors.items()}
+    sums = {name.replace(" ", "_"): {key: plain(value) for key, value in e.items()} for name, e in errors.items()}
     return {"parameters": rows, **sums,
-            "points": [{"name": p.name, "left_out": p.is_left_out, "measured_s": _number(p.measured_s), "before_s": _number(p.before_s),
-                        "after_s": _number(p.after_s), "before_error": _number(p.before_s / p.measured_s - 1),
-                        "after_error": _number(p.after_s / p.measured_s - 1)} for p in points]}
+            "points": [{"name": p.name, "left_out": p.is_left_out, "measured_s": plain(p.measured_s), "before_s": plain(p.before_s),
+                        "after_s": plain(p.after_s), "before_error": plain(p.before_s / p.measured_s - 1),
+                        "after_error": plain(p.after_s / p.measured_s - 1)} for p in points]}
 
 
 def platform_file(fitted: List[Parameter], errors: Dict[str, Dict[str, float]], base: str, name: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ._call import INPUT, TEXT_MAX_B, Call, Fault, Place, nearest
+from .cases._csv import OWN_HEAD, STEP_HEAD
 from .importers import nccl_log
 from .importers.nccl_log import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, US_IN_S, busbw_factor, lines_of
 from .importers.source import SOURCE_MAX_B, read_bytes
@@ -26,8 +27,7 @@ PLATEAU_B = 16.0 * 2**30
 # How sources timed their points, by words of the source and of the system; others by nccl-tests with a process for each GPU.
 # Source: S. Bekman's book runs `all_reduce_perf -g 8` on its A100; its own script, of that commit, times one call between two events, after a barrier.
 TIMINGS = (("stas00/ml-engineering 744d01e1", "A100", ONE_THREAD), ("stas00/ml-engineering 744d01e1", "", LONE_CALL))
-_HEADS_OF_STEPS = ("# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,data parallelism,"
-                   "pipeline parallelism,iteration time (ms)", "id,workload,")
+_HEADS_OF_STEPS = (STEP_HEAD, OWN_HEAD)
 _NUMBER = re.compile(r"[ \t]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[ \t]*", re.A)
 
 

@@ -25,11 +25,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from meshsim._arguments import yaml_of
 
 from . import _units, cases, measured
-from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, nearest, print_json, print_page, write_file
+from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, nearest, plain, print_json, print_page, write_file
 from ._describe import JSON, Command, Option
-from .cases import APART, LAYER, PHASES, SCORED, Case
-from .cases import find_platform
-from ._call import plain
+from .cases import APART, LAYER, PHASES, SCORED, Case, find_platform
 
 COMMAND = Command(
     "simulate measured runs, predicted against measured", "[CASES.yaml...]", 0, 1000,
@@ -351,15 +349,6 @@ def tree(v: Validation) -> Tree:
     return found
 
 
-def in_json(value: Any) -> Any:
-    """A tree for JSON: whole numbers without a point, null for what is no number."""
-    if isinstance(value, dict):
-        return {key: in_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [in_json(item) for item in value]
-    return value if not isinstance(value, float) else plain(value) if math.isfinite(value) else None
-
-
 def table(rows: List[Tree]) -> str:
     """Rows as CSV: a column for each key that some row has, in the order in which rows first have them; empty where a row has none."""
     flat = [{key + name: item for key, value in row.items() for name, item in
@@ -367,7 +356,7 @@ def table(rows: List[Tree]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, dict.fromkeys(key for row in flat for key in row), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: value if isinstance(value, str) or value is None else json.dumps(value) for key, value in row.items()} for row in in_json(flat))
+    writer.writerows({key: value if isinstance(value, str) or value is None else json.dumps(value) for key, value in row.items()} for row in plain(flat))
     return out.getvalue()
 
 
@@ -416,7 +405,7 @@ def run(call: Call) -> None:
         if fault.code > 128:
             study.tell_rest()
         raise
-    found = in_json({**tree(whole), **({} if gains is None else {"ablation": gains})})
+    found = plain({**tree(whole), **({} if gains is None else {"ablation": gains})})
     rows = [row.tree() for is_kept in (True, False) for row in whole.rows if (row.reason is None) == is_kept]
     made: List[Tuple[str, Callable[[], "str | bytes"]]] = [
         ("csv", lambda: table(rows if gains is None else [{key: row[key] for key in row if key != "groups"} for row in gains])),
