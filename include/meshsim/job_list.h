@@ -1,6 +1,7 @@
 /**
  * @file
- * Lists of jobs: many workloads, of files or not, each simulated as `run` does it, several at once.
+ * Lists of jobs for `meshsim runs`: each job is a workload, in a file or given as text, and is
+ * simulated as `meshsim run` simulates it, several jobs at the same time.
  */
 #ifndef MESHSIM_JOB_LIST_H
 #define MESHSIM_JOB_LIST_H

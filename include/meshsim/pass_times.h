@@ -26,7 +26,8 @@ typedef enum ms_step_phase {
     MS_STEP_PHASE_COUNT,
 } ms_step_phase;
 
-/** Times of passes, and memory of the last pipeline rank. */
+/** What a run is compared by beside its step time: times of passes and phases of the step, and the
+ * memory of the last pipeline rank. */
 typedef struct ms_pass_times {
     double forward_s;  /**< first forward pass of the first rank, with its communication */
     double backward_s; /**< from there to the end of its last backward pass, likewise */

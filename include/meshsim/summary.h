@@ -22,14 +22,16 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
 
 /** Add to such a tree what `run --ranks` asks for: "ranks", of each simulated rank its pipeline
  * rank, how many ranks it stands for, and its time by category; to the collectives "group_size",
- * and to the kernels "count_by_pp_rank", calls of a GPU and step on each pipeline rank. arena: that
- * of the tree.  Returns MS_OK; MS_E_NOMEM (not reported).  O(operations * pipeline ranks). */
+ * and to the kernels "count_by_pp_rank": how often one GPU of each pipeline rank calls the kernel
+ * in a step. arena: that of the tree.  Returns MS_OK; MS_E_NOMEM (not reported).  O(operations *
+ * pipeline ranks). */
 ms_status ms_summary_add_ranks(const ms_result *result, ms_arena *arena, ms_value *summary);
 
 /** Add to such a tree what `run --passes` asks for: "passes", times of the first rank's passes,
  * computing time by kind of pass, phases of a step; "last_rank", memory of the last pipeline rank
- * and what no job can use of its GPU type; and "framework", the name of its profile.  result: as in
- * ms_result_pass_times.  Lack of memory shows in the tree's arena. */
+ * and, of its GPU type, the memory that no job can use; and "framework", the name of the
+ * framework's profile.  result: as in ms_result_pass_times.  Lack of memory shows in the tree's
+ * arena. */
 void ms_summary_add_passes(const ms_result *result, ms_value *summary);
 
 /** Memory of the rank that needs most. */

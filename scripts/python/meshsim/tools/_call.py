@@ -125,7 +125,7 @@ class Answer(NamedTuple):
     """on its standard error"""
 
     def json(self) -> Any:
-        """The JSON that it printed.  Raises Fault with its exit code where it refused."""
+        """The JSON that the program printed.  Raises Fault with the program's exit code where it refused the call."""
         if self.code not in (OK, NO):
             raise Fault(self.code)
         return json.loads(self.printed)

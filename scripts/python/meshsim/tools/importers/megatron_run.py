@@ -151,7 +151,7 @@ class Run:
                 argument.why = NO_CHANGE
 
     def choose_framework(self) -> None:
-        """The profile: what the user says, Megatron-DeepSpeed's by the type that it trains in, that of 2021, or the usual one."""
+        """Choose the framework profile of the run: the user's; else Megatron-DeepSpeed's for fp16 or bf16 where --deepspeed stands; else megatron-lm-2021 where arguments of that time stand; else the usual one."""
         self.has_zero = self.given("--deepspeed")
         engines = "megatron-deepspeed-fp16" if self.given("--fp16") else "megatron-deepspeed"
         is_early = any([self.given(name) for name in OLD_ARGUMENTS])
@@ -192,7 +192,7 @@ class Run:
         return int(value)
 
     def number(self, name: str, fallback: float) -> float:
-        """Its value as a number of 0 or more, likewise."""
+        """The value of an argument as a number of 0 or more; `fallback` where the argument is not given; an error is told where it is no such number."""
         value = self.value(name)
         try:
             number = float(value) if value is not None and "_" not in value else fallback if value is None else -1.0

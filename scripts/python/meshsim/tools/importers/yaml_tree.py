@@ -258,7 +258,7 @@ def _set_place(text: str, start: int, end: int) -> Place:
 
 
 def _steps(talk: Talk, text: str, end: int) -> "List[re.Match[str]]":
-    """The keys of a path, and the numbers of entries of lists."""
+    """The steps of an override's path, such as `a.b[2]`: a key, or the number of a list's entry, each.  end: where the path ends in the text.  Raises Fault, told, for a path that is wrong."""
     steps = list(_STEP.finditer(text[:end]))
     names = [step[step.lastgroup or ""] for step in steps]
     bad = next((step for step in steps if step["bad"]), None)
