@@ -171,18 +171,18 @@ class Run:
         return self.get(name) is not None
 
     def value(self, name: str) -> Optional[str]:
-        """Its value, in Megatron-LM's spelling, or the default of a fork; None: neither."""
+        """The value of an argument in Megatron-LM's spelling, or the default that the run's fork has for it; None: there is neither."""
         argument, software = self.get(name), self.job.software
         own = next((fork for fork, usual in software.same_as.items() if usual == name), name)
         value = argument.value if argument else software.defaults.get(own, software.defaults.get(name))
         return software.spellings.get(name, {}).get(value, value) if value is not None else None
 
     def words(self, name: str) -> List[str]:
-        """The values of one that has many."""
+        """The values of an argument that takes several."""
         return (self.value(name) or "").split(" ")
 
     def count(self, name: str, least: int, fallback: int) -> int:
-        """Its value as a count; the fallback where it is not given, or no count (a fault)."""
+        """The value of an argument as a count; `fallback` where the argument is not given, and, with an error told, where it is no count of `least` or more."""
         value = self.value(name)
         if value is None:
             return fallback
