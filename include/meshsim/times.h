@@ -83,9 +83,8 @@ ms_status ms_times_read(const char *path, const char *data_folder, ms_arena *are
 /** Find the time of every point (a kernel or a collective) on every variant of the platform (one
  * list of overrides each).
  *  times: as ms_times_read left it; its members `platform`, `keys` and `times_s` are set, in
- * `arena`.  Returns MS_OK; MS_E_INPUT (reported) for a platform that cannot be read, or that does not
- * have a point's GPUs; MS_E_IO; MS_E_NOMEM.  Memory: one
- * platform beside the result. */
+ * `arena`.  Returns MS_OK; MS_E_INPUT (reported) for a platform that cannot be read, or that does
+ * not have a point's GPUs; MS_E_IO; MS_E_NOMEM.  Memory: one platform beside the result. */
 ms_status ms_times_run(ms_times *times, ms_arena *arena, ms_diag *diag);
 
 /** The number that a scalar of a platform's keys says, in SI; NAN where it says none. */
