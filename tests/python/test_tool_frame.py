@@ -62,6 +62,16 @@ class Frame(programs.ProgramTest):
                     self.assertEqual(fault.code, code)
             self.assertIn(message, call.talk.stream.getvalue())
 
+    def test_one_result_at_most_goes_to_the_standard_output(self):
+        tiny, config = programs.ROOT / "workloads/tiny.yaml", programs.ROOT / "tests/import/hf/bloom-176b.json"
+        log = self.write("python pretrain_gpt.py --num-layers 6 --hidden-size 64\n", "train.sh")
+        for words in (("export", "megatron", tiny), ("import", "hf", config), ("import", "megatron", log), ("import", "slurm", log), ("import", "nccl-tests", log),
+                      ("import", "kineto", log), ("calibrate", log, "--platform", "dgx-a100")):
+            done = self.meshsim(*words, "--json", "-o", "-", code=2)
+            self.assertEqual((done.stdout, done.stderr.splitlines()[0]), ("", "meshsim: error: '--json' and '--output -' both want the standard output"), words)
+        done = self.meshsim("validate", log, "--csv", "-", "--html", "-", code=2)
+        self.assertIn("'--csv -' and '--html -' both want the standard output", done.stderr)
+
     def test_quoted_parentheses_need_no_shell(self):
         self.addCleanup(setattr, launch_script, "BWRAP", launch_script.BWRAP)
         launch_script.BWRAP = os.devnull + "/bwrap"

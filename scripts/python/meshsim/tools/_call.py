@@ -208,6 +208,17 @@ def check_target(call: Call, path: str, force: Optional[bool] = None, regular: b
         call.refuse(f"cannot write '{path}': {fault}", code=FAILED)
 
 
+def check_targets(call: Call, *options: str, force: Optional[bool] = None) -> None:
+    """Before anything takes long: whether one result at most goes to the standard output, --json and --markdown among them, and the others to files that can
+    be written.  options: names of those that name a file.  force: as check_target takes it.  Ends the call where not."""
+    users = [f"--{name}" for name in ("json", "markdown") if call.has(name)] + [f"--{name} -" for name in options if call.value(name) == "-"]
+    if len(users) > 1:
+        call.refuse(f"'{users[0]}' and '{users[1]}' both want the standard output", code=USAGE)
+    for name in options:
+        if call.has(name):
+            check_target(call, call.value(name) or "", force)
+
+
 def _target_fault(path: str, regular: bool) -> str:
     """Why no file can be written there, in the words of sim/base/target.c; "": one can."""
     if not path:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Sequence
 
 from . import measured
-from ._call import USAGE, Call, check_target, nearest, need, plain, print_json, print_page, write_file
+from ._call import USAGE, Call, check_targets, nearest, need, plain, print_json, print_page, write_file
 from ._describe import JSON, SET_PLATFORM, Command, Option
 
 COMMAND = Command(
@@ -271,10 +271,7 @@ def run(call: Call) -> None:
     name, table, path = call.value("platform"), call.value("kernels"), call.value("output")
     if name is None or not (call.arguments or table is not None):
         call.refuse("expected --platform P.yaml" if name is None else "expected logs of nccl-tests, or --kernels TABLE.csv", code=USAGE)
-    if path == "-" and call.has("json"):
-        call.refuse("'--json' and '--output -' both want the standard output", code=USAGE)
-    if path is not None:
-        check_target(call, path, force=call.has("force"))
+    check_targets(call, "output", force=call.has("force"))
     sets = call.values("set")
     beside = "" if table is None or "/" in table else "./"
     first = Model(call, name, sets if table is None else [*sets, f"gpu.measured='{beside}{table}'"]).ask()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from meshsim.tools._call import USAGE, Call, check_target, print_json, write_file
+from meshsim.tools._call import Call, check_targets, print_json, write_file
 from meshsim.tools._describe import JSON, PLATFORM, SET, Command, Option
 from meshsim.tools.exporters._compare import Exported
 from meshsim.tools.exporters._job import read_job
@@ -37,10 +37,7 @@ def run(call: Call) -> None:
     kind, workload = call.arguments
     has_json = call.has("json")
     path = call.value("output", None if has_json else "-")
-    if has_json and path == "-":
-        call.refuse("'--json' and '--output -' both want the standard output", code=USAGE)
-    if path is not None:
-        check_target(call, path)
+    check_targets(call, "output")
     exported = write(call, kind, workload)
     if not call.has("quiet") and not _module(kind).HAS_COMMENTS:
         _tell(call, exported, _module(kind).SOFTWARE)

@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -25,9 +24,10 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from meshsim._arguments import yaml_of
 
 from . import _units, cases, measured
-from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_target, nearest, plain, print_json, print_page, write_file
+from ._call import FAILED, INPUT, OK, USAGE, Call, Fault, Place, check_targets, nearest, plain, print_json, print_page, write_file
 from ._describe import JSON, Command, Option
 from .cases import APART, LAYER, PHASES, SCORED, Case, find_platform
+from .importers.source import count
 
 COMMAND = Command(
     "simulate measured runs, predicted against measured", "[CASES.yaml...]", 0, 1000,
@@ -376,15 +376,8 @@ def _render(call: Call, found: Tree, *words: str, ending: str = "") -> bytes:
 
 def _check(call: Call) -> None:
     """Before anything takes long: what stands on the command line."""
-    to_stdout = [f"--{name}" for name in ("json", "markdown") if call.has(name)] + [f"--{name} -" for name in ("csv", "plot", "html") if call.value(name) == "-"]
-    jobs = call.value("jobs", "1") or ""
-    if not (re.fullmatch(r"[+-]?\d+", jobs, re.A) and 1 <= int(jobs) <= JOBS_MAX):
-        call.refuse(f"option '--jobs' takes a whole number from 1 to {JOBS_MAX}, got '{jobs}'", code=USAGE)
-    if len(to_stdout) > 1:
-        call.refuse(f"'{to_stdout[0]}' and '{to_stdout[1]}' both want the standard output", code=USAGE)
-    for name in ("csv", "plot", "html"):
-        if call.has(name):
-            check_target(call, call.value(name) or "")
+    count(call, "jobs", JOBS_MAX, 1)
+    check_targets(call, "csv", "plot", "html")
     if not call.arguments and not call.has("own"):
         call.refuse("expected files of measured runs, or --own CSV", code=USAGE)
 

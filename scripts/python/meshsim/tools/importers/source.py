@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
-from .._call import FAILED, INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, check_target, need, plain, print_json, print_page, write_file  # noqa: F401  plain: for others
+from .._call import FAILED, INPUT, UNSEEN, USAGE, Call, Fault, Place, Talk, check_targets, need, print_json, print_page, write_file
 
 SOURCE_MAX_B = 256 * 2**20
 """largest log, script or list that is read"""
@@ -69,10 +69,8 @@ def row_of(key: Key) -> Dict[str, Union[str, int]]:
 
 def target(call: Call) -> Optional[str]:
     """Where the result goes, once it is known that it can be written there; "-": the standard output; None: into --json alone."""
-    path = call.value("output", None if call.has("json") else "-")
-    if path is not None:
-        check_target(call, path)
-    return path
+    check_targets(call, "output")
+    return call.value("output", None if call.has("json") else "-")
 
 
 def deliver(call: Call, keys: Sequence[Key], text: str, tree: Dict[str, Any], page: str) -> None:

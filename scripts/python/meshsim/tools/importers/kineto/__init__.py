@@ -10,7 +10,7 @@ import io
 import json
 from typing import Any, Dict, List, Optional
 
-from meshsim.tools._call import USAGE, Call, Place, check_target, plain, print_json, print_page, write_file
+from meshsim.tools._call import Call, Place, check_targets, plain, print_json, print_page, write_file
 from meshsim.tools._describe import Kind, Option
 from meshsim.tools.importers import SET
 from meshsim.tools.importers.kineto.against import compare
@@ -40,16 +40,6 @@ def _csv(columns: List[str], rows: List[Row]) -> str:
     return text.getvalue()
 
 
-def _check_targets(call: Call) -> None:
-    users = ["--json"] if call.has("json") else []
-    for name in ("output", "kernels"):
-        users += [f"--{name} -"] if call.value(name) == "-" else []
-    if len(users) > 1:
-        call.refuse(f"'{users[0]}' and '{users[1]}' both want the standard output", code=USAGE)
-    for name in ("output", "kernels"):
-        check_target(call, call.value(name) or "-")
-
-
 def beside(call: Call, trace: Trace) -> Optional[Dict[str, Any]]:
     """Simulate the workload of --against and put its step beside the trace's; None: there is no such option."""
     workload = call.value("against")
@@ -76,7 +66,7 @@ def _check_measured(call: Call, trace: Trace) -> None:
 
 def run(call: Call) -> None:
     """Read the traces that the call names, and write and print what it asks for."""
-    _check_targets(call)
+    check_targets(call, "output", "kernels")
     trace = read(call, call.arguments, count(call, "steps", _STEPS_MAX, 1))
     against = beside(call, trace)
     if call.value("output"):
