@@ -20,6 +20,12 @@ MS_BEGIN_DECLS
  * reported).  O(ranks * axes) routes. */
 ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out);
 
+/** Add what a document of JSON holds to such a tree: a saved summary, or saved results.
+ *  node: a mapping or a list, as ms_config_parse_json makes them; its children become children of
+ * `parent`, an object or a list.  Lack of memory shows in the tree's arena.  O(nodes); it goes as
+ * deep as the document, whose depth its reader limits. */
+void ms_summary_add_json(const ms_node *node, ms_value *parent);
+
 /** Add to such a tree what `run --ranks` asks for: "ranks", of each simulated rank its pipeline
  * rank, how many ranks it stands for, and its time by category; to the collectives "group_size",
  * and to the kernels "count_by_pp_rank": how often one GPU of each pipeline rank calls the kernel

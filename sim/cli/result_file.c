@@ -1,9 +1,9 @@
 #include "cli/result_file.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "meshsim/summary.h"
 
 #define AT(member) offsetof(ms_cli_result_file, member)
 
@@ -18,39 +18,6 @@ static const ms_field PAGE_FIELDS[] = {
 bool ms_cli_is_result_file(const char *path) {
     size_t length = strlen(path);
     return length > 5 && strcmp(path + length - 5, ".json") == 0;
-}
-
-/* A word of JSON that is no text. */
-static void add_word(const char *word, const char *key, ms_value *parent) {
-    char *end = NULL;
-    errno = 0;
-    long long integer = strtoll(word, &end, 10);
-    if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
-        ms_value_add_bool(parent, key, word[0] == 't');
-    } else if (strcmp(word, "null") == 0) {
-        ms_value_add(parent, key, MS_VALUE_NULL);
-    } else if (*end == '\0' && errno == 0) {
-        ms_value_add_int(parent, key, integer);
-    } else {
-        ms_value_add_double(parent, key, strtod(word, NULL));
-    }
-}
-
-/* The reader of JSON limits the depth. */
-static void add_node(const ms_node *node, const char *key, ms_value *parent) {
-    if (node->type == MS_NODE_SCALAR && node->is_quoted) {
-        ms_value_add_string(parent, key, node->text);
-        return;
-    }
-    if (node->type == MS_NODE_SCALAR) {
-        add_word(node->text, key, parent);
-        return;
-    }
-    bool is_list = node->type == MS_NODE_SEQUENCE;
-    ms_value *below = ms_value_add(parent, key, is_list ? MS_VALUE_ARRAY : MS_VALUE_OBJECT);
-    for (const ms_node *child = node->first; child != NULL; child = child->next) {
-        add_node(child, is_list ? NULL : child->key, below);
-    }
 }
 
 ms_status ms_cli_read_result_file(const ms_invocation *call, const char *path,
@@ -71,9 +38,7 @@ ms_status ms_cli_read_result_file(const ms_invocation *call, const char *path,
         ms_node_remove(root, page);
     }
     ms_value *tree = ms_value_new_object(call->arena);
-    for (const ms_node *child = root->first; child != NULL; child = child->next) {
-        add_node(child, child->key, tree);
-    }
+    ms_summary_add_json(root, tree);
     file.tree = tree;
     if (status == MS_OK && call->arena->has_failed) {
         status = ms_diag_no_memory(call->diag);

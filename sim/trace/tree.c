@@ -2,13 +2,12 @@
  * they are, so nothing is looked for by name here. */
 #include "trace/tree.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "meshsim/config.h"
+#include "meshsim/summary.h"
 #include "meshsim/trace.h"
 
 /* The limit of an input file holds for a text, too (config/source.c). Groups are nested in no
@@ -16,36 +15,6 @@
 enum { TEXT_MAX_B = 1 << 24, COUNT_MAX = 1 << 21, NAME_B = 256 };
 
 /* ---- JSON ---- */
-
-/* A number, or one of the words of JSON. */
-static void add_word(ms_value *parent, const char *key, const char *word) {
-    char *end = NULL;
-    errno = 0;
-    long long integer = strtoll(word, &end, 10);
-    if (*end == '\0' && errno == 0) {
-        (void)ms_value_add_int(parent, key, integer);
-    } else if (strcmp(word, "null") == 0) {
-        (void)ms_value_add(parent, key, MS_VALUE_NULL);
-    } else if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
-        (void)ms_value_add_bool(parent, key, word[0] == 't');
-    } else {
-        (void)ms_value_add_double(parent, key, strtod(word, NULL));
-    }
-}
-
-static void add_children(ms_value *parent, const ms_node *node) {
-    for (const ms_node *child = node->first; child != NULL; child = child->next) {
-        if (child->type == MS_NODE_MAPPING) {
-            add_children(ms_value_add(parent, child->key, MS_VALUE_OBJECT), child);
-        } else if (child->type == MS_NODE_SEQUENCE) {
-            add_children(ms_value_add(parent, child->key, MS_VALUE_ARRAY), child);
-        } else if (child->is_quoted) {
-            (void)ms_value_add_string(parent, child->key, child->text);
-        } else {
-            add_word(parent, child->key, child->text);
-        }
-    }
-}
 
 void ms_tree_add_json(ms_value *parent, const char *key, const char *text, ms_h5_fault *fault) {
     ms_diag mute;
@@ -58,7 +27,7 @@ void ms_tree_add_json(ms_value *parent, const char *key, const char *text, ms_h5
     ms_status status =
         whole.failed ? MS_E_NOMEM : ms_config_parse_json(&document, parent->arena, &mute, &root);
     if (status == MS_OK) {
-        add_children(parent, root);
+        ms_summary_add_json(root, parent);
     }
     if (status == MS_E_NOMEM || parent->arena->has_failed) {
         (void)ms_h5_refuse(fault, MS_E_NOMEM, "out of memory");
