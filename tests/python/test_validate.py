@@ -353,6 +353,13 @@ class Faults(InFolder):
         self.assertIn("one.parallel.tp", said)
         self.assertIn("two.model.layers", said)
 
+    def test_a_pipe_is_read_once(self):
+        for path in (ROOT / "workloads/validation/hardware.yaml", self.write(CASE % ("one", "narayanan21", 1.0))):
+            piped = subprocess.run([PROGRAM, "validate", "/dev/stdin", "--json"], cwd=ROOT, input=path.read_text(encoding="utf-8"), capture_output=True, check=False,
+                                   text=True, timeout=250)
+            self.assertEqual((piped.returncode, piped.stderr), (0, ""))
+            self.assertEqual(json.loads(piped.stdout), tree(path))
+
     def test_other_files_are_refused(self):
         for text, word in (("model: {type: gpt}\nmesh: {dp: 1}\n", "expected measured runs, got a workload; 'meshsim check "),
                            ("", "got nothing"), ("- 5\n", "expected a case"),

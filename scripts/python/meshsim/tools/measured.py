@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from ._call import INPUT, TEXT_MAX_B, Call, Fault, Place, nearest
-from .cases._csv import OWN_HEAD, STEP_HEAD
+from ._call import INPUT, Call, Fault, Place, nearest
+from .cases import text_of
+from .cases._csv import OWN_HEAD, STEP_HEAD, is_table
 from .importers import nccl_log
 from .importers.nccl_log import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, US_IN_S, busbw_factor, lines_of
-from .importers.source import SOURCE_MAX_B, read_bytes
 from .importers.yaml_tree import Node, parse
 
 QUEUED, ONE_THREAD, LONE_CALL = "queued", "one_thread", "lone_call"
@@ -52,20 +52,16 @@ class Measured:
     """the source gives the bandwidth of large messages, without a size"""
 
 
-def _is_csv(path: str) -> bool:
-    return path.endswith(".csv") and path != ".csv"
-
-
 def read(call: Call, path: str) -> List[Measured]:
     """The collectives that a file holds, in its order; none of one with measured steps.  Ends the call, every fault told with its place, where the file
     cannot be read or is wrong."""
-    return read_text(call, path, read_bytes(call.talk, path, SOURCE_MAX_B if _is_csv(path) else TEXT_MAX_B).decode("utf-8", "surrogateescape"))
+    return read_text(call, path, text_of(call, path))
 
 
 def read_text(call: Call, path: str, text: str) -> List[Measured]:
     """The same of a text.  path: its name, which tells tables.  text: bytes that are no UTF-8 stand in it as surrogates."""
     before, body = call.talk.errors, text.removeprefix("\ufeff")
-    found = _read_csv(call, path, body) if _is_csv(path) else _read_log(call, path, text) if nccl_log.is_log(body) else _read_facts(call, path, text)
+    found = _read_csv(call, path, body) if is_table(path) else _read_log(call, path, text) if nccl_log.is_log(body) else _read_facts(call, path, text)
     if call.talk.errors > before:
         raise Fault(INPUT)
     return found

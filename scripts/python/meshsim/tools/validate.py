@@ -198,8 +198,9 @@ class Study:
         for path in [*call.arguments, *call.values("own")]:  # also those behind a faulty one
             try:
                 before = call.talk.errors
-                if not cases.read(call, path, found):
-                    points += measured.read(call, path)
+                text = cases.text_of(call, path)  # once: it may be a pipe
+                if not cases.read_text(call, path, text, found):
+                    points += measured.read_text(call, path, text)
                 code = code or (INPUT if call.talk.errors > before else OK)
             except Fault as fault:
                 code = code or fault.code

@@ -24,6 +24,11 @@ class _Wrong(Exception):
     """What is wrong with a line."""
 
 
+def is_table(path: str) -> bool:
+    """Whether a file is one of tables, by its name."""
+    return path.endswith(".csv") and path != ".csv"
+
+
 def read_csv(talk: Talk, path: str, text: str, cases: List[Case]) -> bool:
     """Add the cases of a table.  Returns whether it is one of cases; False: it is another one, and nothing was read.  Faults are told."""
     lines = [(at, line.rstrip("\r")) for at, line in enumerate(text.split("\n"), 1)]
