@@ -230,6 +230,10 @@ typedef struct ms_field {
     bool is_choice;  /**< required, but another file, such as a framework's profile, may give it */
 } ms_field;
 
+/** The row of a key by its dotted path through mappings that have tables of their own
+ * ("schedule.kind"); NULL: there is none. */
+const ms_field *ms_config_row(const ms_field *fields, const char *key_path);
+
 /** Read `mapping` into the struct at `out` by a table.
  *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults
  * without a place). key_path: dotted path of the mapping for messages, "" at the root.  out: the

@@ -8,8 +8,6 @@ static const char *const RECOMPUTE_PARTS[] = {"norms", "latent_up", "activations
 static const char *const PRODUCT_KINDS[] = {"projections", "mlp", "experts", "head",
                                             NULL};                   /* bits as ms_product_kind */
 static const char *const TYPES[] = {"parameters", "products", NULL}; /* as ms_product_type */
-static const char *const FIDELITIES[] = {"analytic", "flow", "step", NULL}; /* as ms_fidelity */
-static const char *const GRANULARITIES[] = {"layer", "pass", NULL};         /* as ms_granularity */
 
 double ms_dtype_B(ms_dtype dtype) {
     return dtype == MS_DTYPE_FP32 ? 4.0 : 2.0;
@@ -17,6 +15,10 @@ double ms_dtype_B(ms_dtype dtype) {
 
 void ms_job_spec_write_keys(ms_buffer *out) {
     ms_config_write_keys(MS_WORKLOAD_FIELDS, "", out);
+}
+
+const char *const *ms_job_spec_words(const char *key) {
+    return ms_config_row(MS_WORKLOAD_FIELDS, key)->words;
 }
 
 #define AT(member)   offsetof(ms_spec_text, spec.member)
@@ -478,14 +480,14 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
      .type = MS_FIELD_ENUM,
      .offset = AT(simulation.fidelity),
      .fallback = "flow",
-     .words = FIDELITIES,
+     .words = MS_FIDELITY_WORDS,
      .help = "analytic: no contention; flow: transfers share links; step: and collectives are "
              "played step by step"},
     {.key = "granularity",
      .type = MS_FIELD_ENUM,
      .offset = AT(simulation.granularity),
      .fallback = "layer",
-     .words = GRANULARITIES,
+     .words = MS_GRANULARITY_WORDS,
      .help = "layer: every layer's computations and collectives are operations; pass: a pass is "
              "one, with the collectives among the ranks that run it together"},
     {.former = "seed",
