@@ -13,24 +13,15 @@ typedef struct rule {
 } rule;
 
 static const ms_field RULE_FIELDS[] = {
-    {.key = "key", .type = MS_FIELD_STRING, .offset = offsetof(rule, key), .is_required = true},
-    {.key = "gives", .type = MS_FIELD_STRING, .offset = offsetof(rule, gives)},
-    {.key = "is", .type = MS_FIELD_STRING, .offset = offsetof(rule, is), .fallback = "true"},
-    {.key = "is_not", .type = MS_FIELD_STRING, .offset = offsetof(rule, is_not)},
-    {.key = "refuse", .type = MS_FIELD_STRING, .offset = offsetof(rule, refuse)},
-    {.key = "traits",
-     .type = MS_FIELD_FLAGS,
-     .offset = offsetof(rule, traits),
-     .words = MS_HF_TRAITS},
-    {.key = "without",
-     .type = MS_FIELD_FLAGS,
-     .offset = offsetof(rule, without),
-     .words = MS_HF_TRAITS},
-    {.key = "with", .type = MS_FIELD_FLAGS, .offset = offsetof(rule, with), .words = MS_HF_TRAITS},
-    {.key = "unless",
-     .type = MS_FIELD_FLAGS,
-     .offset = offsetof(rule, unless),
-     .words = MS_HF_TRAITS},
+    MS_KEY("key", NULL, STRING, offsetof(rule, key), .is_required = true),
+    MS_KEY("gives", NULL, STRING, offsetof(rule, gives)),
+    MS_KEY("is", NULL, STRING, offsetof(rule, is), .fallback = "true"),
+    MS_KEY("is_not", NULL, STRING, offsetof(rule, is_not)),
+    MS_KEY("refuse", NULL, STRING, offsetof(rule, refuse)),
+    MS_KEY("traits", NULL, FLAGS, offsetof(rule, traits), .words = MS_HF_TRAITS),
+    MS_KEY("without", NULL, FLAGS, offsetof(rule, without), .words = MS_HF_TRAITS),
+    MS_KEY("with", NULL, FLAGS, offsetof(rule, with), .words = MS_HF_TRAITS),
+    MS_KEY("unless", NULL, FLAGS, offsetof(rule, unless), .words = MS_HF_TRAITS),
     {.key = NULL},
 };
 

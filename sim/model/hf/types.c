@@ -38,15 +38,12 @@ const char *const MS_HF_TRAITS[] = {"gated",
                                     NULL};
 
 static const ms_field FAMILY_FIELDS[] = {
-    {.key = "like", .type = MS_FIELD_STRING, .offset = offsetof(ms_hf_family, like)},
-    {.key = "traits",
-     .type = MS_FIELD_FLAGS,
-     .offset = offsetof(ms_hf_family, traits),
-     .words = MS_HF_TRAITS},
-    {.key = "defaults", .type = MS_FIELD_NODE, .offset = offsetof(ms_hf_family, defaults)},
-    {.key = "keys", .type = MS_FIELD_NODE, .offset = offsetof(ms_hf_family, keys)},
-    {.key = "rules", .type = MS_FIELD_NODE, .offset = offsetof(ms_hf_family, rules)},
-    {.key = "left_out", .type = MS_FIELD_STRING, .offset = offsetof(ms_hf_family, left_out)},
+    MS_KEY("like", NULL, STRING, offsetof(ms_hf_family, like)),
+    MS_KEY("traits", NULL, FLAGS, offsetof(ms_hf_family, traits), .words = MS_HF_TRAITS),
+    MS_KEY("defaults", NULL, NODE, offsetof(ms_hf_family, defaults)),
+    MS_KEY("keys", NULL, NODE, offsetof(ms_hf_family, keys)),
+    MS_KEY("rules", NULL, NODE, offsetof(ms_hf_family, rules)),
+    MS_KEY("left_out", NULL, STRING, offsetof(ms_hf_family, left_out)),
     {.key = NULL},
 };
 
