@@ -292,6 +292,11 @@ ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, 
 /** The keys of a workload file, for schemas and listings. */
 extern const ms_field MS_WORKLOAD_FIELDS[];
 
+/** The words of a key of a workload that is one of an enumeration, or flags of one, in its order;
+ * NULL behind the last.
+ *  key: such as "precision.attention"; a key with words. */
+const char *const *ms_job_spec_words(const char *key);
+
 /** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
 void ms_job_spec_write_keys(ms_buffer *out);
 

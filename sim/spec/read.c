@@ -251,7 +251,8 @@ static void read_parts(reading *r) {
 /* What the tree says, its framework's choices below it. */
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
-    r->lacks_model = !note(r, ms_spec_lay_hf(spec->folder, r->root, r->arena, r->diag));
+    r->lacks_model =
+        !note(r, ms_spec_lay_hf(spec->folder, r->request->data_folder, r->root, r->arena, r->diag));
     ms_config_take_out(r->root, MS_WORKLOAD_FIELDS);
     note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
                                   r->diag));
