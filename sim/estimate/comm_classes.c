@@ -74,13 +74,18 @@ ms_status ms_comm_norm_find(ms_comm_classes *comm, double *norm_s_out) {
     return status;
 }
 
-ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *platform,
-                               const ms_mesh *mesh, ms_arena *arena) {
+ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_job *job, ms_arena *arena) {
+    const ms_mesh *mesh = &job->mesh;
     int pp = ms_mesh_size(mesh, MS_AXIS_PP);
-    *comm_out = (ms_comm_classes){.platform = platform,
+    *comm_out = (ms_comm_classes){.platform = job->platform,
                                   .mesh = *mesh,
+                                  .expert_mesh = job->expert_mesh,
+                                  .algorithms =
+                                      ms_coll_choices_on(job->platform, mesh, job->spec.algorithms),
                                   .pp = pp,
                                   .group_ranks = mesh->ranks / pp,
+                                  .is_alone = ms_job_is_alone(job),
+                                  .is_unfolded = job->run.no_fold,
                                   .norm_s = -1.0};
     ms_memo_init(&comm_out->keys, sizeof(ms_class_key));
     ms_memo_init(&comm_out->ways, sizeof(ms_class_key));

@@ -15,7 +15,9 @@ double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage
     return time_s;
 }
 
-double ms_compute_rank_s(const ms_program *program, const ms_stage_costs *costs, int p) {
+double ms_compute_rank_s(const ms_job *job, int p) {
+    const ms_program *program = &job->program;
+    const ms_stage_costs *costs = &job->costs;
     double compute_s = 0.0;
     for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
         const ms_action *action = &program->actions[i];

@@ -4,9 +4,9 @@
 int32_t ms_segment_work(ms_lowering *l, int segment, ms_segment_turn turn) {
     int32_t *made = &l->computations.segment[MS_TURN_COUNT * segment + (int)turn];
     if (*made < 0) {
-        const ms_segment *s = &l->in->costs->segments[segment];
+        const ms_segment *s = &l->job->costs.segments[segment];
         ms_dag_work work = {.time_s = s->time_s + (turn == MS_TURN_PAIRED ? s->pair_extra_s : 0),
-                            .host_s = s->kernels.launches * l->in->host.launch_s,
+                            .host_s = s->kernels.launches * l->job->host.launch_s,
                             .is_synchronising = turn == MS_TURN_SYNCHRONISED,
                             .flop = s->flop,
                             .bytes = s->bytes_moved,

@@ -6,7 +6,8 @@
 
 /* A job that does a part of what another one does. */
 typedef struct ms_part {
-    ms_job job; /* with fewer microbatches */
+    ms_job job;         /* with fewer microbatches */
+    ms_lower_fold fold; /* set when it is lowered */
     int microbatches;
     ms_dag_repeat
         repeat;   /* what is left out; times 0: nothing, the job is better simulated whole */
