@@ -349,12 +349,25 @@ typedef struct ms_idle_keys {
     int count;
 } ms_idle_keys;
 
+/** What tells a rank from others of its job: the place where slow GPUs and noise go. No key of a
+ * workload sets it. */
+typedef struct ms_rank_properties {
+    double compute_factor; /**< on the time of its computations and of its update, > 0 */
+    double link_factor;    /**< on the time that bytes take on the links of its GPU, > 0 */
+} ms_rank_properties;
+
+/** The smallest and the largest of some factors. */
+typedef struct ms_factor_range {
+    double least, most;
+} ms_factor_range;
+
 /** A job: a spec that was checked and laid out, and what its stages cost. The one struct that
  * carries a job from its keys to lowering, estimate and metrics (sim/spec/job.md). */
 typedef struct ms_job {
     ms_job_spec spec;
     const char *name;
-    const ms_platform *platform; /**< the spec's cluster */
+    const ms_platform *platform; /**< the spec's cluster; where ranks have links of their own speed,
+                                    a copy of it with link_factors */
     ms_mesh mesh;                /**< its ranks on the GPUs of the placement */
     ms_rank_placement placement;
     const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
@@ -370,8 +383,31 @@ typedef struct ms_job {
     ms_spec_host host;         /**< how ranks launch their operations: ms_spec_host_of the spec */
     ms_stage_costs costs;      /**< of all stages; set by ms_job_build */
     ms_idle_keys idle_keys;    /**< keys that the user gave and that change nothing; likewise */
+    const ms_rank_properties *rank_properties; /**< [mesh.ranks]; NULL: all factors are 1; set by
+                                                  ms_job_set_rank_properties */
+    const ms_factor_range *compute_factors;    /**< [P] of the ranks of each pipeline rank; NULL:
+                                                  likewise */
     ms_run_choice run;
 } ms_job;
+
+/** Give the ranks of a job properties of their own, in place of those that it has.
+ *  properties: [job->mesh.ranks], copied.  A rank's links are those that routes of its GPU begin or
+ * end with; one that several ranks share takes the largest of their factors.  arena: outlives the
+ * job.  Returns MS_OK; MS_E_RANGE if a factor is not above 0 and finite, nothing changed;
+ * MS_E_NOMEM (both not reported).  O(ranks), and O(GPUs) routes for each rank whose links are not
+ * at 1. */
+ms_status ms_job_set_rank_properties(ms_job *job, const ms_rank_properties *properties,
+                                     ms_arena *arena);
+
+/** The factor on the time of a rank's computations. */
+static inline double ms_job_compute_factor(const ms_job *job, int rank) {
+    return job->rank_properties == NULL ? 1.0 : job->rank_properties[rank].compute_factor;
+}
+
+/** The same of the ranks of pipeline rank `p`: smallest and largest. */
+static inline ms_factor_range ms_job_compute_factors(const ms_job *job, int p) {
+    return job->compute_factors == NULL ? (ms_factor_range){1.0, 1.0} : job->compute_factors[p];
+}
 
 /** Whether a rank that sends waits for the arrival before it goes on. */
 static inline bool ms_job_is_blocking(const ms_job *job) {

@@ -51,7 +51,8 @@ static bool is_alike_in(int unit, const pipeline_grid *grid, int p, int q, int s
 /* The first pipeline rank that lies as `p` does, by itself (step 0) or with its successor (1). */
 static int first_alike(const ms_comm_classes *comm, const pipeline_grid *grid, int p, int step) {
     const ms_platform *platform = comm->platform;
-    for (int q = 0; q < p && comm->mesh.devices == NULL && p + step < comm->pp; q++) {
+    bool is_regular = comm->mesh.devices == NULL && platform->link_factors == NULL;
+    for (int q = 0; q < p && is_regular && p + step < comm->pp; q++) {
         bool is_same = true;
         for (int t = 0; t + 1 < platform->tier_count && is_same; t++) {
             is_same = is_alike_in(ms_platform_domain(platform, t), grid, p, q, step);

@@ -25,7 +25,7 @@ double ms_compute_rank_s(const ms_job *job, int p) {
         compute_s += ms_compute_pass_s(costs, ms_stage_cost_of(costs, stage, action->mb),
                                        (ms_pass)action->pass);
     }
-    return compute_s + costs->optimizer_s[p];
+    return (compute_s + costs->optimizer_s[p]) * ms_job_compute_factors(job, p).most;
 }
 
 ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_counts *counts_out) {

@@ -8,8 +8,8 @@
 /* Computation of one pass over a stage [s]; collectives count nothing.  O(segments). */
 double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass);
 
-/* Computation of a pipeline rank in a step, with nothing beside it that slows it down: passes of
- * all microbatches, and the optimizer [s].  O(its actions * segments). */
+/* Computation of a pipeline rank's slowest rank in a step, with nothing beside it that slows it
+ * down: passes of all microbatches, and the optimizer [s].  O(its actions * segments). */
 double ms_compute_rank_s(const ms_job *job, int p);
 
 /* How often each pass runs in a step, over all microbatches and pipeline ranks; follows from a

@@ -31,27 +31,36 @@ ms_status ms_estimate_peak_B(const ms_job *job, ms_arena *scratch, double *peak_
     return status;
 }
 
+/* The factor on computations of a stage of the model: of its slowest rank, in either direction. */
+static double stage_factor(const ms_job *job, int stage) {
+    double most = 0.0;
+    for (int copy = stage; copy < job->program.stages; copy += job->program.model_stages) {
+        most = fmax(most, ms_job_compute_factors(job, job->program.stage_rank[copy]).most);
+    }
+    return most;
+}
+
 /* Time of a pass over a stage, the mean over the slices of a sequence. */
-static double mean_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) {
+static double mean_time_s(const ms_job *job, int stage, ms_pass pass) {
+    const ms_stage_costs *costs = &job->costs;
     int slices = costs->slices > 1 ? costs->slices : 1;
     double sum_s = 0.0;
     for (int slice = 0; slice < slices; slice++) {
         sum_s += ms_compute_pass_s(costs, ms_stage_cost_of(costs, stage, slice), pass);
     }
-    return sum_s / slices;
+    return sum_s / slices * stage_factor(job, stage);
 }
 
 ms_status ms_estimate_pass_times(const ms_job *job, ms_arena *arena, ms_schedule_costs *times_out) {
-    const ms_stage_costs *costs = &job->costs;
     int stages = job->program.model_stages;
     double *times_s = MS_NEW(arena, double, 4 * stages);
     if (times_s == NULL) {
         return MS_E_NOMEM;
     }
     for (int s = 0; s < stages; s++) {
-        times_s[s] = mean_time_s(costs, s, MS_PASS_F);
-        times_s[stages + s] = mean_time_s(costs, s, MS_PASS_I);
-        times_s[2 * stages + s] = mean_time_s(costs, s, MS_PASS_B) - times_s[stages + s];
+        times_s[s] = mean_time_s(job, s, MS_PASS_F);
+        times_s[stages + s] = mean_time_s(job, s, MS_PASS_I);
+        times_s[2 * stages + s] = mean_time_s(job, s, MS_PASS_B) - times_s[stages + s];
     }
     *times_out = (ms_schedule_costs){.forward = times_s,
                                      .input_grad = times_s + stages,
@@ -115,6 +124,15 @@ static ms_status find_step(const ms_job *job, ms_diag *diag, ms_estimate *estima
     return status;
 }
 
+/* The factor on computations of the job's fastest rank. */
+static double least_factor(const ms_job *job) {
+    double least = INFINITY;
+    for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
+        least = fmin(least, ms_job_compute_factors(job, p).least);
+    }
+    return least;
+}
+
 static ms_status look_at_ranks(const ms_job *job, ms_arena *arena, ms_estimate *estimate) {
     ms_memory_model memory;
     ms_memory_moments moments;
@@ -131,7 +149,7 @@ static ms_status look_at_ranks(const ms_job *job, ms_arena *arena, ms_estimate *
             estimate->peak_rank = p;
         }
     }
-    estimate->busy_s = ms_compute_least_s(&counts, &job->costs);
+    estimate->busy_s = ms_compute_least_s(&counts, &job->costs) * least_factor(job);
     estimate->capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
     estimate->fits = estimate->ranks[estimate->peak_rank].peak_B <= estimate->capacity_B;
     return MS_OK;

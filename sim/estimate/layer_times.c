@@ -84,7 +84,8 @@ static ms_status allocate(stage_timing *t, ms_arena *arena) {
  * run once in a step belong to no microbatch. */
 static ms_status time_stage(stage_timing *t, int stage) {
     const ms_stage_cost *cost = &t->costs->stage[stage];
-    ms_timing timing = {.comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
+    ms_timing timing = {
+        .job = t->job, .comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
     ms_pass_view passes[PASSES];
     double *time_s = t->time_s;
     for (int i = 0; i < 2; i++) {
@@ -94,6 +95,7 @@ static ms_status time_stage(stage_timing *t, int stage) {
                                    .time_s = time_s,
                                    .count = plan->count,
                                    .launch_s = t->job->host.launch_s,
+                                   .compute_factor = ms_timing_factor(&timing, stage),
                                    .synchronises =
                                        ms_host_waits(&t->job->host, pass, t->costs->stages > 1)};
         ms_status status =

@@ -128,11 +128,16 @@ static ms_status visit_meeting(void *context) {
     return status;
 }
 
+/* Time of the update of a pipeline rank. */
+static double update_s(const stepping *s, int p) {
+    return s->job->costs.optimizer_s[p] * ms_timing_factor(s->timing, p);
+}
+
 static void visit_update(void *context, int p) {
     stepping *s = context;
     run_chains(s);
     double ready_s = wait_for_rank(s, p);
-    double time_s = s->job->costs.optimizer_s[p];
+    double time_s = update_s(s, p);
     bool is_waited = (s->job->host.syncs & MS_SYNC_NORM) && !ms_job_is_validated_late(s->job);
     if (time_s > 0.0 && is_waited) {
         s->clocks.host_s[p] = fmax(s->clocks.host_s[p], ready_s);
@@ -194,7 +199,7 @@ static double least_busy_s(stepping *s) {
             op->slot < 0 ? 0.0 : s->times.maps[op->slot]->end_s[MS_FROM_RANK];
     }
     for (int p = 0; p < s->timing->comm->pp; p++) {
-        least_s = fmin(least_s, s->clocks.rank_s[p] + s->job->costs.optimizer_s[p]);
+        least_s = fmin(least_s, s->clocks.rank_s[p] + update_s(s, p));
     }
     return least_s;
 }
@@ -254,7 +259,7 @@ static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_pl
 ms_status ms_step_estimate(const ms_job *job, const ms_step_place *place, double *step_s_out,
                            double *bound_s_out) {
     ms_timing timing = {
-        .comm = place->comm, .space = place->space, .host = job->host, .kind = MS_TIME_EXPECTED};
+        .job = job, .comm = place->comm, .space = place->space, .kind = MS_TIME_EXPECTED};
     double step_s = 0.0;
     ms_status status = run_step(job, &timing, place, &step_s);
     if (bound_s_out == NULL) {

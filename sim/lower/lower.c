@@ -71,6 +71,29 @@ static int longest_pass(const ms_stage_costs *costs) {
     return longest;
 }
 
+/* Number the different factors on computations of the simulated ranks. */
+static ms_status find_factors(ms_lowering *l, ms_arena *arena) {
+    const ms_ranks *ranks = &l->ranks;
+    l->factors = MS_NEW(arena, double, ranks->simulated);
+    l->factor_of = MS_NEW(arena, int, ranks->simulated);
+    if (l->factors == NULL || l->factor_of == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int sim = 0; sim < ranks->simulated; sim++) {
+        int rank =
+            ms_rank_simulated(ranks, sim / ranks->simulated_per_pp, sim % ranks->simulated_per_pp);
+        double factor = ms_job_compute_factor(l->job, rank);
+        int i = 0;
+        while (i < l->factor_count && l->factors[i] != factor) {
+            i++;
+        }
+        l->factors[i] = factor;
+        l->factor_count += i == l->factor_count;
+        l->factor_of[sim] = i;
+    }
+    return MS_OK;
+}
+
 static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     const ms_stage_costs *costs = &l->job->costs;
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
@@ -79,7 +102,7 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     l->last_messages = MS_NEW(arena, ms_last_message, 2 * (size_t)l->ranks.simulated);
     l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, works)};
     if (l->runs == NULL || l->last_streams == NULL || l->last_messages == NULL ||
-        l->computations.segment == NULL) {
+        l->computations.segment == NULL || find_factors(l, arena) != MS_OK) {
         return MS_E_NOMEM;
     }
     memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
@@ -139,6 +162,22 @@ static bool is_to_be_bounded(const ms_lowering *l) {
     return true;
 }
 
+/* Refuse to let one rank stand for others that compute at another speed: bounds know nothing of it.
+ */
+static ms_status check_bounds(const ms_lowering *l) {
+    for (int p = 0; p < l->ranks.pp; p++) {
+        const ms_factor_range factors = ms_job_compute_factors(l->job, p);
+        if (factors.least < factors.most) {
+            ms_diag_error(l->works.diag,
+                          "ranks of pipeline rank %d compute at different speeds, so that none of "
+                          "them can stand for the others; simulate every rank, or fold exactly",
+                          p);
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}
+
 /* Find the links that can hold flows back, all of them asked for at once.  Arrays as of
  * ms_find_binding_links. */
 static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *crowd) {
@@ -166,8 +205,8 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
         status = find_binding(l, can_bind, crowd);
     }
     if (status == MS_OK) {
-        status = ms_refine(&l->traffic, platform, ms_job_is_alone(l->job) ? NULL : can_bind,
-                           class_of, link_class);
+        status = ms_refine(&l->traffic, l->job, ms_job_is_alone(l->job) ? NULL : can_bind, class_of,
+                           link_class);
     }
     if (status != MS_OK) {
         return status;
@@ -179,12 +218,13 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     l->fold.classes = l->ranks.simulated;
     l->works.link_class = link_class;
     if (is_to_be_bounded(l)) {
+        status = check_bounds(l);
         memset(class_of, 0, (size_t)l->ranks.per_pp * sizeof *class_of);
         ms_ranks_fold(&l->ranks, class_of);
         l->works.crowd = crowd;
         l->fold.is_exact = false;
     }
-    return MS_OK;
+    return status;
 }
 
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {

@@ -50,6 +50,9 @@ typedef struct ms_lowering {
     ms_traffic traffic;
     ms_works works;
     ms_waiting waiting;
+    double *factors; /* [factor_count] different factors on computations of simulated ranks */
+    int *factor_of;  /* [simulated] index of a rank's */
+    int factor_count;
     ms_computations computations;
     ms_last_stream *last_streams;   /* [simulated] */
     ms_last_message *last_messages; /* [simulated * 2], forwards behind backwards */
@@ -82,7 +85,13 @@ static inline ms_waits *ms_next(const ms_lowering *l, int p) {
     return l->waiting.next + (size_t)p * (size_t)l->waiting.count;
 }
 
-/* The work of a computation segment, made on first use.  is_synchronising: as in ms_dag_work. */
+/* Add a computation to the graph, once for each factor, one after the other: ms_compute_lower takes
+ * that of the rank.  Returns the first. */
+int32_t ms_computation_add(ms_lowering *l, const ms_dag_work *work);
+/* Whether all simulated ranks of pipeline rank `p` compute equally fast. */
+bool ms_computes_evenly(const ms_lowering *l, int p);
+/* The work of a computation segment, made on first use; of all works of computations the first.
+ * is_synchronising: as in ms_dag_work. */
 int32_t ms_segment_work(ms_lowering *l, int segment, ms_segment_turn turn);
 /* The work that takes no time, made on first use. */
 int32_t ms_no_work(ms_lowering *l);

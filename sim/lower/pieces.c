@@ -347,7 +347,8 @@ static ms_status add_piece(layout_finder *f, bool is_synchronising, ms_piece_run
         f->part[i] = parts++;
         int32_t work = segment->is_collective
                            ? f->work[i]
-                           : ms_segment_work(l, f->plan->first + i, MS_TURN_AHEAD);
+                           : ms_segment_work(l, f->plan->first + i, MS_TURN_AHEAD) +
+                                 l->factor_of[f->p * l->ranks.simulated_per_pp];
         int communicator = segment->is_collective ? communicator_of(&places, segment) : -1;
         add_part(f, i, work, communicator);
         add_waits(f, i, run);
@@ -439,7 +440,7 @@ static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigne
 ms_status ms_pieces_find(ms_lowering *l, int p, const ms_action *action, unsigned whens,
                          const ms_pass_layout **layout_out) {
     *layout_out = NULL;
-    if (l->pieces.of == NULL) {
+    if (l->pieces.of == NULL || !ms_computes_evenly(l, p)) {
         return MS_OK;
     }
     int slices = l->job->costs.slices > 1 ? l->job->costs.slices : 1;

@@ -119,7 +119,7 @@ static void update(void *context, int p) {
                         .tag = -1};
     ms_dag_op op = MS_NO_LABELS;
     op.kind = MS_OP_OPTIMIZER;
-    op.work = ms_dag_add_work(l->dag, &work);
+    op.work = ms_computation_add(l, &work);
     ms_before_take(&l->waiting, ms_next(l, p));
     ms_before_take(&l->waiting, before);
     ms_compute_lower(l, p, &op, ms_next(l, p));
