@@ -178,7 +178,7 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
     t->time_s = MS_NEW(arena, double, 2 * t->longest);
     t->end_s = MS_NEW(arena, double, 2 * t->longest);
     bool is_slowed = t->timing->kind == MS_TIME_EXPECTED &&
-                     ms_stretch_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
+                     ms_slowdown_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
     t->stretched_s = is_slowed ? MS_NEW(arena, double, 2 * t->longest) : NULL;
     if (t->keys == NULL || t->maps == NULL || t->slots == NULL || t->time_s == NULL ||
         t->end_s == NULL || (is_slowed && t->stretched_s == NULL)) {

@@ -154,7 +154,8 @@ static void run_segment(pass_run *run, clocks *c) {
     start_s = launch(run, c, segment->kernels.launches, start_s,
                      segment->time_s * run->pass->compute_factor);
     if (run->stretch != NULL) {
-        time_s = ms_stretch_end_s(run->stretch, start_s, time_s) - start_s;
+        time_s =
+            ms_slowed_end_s(run->stretch->spans, run->stretch->count, start_s, time_s) - start_s;
         run->stretched_s[run->next] = time_s;
     }
     run->chain_s = c->computed_s = start_s + time_s;

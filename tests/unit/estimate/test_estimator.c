@@ -128,7 +128,7 @@ static ms_status estimate_alone(spec_set *set, const ms_job_spec *spec, ms_arena
 /* Sums are rounded in another order.  Where communication slows computation down, the estimator
  * lets all repetitions of a layer take what the last one takes, a single estimate each its own. */
 static double tolerance_of(const ms_job_spec *spec) {
-    bool is_slowed = ms_stretch_is_needed(spec->platform.cluster->gpu.compute_slowdown);
+    bool is_slowed = ms_slowdown_is_needed(spec->platform.cluster->gpu.compute_slowdown);
     return is_slowed ? 5e-3 : 1e-11;
 }
 
