@@ -271,7 +271,8 @@ static ms_status make_order(estimating *it, void **order_out) {
     }
     known->job = it->job;
     const ms_program *program = &known->job.program;
-    ms_status status = ms_job_order(&known->job, e->arena, it->diag);
+    bool has_order = program->actions != NULL;
+    ms_status status = has_order ? MS_OK : ms_job_order(&known->job, e->arena, it->diag);
     if (status == MS_OK) {
         status = ms_order_make(program, e->arena, &e->scratch, it->diag, &known->in_order);
     }
@@ -511,10 +512,10 @@ ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, m
     return status;
 }
 
-/* Find a job's balanced partition, for its order of passes and its place. */
-static ms_status partition(estimating *it, const ms_job_spec *spec) {
-    ms_status status = look_over(it, spec);
-    status = status == MS_OK ? find_order(it) : status;
+/* Find the balanced partition of a job that has its order of passes. */
+static ms_status partition(estimating *it) {
+    it->e->space.diag = it->diag;
+    ms_status status = find_order(it);
     status = status == MS_OK ? find_place(it) : status;
     return status == MS_OK ? balance_layers(it) : status;
 }
@@ -525,10 +526,11 @@ ms_status ms_layer_partition_balance(ms_job *job, ms_arena *arena, ms_diag *diag
     }
     ms_arena own;
     ms_arena_init(&own);
-    estimating it = {.e = ms_estimator_new(&own), .diag = diag, .use = MS_PARTITION_OF_JOB};
+    estimating it = {
+        .e = ms_estimator_new(&own), .diag = diag, .job = *job, .use = MS_PARTITION_OF_JOB};
     int stages = job->program.model_stages;
     int *layers = MS_NEW(arena, int, stages);
-    ms_status status = it.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&it, &job->spec);
+    ms_status status = it.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&it);
     if (status == MS_OK) {
         memcpy(layers, it.job.layout.stage_layers, (size_t)stages * sizeof *layers);
         job->layout.stage_layers = layers;

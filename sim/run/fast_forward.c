@@ -128,18 +128,12 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
     if (repeat.times <= 0) {
         return MS_OK;
     }
-    ms_job_spec spec = ms_job_spec_derive(&job->spec);
-    spec.batch.global = 0;
-    spec.batch.microbatches =
-        job->microbatches - microbatches_of(&job->program, repeat.mbs * repeat.times);
-    ms_job laid_out;
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    ms_status status = ms_job_lay_out(&spec, arena, &mute, &laid_out);
+    part->job = *job;
+    part->job.microbatches -= microbatches_of(&job->program, repeat.mbs * repeat.times);
+    ms_status status = ms_job_order(&part->job, arena, &mute);
     if (status == MS_OK) {
-        part->job = *job;
-        part->job.program = laid_out.program;
-        part->microbatches = spec.batch.microbatches;
         part->repeat = repeat;
     }
     return status == MS_E_NOMEM ? status : MS_OK;
@@ -150,7 +144,7 @@ int64_t ms_part_ops_max(const ms_part *part, const ms_job *job, const ms_dag *da
     for (int32_t op = 0; op < dag->op_count; op++) {
         of_microbatches += dag->ops[op].mb >= 0;
     }
-    double left_out = (double)(job->microbatches - part->microbatches) / part->microbatches;
+    double left_out = (double)(job->microbatches - part->job.microbatches) / part->job.microbatches;
     double whole = dag->op_count + of_microbatches * left_out;
     return (int64_t)(ATTEMPTS_SHARE * whole) - part->ops_run;
 }

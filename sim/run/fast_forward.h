@@ -8,7 +8,6 @@
 typedef struct ms_part {
     ms_job job;         /* with fewer microbatches */
     ms_lower_fold fold; /* set when it is lowered */
-    int microbatches;
     ms_dag_repeat
         repeat;   /* what is left out; times 0: nothing, the job is better simulated whole */
     int seen_mbs; /* set by the one who ran it: microbatches of a period that was found but does not

@@ -106,7 +106,7 @@ static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_d
     status = *is_done_out ? measure(&part->job, arena, diag, result) : MS_OK;
     *is_done_out = *is_done_out && status != MS_E_RANGE;
     if (*is_done_out) {
-        result->fast_forwarded = job->microbatches - part->microbatches;
+        result->fast_forwarded = job->microbatches - part->job.microbatches;
         return status;
     }
     part->seen_mbs = result->timeline.steady.count == 0 ? result->timeline.steady.seen_mbs : 0;
