@@ -22,10 +22,10 @@ static const char *bytes_text(double bytes, char *out) {
 static void show_tiers(const ms_job *job, const ms_mesh *mesh, const char *label, ms_buffer *out) {
     const char *before = label;
     for (int a = 0; a < mesh->axes; a++) {
-        int tier = ms_mesh_axis_tier(mesh, a, &job->platform);
+        int tier = ms_mesh_axis_tier(mesh, a, job->platform);
         if (tier >= 0) {
             ms_buffer_printf(out, "%s%s %s", before, mesh->names[a],
-                             job->platform.tiers[tier].name);
+                             job->platform->tiers[tier].name);
             before = ", ";
         }
     }
@@ -61,9 +61,9 @@ void ms_show_job(const ms_job *job, ms_buffer *out) {
     if (job->spec.framework.name != NULL) {
         ms_buffer_printf(out, "framework  %s\n", job->spec.framework.name);
     }
-    ms_buffer_printf(out, "platform   %s: %d node%s x %d %s\n", job->platform.name,
-                     job->platform.nodes, job->platform.nodes == 1 ? "" : "s",
-                     job->platform.gpus_per_node, job->platform.gpu.name);
+    ms_buffer_printf(out, "platform   %s: %d node%s x %d %s\n", job->platform->name,
+                     job->platform->nodes, job->platform->nodes == 1 ? "" : "s",
+                     job->platform->gpus_per_node, job->platform->gpu.name);
     show_meshes(job, out);
     ms_buffer_printf(out, "schedule   %s, %s%d stages, %d microbatches", job->program.name,
                      job->program.parameter_replicas > 1 ? "twice " : "", job->program.model_stages,
@@ -74,8 +74,8 @@ void ms_show_job(const ms_job *job, ms_buffer *out) {
     ms_buffer_printf(out, "\n");
     if (job->spec.simulation.steps > 1) {
         ms_buffer_printf(out, "steps      %d, %s\n", job->spec.simulation.steps,
-                         job->is_validated_late ? "updates validated afterwards"
-                                                : "all ranks meet before they update");
+                         ms_job_is_validated_late(job) ? "updates validated afterwards"
+                                                       : "all ranks meet before they update");
     }
 }
 
@@ -190,7 +190,7 @@ static void show_memory(const ms_result *result, ms_buffer *out) {
     ms_buffer_printf(out, "\nmemory at the peak (rank %d): %s\n  %s\n",
                      result->dag.ranks[result->peak_rank].rank,
                      result->fits ? "fits" : "DOES NOT FIT",
-                     ms_show_capacity(&result->job->platform.gpu, usable, sizeof usable));
+                     ms_show_capacity(&result->job->platform->gpu, usable, sizeof usable));
     double capacity_B = result->capacity_B;
     show_memory_row("parameters", peak->parameter_B, capacity_B, out);
     show_memory_row("gradients", peak->gradient_B, capacity_B, out);
@@ -235,16 +235,16 @@ static void show_headline(const ms_result *result, ms_buffer *out) {
             figures.tokens_per_s);
     }
     ms_buffer_printf(out, "   bubble %.2f %%\n", 100.0 * figures.bubble_fraction);
-    if (!result->job->fold.is_exact) {
+    if (!result->fold.is_exact) {
         text least;
         text most;
         ms_buffer_printf(out, "           between %s and %s, as %s\n",
                          time_text(result->bounds_s[0], least),
                          time_text(result->bounds_s[1], most),
-                         result->job->fold.is_chaotic ? "rounding errors grow"
-                                                      : "ranks stand for others that differ");
+                         result->fold.is_chaotic ? "rounding errors grow"
+                                                 : "ranks stand for others that differ");
     }
-    show_price(&result->job->platform, &figures, out);
+    show_price(result->job->platform, &figures, out);
     int steps = result->metrics.step_count;
     if (steps > 1) {
         ms_buffer_printf(out, "           mean of %d step%s after the first\n", steps - 1,
@@ -282,7 +282,7 @@ void ms_show_result(const ms_result *result, ms_buffer *out) {
     show_memory(result, out);
     show_risks(result, out);
     text wall;
-    const ms_lower_fold *fold = &result->job->fold;
+    const ms_lower_fold *fold = &result->fold;
     const char *all = fold->is_chaotic ? "every one, as rounding errors grow" : "every one";
     const char *how = result->job->run.no_fold ? all
                       : fold->is_exact         ? "folded"

@@ -184,10 +184,10 @@ static const ms_table_cell SHARE_CELLS[] = {
 static const ms_value *simulated_tree(const ms_invocation *call, const void *context) {
     const ms_shown_simulated *shown = context;
     const ms_job *job = shown->job;
-    const ms_gpu_type *gpu = &job->platform.gpu;
+    const ms_gpu_type *gpu = &job->platform->gpu;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
-    ms_value_add_string(root, "platform", job->platform.name);
+    ms_value_add_string(root, "platform", job->platform->name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_value_add_int(root, "p", job->layout.pp);
     ms_value_add_int(root, "m", job->microbatches);
@@ -204,8 +204,8 @@ static void add_job(const ms_shown_simulated *shown, ms_buffer *out) {
     const ms_job *job = shown->job;
     char capacity[96];
     ms_buffer_printf(out, "workload   %s\nplatform   %s: %d GPUs, %s each\n", job->name,
-                     job->platform.name, job->mesh.ranks,
-                     ms_show_capacity(&job->platform.gpu, capacity, sizeof capacity));
+                     job->platform->name, job->mesh.ranks,
+                     ms_show_capacity(&job->platform->gpu, capacity, sizeof capacity));
     ms_buffer_printf(out, "mesh       ");
     for (int a = 0; a < job->mesh.axes; a++) {
         ms_buffer_printf(out, "%s%s %d", a > 0 ? " x " : "", job->mesh.names[a],

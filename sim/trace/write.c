@@ -219,7 +219,7 @@ static void fill_link_name(const void *source, size_t rows, void *cells_out) {
         char *cell = (char *)cells_out + i * MS_H5_TEXT_B;
         int32_t link = result->dag.network.links[i].id;
         memset(cell, 0, MS_H5_TEXT_B);
-        (void)ms_platform_link_name(&result->job->platform, link, cell, MS_H5_TEXT_B);
+        (void)ms_platform_link_name(result->job->platform, link, cell, MS_H5_TEXT_B);
     }
 }
 
@@ -431,7 +431,7 @@ static void write_all(ms_h5 *h5, const trace_contents *contents) {
     write_mesh(h5, &result->job->mesh);
     write_steps(h5, &result->metrics);
     write_axes(h5, result);
-    write_tiers(h5, &result->job->platform);
+    write_tiers(h5, result->job->platform);
     write_links(h5, result);
     write_memory(h5, rows);
     write_critical_path(h5, &result->metrics);
