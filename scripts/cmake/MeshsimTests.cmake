@@ -41,12 +41,21 @@ function(ms_add_check name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 FAIL_REGULAR_EXPRESSION "${MESHSIM_FAULTS}")
 endfunction()
 
+# Graphs run in processes of their own, by the program's engine and by its oracle, which knows SimGrid alone
+add_library(engine_cases STATIC ${PROJECT_SOURCE_DIR}/tests/support/engine/cases.c
+            ${PROJECT_SOURCE_DIR}/tests/support/engine/simgrid_all.c ${PROJECT_SOURCE_DIR}/tests/support/engine/activities.cpp)
+target_include_directories(engine_cases PUBLIC ${PROJECT_SOURCE_DIR}/tests/support/engine PRIVATE ${PROJECT_SOURCE_DIR}/sim)
+target_link_libraries(engine_cases PUBLIC ms_engine PRIVATE PkgConfig::SIMGRID PkgConfig::CRITERION)
+
 foreach(layer ${MESHSIM_LAYERS})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${layer}/*.c)
   if(sources)
     ms_add_test_program(test_${layer} SOURCES ${sources} LIBS ms_${layer})
   endif()
 endforeach()
+
+target_link_libraries(test_engine PRIVATE engine_cases)
+target_link_libraries(test_run PRIVATE engine_cases)
 
 # its tests damage files on purpose, through the library
 if(TARGET test_trace)
