@@ -5,11 +5,11 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/markdown_tables.h"
 #include "cli/show_mesh.h"
 #include "cli/show_parameters.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
+#include "cli/shown_tables.h"
 #include "cli/tool.h"
 #include "meshsim/advice.h"
 #include "meshsim/estimate.h"
@@ -423,7 +423,7 @@ static ms_status look_at(const ms_invocation *call, findings *f) {
 
 static ms_status print_findings(const ms_invocation *call, const findings *f) {
     if (ms_cli_wants_tree(call)) {
-        return ms_cli_print_tree(call, f->job.name, MS_CHECK_TABLES, make_json(call, f));
+        return ms_cli_show(call, f->job.name, MS_CHECK_TABLES, make_json(call, f));
     }
     ms_buffer page;
     ms_buffer_init(&page);

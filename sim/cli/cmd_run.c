@@ -4,11 +4,11 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/markdown_tables.h"
 #include "cli/progress.h"
 #include "cli/run_whatif.h"
 #include "cli/show_result.h"
 #include "cli/show_text.h"
+#include "cli/shown_tables.h"
 #include "cli/worker_options.h"
 #include "meshsim/advice.h"
 #include "meshsim/progress.h"
@@ -88,7 +88,7 @@ static ms_status print_tree(const ms_invocation *call, const ms_result *result,
     if (whatif->is_asked) {
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
     }
-    return ms_cli_print_tree(call, result->job->name, MS_RUN_TABLES, summary);
+    return ms_cli_show(call, result->job->name, MS_RUN_TABLES, summary);
 }
 
 static ms_status print_result(const ms_invocation *call, const ms_result *result,

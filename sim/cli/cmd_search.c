@@ -7,11 +7,11 @@
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
-#include "cli/markdown_tables.h"
 #include "cli/note_framework.h"
 #include "cli/run_whatif.h"
 #include "cli/search_files.h"
 #include "cli/show_search.h"
+#include "cli/shown_tables.h"
 #include "cli/store_options.h"
 #include "cli/worker_options.h"
 #include "meshsim/failure.h"
@@ -298,8 +298,8 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     }
     if (ms_cli_wants_tree(call)) {
         const char *name = ms_space_base(shown->space)->name;
-        return ms_cli_print_tree(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES,
-                                 make_tree(call, shown, whatif));
+        return ms_cli_show(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES,
+                           make_tree(call, shown, whatif));
     }
     ms_buffer page;
     ms_buffer_init(&page);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "cli/markdown_tables.h"
 #include "cli/show_text.h"
+#include "cli/shown_tables.h"
 
 ms_status ms_cli_sort_column(const ms_invocation *call, const ms_table_column *columns,
                              const char *fallback, const char *kind,
@@ -46,7 +46,7 @@ static ms_status write_csv(const ms_invocation *call, const ms_table *table) {
 typedef struct forms {
     const ms_value *(*make_tree)(const ms_invocation *call, const void *shown);
     void (*write_page)(const void *shown, ms_buffer *out);
-    const ms_markdown_table *tables; /* of the tree, in Markdown */
+    const ms_shown_table *tables; /* of the tree, in Markdown */
 } forms;
 
 /* To the file of --csv-table, and then where no data took the standard output, there. */
@@ -59,7 +59,7 @@ static ms_status print(const ms_invocation *call, const ms_table *table, const f
         return status;
     }
     if (ms_cli_wants_tree(call)) {
-        return ms_cli_print_tree(call, "a comparison", how->tables, how->make_tree(call, shown));
+        return ms_cli_show(call, "a comparison", how->tables, how->make_tree(call, shown));
     }
     ms_buffer text;
     ms_buffer_init(&text);

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/markdown_tables.h"
 #include "cli/show_text.h"
+#include "cli/shown_tables.h"
 #include "meshsim/units.h"
 
 enum {
@@ -200,13 +200,13 @@ void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *
 /* ---- Markdown ---- */
 
 /* A column for each key, then those of the results. */
-const ms_markdown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena) {
+const ms_shown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena) {
     size_t count = 0;
     while (MS_SWEEP_COLUMNS_SHOWN[count].path != NULL) {
         count++;
     }
-    ms_markdown_table *tables = MS_NEW(arena, ms_markdown_table, 2);
-    ms_markdown_field *fields = MS_NEW(arena, ms_markdown_field, sweep->key_count + count + 1);
+    ms_shown_table *tables = MS_NEW(arena, ms_shown_table, 2);
+    ms_shown_column *fields = MS_NEW(arena, ms_shown_column, sweep->key_count + count + 1);
     if (tables == NULL || fields == NULL) {
         return NULL;
     }
@@ -215,7 +215,7 @@ const ms_markdown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *a
         fields[key].heading = sweep->keys[key].path;
     }
     memcpy(fields + sweep->key_count, MS_SWEEP_COLUMNS_SHOWN, count * sizeof *fields);
-    tables[0] = (ms_markdown_table){.title = "", .path = "rows", .fields = fields};
+    tables[0] = (ms_shown_table){.title = "", .path = "rows", .columns = fields};
     return arena->has_failed ? NULL : tables;
 }
 

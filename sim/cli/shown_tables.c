@@ -1,0 +1,279 @@
+#include "cli/shown_tables.h"
+
+/* ---- run ---- */
+
+static const ms_shown_column RUN_FACTS[] = {
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"mesh", "mesh", MS_SHOWN_TEXT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
+    {"step_time_s", "step time", MS_SHOWN_TIME},
+    {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+    {"model_tflops_per_gpu", "model TFLOP/s per GPU", MS_SHOWN_NUMBER},
+    {"mfu", "MFU", MS_SHOWN_SHARE},
+    {"hfu", "HFU", MS_SHOWN_SHARE},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"cost", "USD a step", MS_SHOWN_NUMBER},
+    {"energy_J", "energy a step", MS_SHOWN_ENERGY},
+    {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
+    {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
+    {"memory/fits", "fits", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column SHARE_COLUMNS[] = {
+    {"@", "what", MS_SHOWN_TEXT}, {"", "share", MS_SHOWN_SHARE}, {0}};
+static const ms_shown_column COMM_COLUMNS[] = {{"@", "axis", MS_SHOWN_TEXT},
+                                               {"busy_s", "busy", MS_SHOWN_TIME},
+                                               {"bytes_per_rank", "sent", MS_SHOWN_BYTES},
+                                               {"exposed_s", "stalling", MS_SHOWN_TIME},
+                                               {"overlapped_s", "overlapped", MS_SHOWN_TIME},
+                                               {"in_idle_s", "in idle", MS_SHOWN_TIME},
+                                               {"wait_s", "waiting", MS_SHOWN_TIME},
+                                               {0}};
+static const ms_shown_column STAGE_COLUMNS[] = {
+    {"pp_rank", "pipeline rank", MS_SHOWN_COUNT}, {"compute_s", "compute", MS_SHOWN_TIME},
+    {"bubble_s", "bubble", MS_SHOWN_TIME},        {"exposed_s", "exposed", MS_SHOWN_TIME},
+    {"peak_B", "peak", MS_SHOWN_BYTES},           {0}};
+static const ms_shown_column WHATIF_COLUMNS[] = {{"change", "change", MS_SHOWN_TEXT},
+                                                 {"step_time_s", "step", MS_SHOWN_TIME},
+                                                 {"gain", "saved", MS_SHOWN_SHARE},
+                                                 {0}};
+const ms_shown_table MS_RUN_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = RUN_FACTS},
+    {.title = "where the time goes",
+     .path = "time_share",
+     .columns = SHARE_COLUMNS,
+     .skips_zero = true},
+    {.title = "a GPU's own communication",
+     .path = "comm",
+     .columns = COMM_COLUMNS,
+     .skips_zero = true},
+    {.title = "pipeline ranks", .path = "stages", .columns = STAGE_COLUMNS},
+    {.title = "what one change would buy", .path = "whatif", .columns = WHATIF_COLUMNS},
+    {0}};
+
+/* ---- check ---- */
+
+static const ms_shown_column CHECK_FACTS[] = {
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"mesh", "mesh", MS_SHOWN_TEXT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
+    {"parameters/total", "parameters", MS_SHOWN_COUNT},
+    {"parameters/active", "of them active", MS_SHOWN_COUNT},
+    {"estimate/step_time_s", "estimated step", MS_SHOWN_TIME},
+    {"estimate/lower_bound_s", "not less than", MS_SHOWN_TIME},
+    {"ideal_bubble_fraction", "bubble without communication", MS_SHOWN_SHARE},
+    {"estimate/cost", "USD a step", MS_SHOWN_NUMBER},
+    {"estimate/energy_J", "energy a step", MS_SHOWN_ENERGY},
+    {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
+    {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
+    {"memory/fits", "fits", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column CHECK_STAGE_COLUMNS[] = {
+    {"pp_rank", "pipeline rank", MS_SHOWN_COUNT},
+    {"layers", "layers", MS_SHOWN_COUNT},
+    {"compute_s", "compute", MS_SHOWN_TIME},
+    {"static_B", "static", MS_SHOWN_BYTES},
+    {"activations_B", "activations", MS_SHOWN_BYTES},
+    {"buffers_B", "buffers", MS_SHOWN_BYTES},
+    {"peak_B", "peak", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column OPTION_COLUMNS[] = {
+    {"setting", "change", MS_SHOWN_TEXT}, {"saved_B", "saves", MS_SHOWN_BYTES},
+    {"peak_B", "peak", MS_SHOWN_BYTES},   {"fits", "fits", MS_SHOWN_TEXT},
+    {"note", "note", MS_SHOWN_TEXT},      {0}};
+static const ms_shown_column CHANGE_FACTS[] = {
+    {"fitting_change/setting", "change", MS_SHOWN_TEXT},
+    {"fitting_change/peak_B", "peak", MS_SHOWN_BYTES},
+    {"fitting_change/step_time_s", "estimated step", MS_SHOWN_TIME},
+    {"smallest_peak_B", "smallest peak (no change fits)", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column NOTE_COLUMNS[] = {
+    {"key", "key", MS_SHOWN_TEXT}, {"changes_nothing", "changes nothing, as", MS_SHOWN_TEXT}, {0}};
+const ms_shown_table MS_CHECK_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = CHECK_FACTS},
+    {.title = "pipeline ranks", .path = "stages", .columns = CHECK_STAGE_COLUMNS},
+    {.title = "what would save memory", .path = "memory_options", .columns = OPTION_COLUMNS},
+    {.title = "the smallest change that fits", .rows = MS_SHOWN_OF_FACTS, .columns = CHANGE_FACTS},
+    {.title = "notes", .path = "notes", .columns = NOTE_COLUMNS},
+    {0}};
+
+/* ---- search ---- */
+
+static const ms_shown_column SEARCH_FACTS[] = {
+    {"objective", "objective", MS_SHOWN_TEXT},
+    {"second_objective", "second objective", MS_SHOWN_TEXT},
+    {"partial", "interrupted", MS_SHOWN_TEXT},
+    {"counts/enumerated", "candidates", MS_SHOWN_COUNT},
+    {"counts/illegal", "illegal", MS_SHOWN_COUNT},
+    {"counts/does_not_fit", "do not fit in memory", MS_SHOWN_COUNT},
+    {"counts/beyond_limits", "beyond limits", MS_SHOWN_COUNT},
+    {"counts/pruned", "pruned", MS_SHOWN_COUNT},
+    {"counts/simulated", "simulated", MS_SHOWN_COUNT},
+    {"counts/failed", "failed", MS_SHOWN_COUNT},
+    {0}};
+static const ms_shown_column FOUND_COLUMNS[] = {{"@", "#", MS_SHOWN_COUNT},
+                                                {"mesh", "mesh", MS_SHOWN_TEXT},
+                                                {"schedule", "schedule", MS_SHOWN_TEXT},
+                                                {"v", "v", MS_SHOWN_COUNT},
+                                                {"micro_batch", "micro", MS_SHOWN_COUNT},
+                                                {"recompute", "recompute", MS_SHOWN_TEXT},
+                                                {"zero", "zero", MS_SHOWN_COUNT},
+                                                {"step_time_s", "step", MS_SHOWN_TIME},
+                                                {"peak_B", "memory", MS_SHOWN_BYTES},
+                                                {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+                                                {"mfu", "MFU", MS_SHOWN_SHARE},
+                                                {"cost", "USD a step", MS_SHOWN_NUMBER},
+                                                {"limited_by", "limited by", MS_SHOWN_TEXT},
+                                                {"limit_share", "its share", MS_SHOWN_SHARE},
+                                                {0}};
+static const ms_shown_column REASON_COLUMNS[] = {
+    {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_TEXT}, {0}};
+const ms_shown_table MS_SEARCH_TABLES[] = {
+    {.title = "", .path = "results", .columns = FOUND_COLUMNS},
+    {.title = "what one change would buy the best one",
+     .path = "whatif",
+     .columns = WHATIF_COLUMNS},
+    {.title = "what was looked at", .rows = MS_SHOWN_OF_FACTS, .columns = SEARCH_FACTS},
+    {.title = "illegal", .path = "illegal", .columns = REASON_COLUMNS},
+    {.title = "failed", .path = "failed", .columns = REASON_COLUMNS},
+    {0}};
+
+/* ---- sweep ---- */
+
+const ms_shown_column MS_SWEEP_COLUMNS_SHOWN[] = {{"step_time_s", "step", MS_SHOWN_TIME},
+                                                  {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+                                                  {"mfu", "MFU", MS_SHOWN_SHARE},
+                                                  {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+                                                  {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+                                                  {"peak_B", "peak", MS_SHOWN_BYTES},
+                                                  {"fits", "fits", MS_SHOWN_TEXT},
+                                                  {"cost", "USD a step", MS_SHOWN_NUMBER},
+                                                  {"reason", "left out, as", MS_SHOWN_TEXT},
+                                                  {0}};
+
+/* ---- validate ---- */
+
+static const ms_shown_column VALIDATE_FACTS[] = {
+    {"mean_of_groups", "mean of the groups' mean errors", MS_SHOWN_SHARE}, {0}};
+static const ms_shown_column GROUP_COLUMNS[] = {{"@", "group", MS_SHOWN_TEXT},
+                                                {"n", "rows", MS_SHOWN_COUNT},
+                                                {"bias", "bias", MS_SHOWN_SHARE},
+                                                {"mean_abs_error", "mean error", MS_SHOWN_SHARE},
+                                                {"worst", "worst", MS_SHOWN_TEXT},
+                                                {"worst_abs_error", "its error", MS_SHOWN_SHARE},
+                                                {0}};
+static const ms_shown_column ERROR_COLUMNS[] = {{"id", "case", MS_SHOWN_TEXT},
+                                                {"quantity", "quantity", MS_SHOWN_TEXT},
+                                                {"predicted_s", "predicted", MS_SHOWN_TIME},
+                                                {"measured_s", "measured", MS_SHOWN_TIME},
+                                                {"error", "error", MS_SHOWN_SHARE},
+                                                {0}};
+static const ms_shown_column SKIP_COLUMNS[] = {
+    {"id", "case", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_TEXT}, {0}};
+static const ms_shown_column MECHANISM_COLUMNS[] = {
+    {"mechanism", "mechanism", MS_SHOWN_TEXT},
+    {"moved", "rows that move", MS_SHOWN_COUNT},
+    {"mean_of_groups", "mean of groups without it", MS_SHOWN_SHARE},
+    {"gain", "gain", MS_SHOWN_SHARE},
+    {"unseen_gain", "on unseen rows", MS_SHOWN_SHARE},
+    {0}};
+const ms_shown_table MS_VALIDATE_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = VALIDATE_FACTS},
+    {.title = "step time by group", .path = "groups", .columns = GROUP_COLUMNS},
+    {.title = "what each mechanism buys", .path = "ablation", .columns = MECHANISM_COLUMNS},
+    {.title = "step times", .path = "rows", .columns = ERROR_COLUMNS},
+    {.title = "step time outside the score", .path = "apart", .columns = GROUP_COLUMNS},
+    {.title = "memory by group", .path = "memory_groups", .columns = GROUP_COLUMNS},
+    {.title = "layers", .path = "layers", .columns = ERROR_COLUMNS},
+    {.title = "phases of steps", .path = "phases", .columns = ERROR_COLUMNS},
+    {.title = "collectives by size", .path = "collective_sizes", .columns = GROUP_COLUMNS},
+    {.title = "skipped", .path = "skipped", .columns = SKIP_COLUMNS},
+    {.title = "skipped outside the score", .path = "skipped_apart", .columns = SKIP_COLUMNS},
+    {0}};
+
+/* ---- schedule ---- */
+
+static const ms_shown_column SCHEDULE_FACTS[] = {
+    {"workload", "workload", MS_SHOWN_TEXT},
+    {"p", "pipeline ranks", MS_SHOWN_COUNT},
+    {"v", "stages a rank", MS_SHOWN_COUNT},
+    {"m", "microbatches", MS_SHOWN_COUNT},
+    {"group", "group", MS_SHOWN_COUNT},
+    {"splits", "slices of a sequence", MS_SHOWN_COUNT},
+    {"makespan", "makespan", MS_SHOWN_COUNT},
+    {"formula_makespan", "closed form", MS_SHOWN_COUNT},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"max_span", "longest span of a rank", MS_SHOWN_COUNT},
+    {"period", "steady period", MS_SHOWN_COUNT},
+    {"msgs_total", "messages", MS_SHOWN_COUNT},
+    {"param_replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {"search/span_bound", "lower bound of the search", MS_SHOWN_COUNT},
+    {"search/is_optimal", "optimal", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column SCHEDULE_RANK_COLUMNS[] = {
+    {"@", "rank", MS_SHOWN_COUNT},
+    {"peak_inflight", "in flight", MS_SHOWN_COUNT},
+    {"busy", "busy", MS_SHOWN_COUNT},
+    {"idle/warmup", "idle, warm-up", MS_SHOWN_COUNT},
+    {"idle/steady", "steady", MS_SHOWN_COUNT},
+    {"idle/cooldown", "cool-down", MS_SHOWN_COUNT},
+    {"exposed_p2p", "exposed p2p", MS_SHOWN_COUNT},
+    {"msgs_sent", "messages", MS_SHOWN_COUNT},
+    {0}};
+const ms_shown_table MS_SCHEDULE_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = SCHEDULE_FACTS},
+    {.title = "ranks",
+     .rows = MS_SHOWN_OF_LISTS,
+     .columns = SCHEDULE_RANK_COLUMNS,
+     .dust_of = "makespan"},
+    {0}};
+
+static const ms_shown_column PAPER_COLUMNS[] = {
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"v", "v", MS_SHOWN_COUNT},
+    {"makespan", "makespan, T of a stage", MS_SHOWN_COUNT},
+    {"rank_makespan", "makespan, T of a rank", MS_SHOWN_COUNT},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"max_span", "longest span", MS_SHOWN_COUNT},
+    {"peak_inflight", "in flight", MS_SHOWN_COUNT},
+    {"param_replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {"msgs_total", "messages", MS_SHOWN_COUNT},
+    {"formula_makespan", "closed form", MS_SHOWN_COUNT},
+    {0}};
+static const ms_shown_column LEFT_OUT_COLUMNS[] = {
+    {"schedule", "schedule", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_TEXT}, {0}};
+const ms_shown_table MS_SCHEDULES_TABLES[] = {
+    {.title = "", .path = "rows", .columns = PAPER_COLUMNS},
+    {.title = "left out", .path = "left_out", .columns = LEFT_OUT_COLUMNS},
+    {0}};
+
+static const ms_shown_column SIMULATED_COLUMNS[] = {
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"v", "v", MS_SHOWN_COUNT},
+    {"step_time_s", "step", MS_SHOWN_TIME},
+    {"mfu", "MFU", MS_SHOWN_SHARE},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+    {"peak_B", "peak", MS_SHOWN_BYTES},
+    {"fits", "fits", MS_SHOWN_TEXT},
+    {"param_replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {0}};
+const ms_shown_table MS_SIMULATED_SCHEDULE_TABLES[] = {
+    {.title = "", .path = "rows", .columns = SIMULATED_COLUMNS},
+    {.title = "left out", .path = "left_out", .columns = LEFT_OUT_COLUMNS},
+    {0}};
+
+/* ---- collective ---- */
+
+static const ms_shown_column SIZE_COLUMNS[] = {{"size_B", "size", MS_SHOWN_BYTES},
+                                               {"time_s", "time", MS_SHOWN_TIME},
+                                               {"algbw_Bps", "algbw", MS_SHOWN_RATE},
+                                               {"busbw_Bps", "busbw", MS_SHOWN_RATE},
+                                               {"algorithm", "algorithm", MS_SHOWN_TEXT},
+                                               {"protocol", "protocol", MS_SHOWN_TEXT},
+                                               {0}};
+const ms_shown_table MS_COLLECTIVE_TABLES[] = {
+    {.title = "", .path = "rows", .columns = SIZE_COLUMNS}, {0}};
