@@ -6,10 +6,13 @@
 #include "cli/show_text.h"
 #include "meshsim/units.h"
 
-enum { NUMBER_B = 48, BAR_WIDTH = 34 };
+enum { NUMBER_B = 48, BAR_WIDTH = 34, SETTINGS_MAX = 2 };
 
 /* Of a table's largest number: what is smaller is the rest of a rounding. */
 static const double DUST = 1e-12;
+
+/* Whole numbers below this size are exact. */
+static const double COUNT_MAX = 1e15;
 
 /* ---- values ---- */
 
@@ -65,6 +68,8 @@ static double number_of(const ms_value *value) {
 
 /* ---- cells ---- */
 
+static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, ms_buffer *out);
+
 static void write_plain(const ms_value *value, ms_buffer *out) {
     if (value->type == MS_VALUE_STRING) {
         ms_buffer_puts(out, value->as.string);
@@ -73,22 +78,9 @@ static void write_plain(const ms_value *value, ms_buffer *out) {
     } else if (value->type == MS_VALUE_INT) {
         ms_buffer_printf(out, "%lld", (long long)value->as.integer);
     } else if (value->type == MS_VALUE_DOUBLE) {
-        ms_buffer_printf(out, "%.10g", value->as.number);
-    }
-}
-
-static void write_words(const ms_value *value, const char *between, ms_buffer *out) {
-    bool has_parts = value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT;
-    if (!has_parts) {
-        write_plain(value, out);
-        return;
-    }
-    for (const ms_value *child = value->first; child != NULL; child = child->next) {
-        ms_buffer_puts(out, child == value->first ? "" : between);
-        if (child->key != NULL) {
-            ms_buffer_printf(out, "%s ", child->key);
-        }
-        write_plain(child, out);
+        double number = value->as.number;
+        bool is_count = fabs(number) < COUNT_MAX && number == floor(number);
+        ms_buffer_printf(out, is_count ? "%.0f" : "%.10g", number);
     }
 }
 
@@ -98,13 +90,12 @@ static void write_digits(double number, ms_buffer *out) {
     ms_buffer_printf(out, is_large ? "%.0f" : "%.4g", number);
 }
 
-static void write_number(const ms_value *value, ms_shown_kind kind, ms_buffer *out) {
+static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
     static const ms_dimension DIMS[] = {[MS_SHOWN_TIME] = MS_DIM_TIME,
                                         [MS_SHOWN_BYTES] = MS_DIM_BYTES,
                                         [MS_SHOWN_RATE] = MS_DIM_BANDWIDTH,
                                         [MS_SHOWN_ENERGY] = MS_DIM_ENERGY};
     char text[NUMBER_B];
-    double number = number_of(value);
     if (kind == MS_SHOWN_SHARE || kind == MS_SHOWN_CHANGE) {
         ms_buffer_printf(out, kind == MS_SHOWN_SHARE ? "%.2f %%" : "%+.2f %%", 100.0 * number);
     } else if (kind == MS_SHOWN_NUMBER) {
@@ -118,42 +109,96 @@ static void write_number(const ms_value *value, ms_shown_kind kind, ms_buffer *o
     }
 }
 
-static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, ms_buffer *out) {
-    bool is_number =
-        value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE);
-    if (is_none(value)) {
+static bool is_number(const ms_value *value) {
+    return value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE);
+}
+
+/* An option that makes a setting, as a shell reads it. */
+static void write_setting(const ms_value *setting, ms_buffer *out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_buffer_printf(&text, "%s=", setting->key);
+    write_plain(setting, &text);
+    ms_buffer_puts(out, "--set ");
+    ms_show_shell_word(ms_buffer_text(&text), out);
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
+/* A part of a command line, which may be broken before each option. */
+static void write_options(const char *text, ms_buffer *out) {
+    for (const char *at = text; *at != '\0'; at++) {
+        ms_buffer_add(out, strncmp(at, " --", 3) == 0 ? "\n" : at, 1);
+    }
+}
+
+static void write_leaf(const ms_value *value, ms_shown_kind kind, ms_buffer *out) {
+    bool is_measured = kind != MS_SHOWN_TEXT && kind != MS_SHOWN_COUNT && kind < MS_SHOWN_BELOW;
+    if (is_number(value) && is_measured) {
+        write_number(number_of(value), kind, out);
+    } else if (kind == MS_SHOWN_COMMAND && value->type == MS_VALUE_STRING) {
+        write_options(value->as.string, out);
+    } else {
+        write_plain(value, out);
+    }
+}
+
+static void write_parts(const ms_value *whole, ms_shown_kind kind, ms_buffer *out) {
+    const char *between = "";
+    if (kind == MS_SHOWN_COMMAND && whole->type == MS_VALUE_OBJECT && whole->count > SETTINGS_MAX) {
+        ms_buffer_printf(out, "%zu settings, which --json lists", whole->count);
         return;
     }
-    if (is_number && dust > 0 && fabs(number_of(value)) <= dust) {
+    for (const ms_value *part = whole->first; part != NULL; part = part->next) {
+        if (is_none(part)) {
+            continue;
+        }
+        ms_buffer_puts(out, between);
+        between = kind == MS_SHOWN_COMMAND ? "\n" : ", ";
+        if (part->key != NULL && kind == MS_SHOWN_COMMAND) {
+            write_setting(part, out);
+        } else {
+            ms_buffer_printf(out, "%s%s", part->key == NULL ? "" : part->key,
+                             part->key == NULL ? "" : " ");
+            write_cell(part, kind, 0.0, out);
+        }
+    }
+}
+
+static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, ms_buffer *out) {
+    if (value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT) {
+        write_parts(value, kind, out);
+    } else if (is_number(value) && dust > 0 && fabs(number_of(value)) <= dust) {
         ms_buffer_puts(out, "0");
-    } else if (is_number && kind != MS_SHOWN_TEXT && kind != MS_SHOWN_COUNT) {
-        write_number(value, kind, out);
     } else {
-        write_words(value, kind == MS_SHOWN_COMMAND ? "\n" : ", ", out);
+        write_leaf(value, kind, out);
     }
 }
 
 /* The text of a cell.  "@" is the row's key, or in a list its number. */
 static const char *cell_of(const shown_row *row, const ms_shown_column *column, bool of_lists,
-                           ms_arena *arena) {
+                           const ms_value *tree) {
     ms_buffer text;
     ms_buffer_init(&text);
-    if (strcmp(column->path, "@") != 0) {
-        write_cell(find(row, column->path, of_lists), column->kind, row->dust, &text);
-    } else if (!of_lists && row->value->key != NULL) {
+    const ms_value *value = find(row, column->path, of_lists);
+    if (strcmp(column->path, "@") == 0 && !of_lists && row->value->key != NULL) {
         ms_buffer_puts(&text, row->value->key);
-    } else {
+    } else if (strcmp(column->path, "@") == 0) {
         ms_buffer_printf(&text, "%zu", row->place + (of_lists ? 0 : 1));
+    } else if (is_number(value) && column->kind == MS_SHOWN_TIME_OF_STEP) {
+        write_number(number_of(value) * ms_value_number(tree, "step_time_s", 0.0), MS_SHOWN_TIME,
+                     &text);
+    } else if (!is_none(value)) {
+        write_cell(value, column->kind, row->dust, &text);
     }
-    const char *kept = ms_buffer_keep(&text, arena);
+    const char *kept = ms_buffer_keep(&text, tree->arena);
     return kept == NULL ? "" : kept;
 }
 
 /* ---- rows ---- */
 
 static bool is_zero(const ms_value *value) {
-    return value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE) &&
-           number_of(value) == 0;
+    return is_number(value) && number_of(value) == 0;
 }
 
 const ms_value *ms_grid_holder(const ms_shown_table *table, const ms_value *tree) {
@@ -216,7 +261,7 @@ static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
     grid.rows = grid.cells == NULL ? 0 : grid.rows;
     for (size_t i = 0; i < grid.rows * grid.count; i++) {
         grid.cells[i] =
-            cell_of(&rows[i / grid.count], grid.columns[i % grid.count], of_lists, tree->arena);
+            cell_of(&rows[i / grid.count], grid.columns[i % grid.count], of_lists, tree);
     }
     return grid;
 }
@@ -235,7 +280,7 @@ static ms_grid make_facts(const ms_shown_table *table, const ms_value *tree) {
         const ms_shown_column *column = &table->columns[i];
         if (!is_none(find(&row, column->path, false))) {
             grid.cells[2 * grid.rows] = column->heading;
-            grid.cells[2 * grid.rows++ + 1] = cell_of(&row, column, false, tree->arena);
+            grid.cells[2 * grid.rows++ + 1] = cell_of(&row, column, false, tree);
         }
     }
     return grid;

@@ -5,9 +5,13 @@
 #include "cli/grid.h"
 #include "cli/show_text.h"
 
-/* Widths of text [columns]: the longest name that begins a line, the longest other text within one,
- * and the least that is left for a text at its end. */
-enum { NAME_WIDTH_MAX = 36, TEXT_WIDTH_MAX = 28, REST_WIDTH_MIN = 24 };
+/* Widths of text [columns]: the longest name that begins a line, and the longest other cell. */
+enum { NAME_WIDTH_MAX = 36, CELL_WIDTH_MAX = 28 };
+
+/* Whether cells stand at the right of their column. */
+static bool is_number(ms_shown_kind kind) {
+    return kind != MS_SHOWN_TEXT && kind != MS_SHOWN_BAR && kind < MS_SHOWN_BELOW;
+}
 
 /* ---- Markdown ---- */
 
@@ -41,8 +45,7 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
             ms_buffer_puts(out, c == 0 ? "| " : " ");
             ms_show_markdown_text(grid->columns[c]->heading, out);
             ms_buffer_puts(out, " |");
-            ms_buffer_puts(&rule,
-                           kind == MS_SHOWN_TEXT || kind == MS_SHOWN_COMMAND ? "|:---" : "|---:");
+            ms_buffer_puts(&rule, is_number(kind) ? "|---:" : "|:---");
         }
     }
     ms_buffer_printf(out, "\n%s|\n", ms_buffer_text(&rule));
@@ -79,11 +82,6 @@ void ms_show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buf
 
 /* ---- a line of text ---- */
 
-static bool is_right(const ms_shown_column *column) {
-    return column->kind != MS_SHOWN_TEXT && column->kind != MS_SHOWN_COMMAND &&
-           column->kind != MS_SHOWN_BAR;
-}
-
 static void pad(size_t columns, ms_buffer *out) {
     ms_buffer_printf(out, "%*s", (int)columns, "");
 }
@@ -94,7 +92,9 @@ static void write_aligned(const char *text, size_t length, size_t width, bool at
     size_t own = ms_show_width(text, length);
     size_t rest = own < width ? width - own : 0;
     pad(at_right ? rest : 0, out);
-    ms_buffer_add(out, text, length);
+    for (size_t i = 0; i < length; i++) {
+        ms_buffer_add(out, text[i] == '\n' ? " " : text + i, 1);
+    }
     pad(at_right ? 0 : rest, out);
 }
 
@@ -113,6 +113,7 @@ typedef struct block {
     const ms_grid *grid;
     size_t widths[MS_GRID_COLUMNS_MAX];
     size_t from, to;
+    size_t end; /* those from `to` to here stand below the rows */
 } block;
 
 /* Place of the n-th column of a block in the grid. */
@@ -131,8 +132,7 @@ static size_t longest_word(const char *text) {
     return longest;
 }
 
-/* Width of a column by its longest cell and heading's word; a longer cell than fits a line is
- * shown otherwise. */
+/* Width of a column by its longest cell that is not too long, and its heading's longest word. */
 static size_t natural_width(const ms_grid *grid, size_t column, size_t most) {
     size_t width = longest_word(grid->columns[column]->heading);
     for (size_t row = 0; row < grid->rows; row++) {
@@ -180,92 +180,68 @@ static void write_head(const block *b, ms_buffer *out) {
                 text = heading_line(column->heading, width, line - above, &length);
             }
             pad(n == 0 ? 0 : 2, out);
-            write_aligned(text, length, width, is_right(column), out);
+            write_aligned(text, length, width, is_number(column->kind), out);
         }
         end_line(out);
     }
 }
 
-/* A row with a cell that no column holds: a line for each cell, behind its heading. */
-static void write_record(const block *b, const char *const *cells, ms_buffer *out) {
-    ms_show_wrapped_at(0, 4, cells[0], out);
-    for (size_t c = b->from; c < b->to; c++) {
-        const char *heading = b->grid->columns[c]->heading;
-        size_t length = strlen(heading);
-        pad(4, out);
-        write_aligned(heading, length, 12, false, out);
-        ms_show_wrapped_at(4 + (length > 12 ? length : 12) + 1, 8, cells[c], out);
-    }
+/* The text of a cell that stands below its row; of a column that holds others behind its heading.
+ */
+static void write_below(const ms_shown_column *column, const char *cell, ms_buffer *out) {
+    const char *heading = column->kind < MS_SHOWN_BELOW ? column->heading : "";
+    ms_buffer_printf(out, "    %s%s", heading, heading[0] == '\0' ? "" : ": ");
+    ms_show_wrapped_at(4 + strlen(heading) + (heading[0] == '\0' ? 0 : 2), 8, cell, out);
+}
+
+static bool fits(const block *b, size_t column, const char *cell) {
+    return ms_show_width(cell, strlen(cell)) <= b->widths[column];
 }
 
 static void write_row(const block *b, const char *const *cells, ms_buffer *out) {
-    bool has_name = ms_show_width(cells[0], strlen(cells[0])) <= b->widths[0];
-    size_t at = b->widths[0];
-    if (!has_name) {
+    if (!fits(b, 0, cells[0])) {
         ms_show_wrapped_at(0, 4, cells[0], out);
     }
-    const char *name = has_name ? cells[0] : "";
-    write_aligned(name, strlen(name), at, is_right(b->grid->columns[0]), out);
-    for (size_t c = b->from; c < b->to; c++) {
-        size_t length = strlen(cells[c]);
-        pad(2, out);
-        if (ms_show_width(cells[c], length) > b->widths[c]) { /* the last text of the line */
-            ms_show_wrapped_at(at + 2, at + 2, cells[c], out);
-            return;
-        }
-        write_aligned(cells[c], length, b->widths[c], is_right(b->grid->columns[c]), out);
-        at += 2 + b->widths[c];
+    for (size_t n = 0; n <= b->to - b->from; n++) {
+        size_t c = column_at(b, n);
+        const char *cell = fits(b, c, cells[c]) ? cells[c] : "";
+        pad(n == 0 ? 0 : 2, out);
+        write_aligned(cell, strlen(cell), b->widths[c], is_number(b->grid->columns[c]->kind), out);
     }
     end_line(out);
-}
-
-/* Whether a cell before the last column is longer than its column. */
-static bool is_record(const block *b, const char *const *cells) {
-    bool is_long = false;
-    for (size_t c = b->from; c < b->to; c++) {
-        bool is_rest = c + 1 == b->grid->count;
-        is_long = is_long || (!is_rest && ms_show_width(cells[c], strlen(cells[c])) > b->widths[c]);
+    for (size_t c = b->from; c < b->end; c++) {
+        if (!fits(b, c, cells[c])) {
+            write_below(b->grid->columns[c], cells[c], out);
+        }
     }
-    return is_long;
 }
 
 static void write_block(const block *b, ms_buffer *out) {
     write_head(b, out);
     for (size_t row = 0; row < b->grid->rows; row++) {
-        const char *const *cells = b->grid->cells + row * b->grid->count;
-        (is_record(b, cells) ? write_record : write_row)(b, cells, out);
+        write_row(b, b->grid->cells + row * b->grid->count, out);
     }
 }
 
-/* Put as many columns beside each other as fit; the others follow below, behind the first column
- * again. A text at the end takes what is left of the line. */
+/* Put as many columns beside each other as fit; the others follow in blocks below, behind the first
+ * column again. Texts below their rows are the last columns. */
 static void write_blocks(const ms_grid *grid, ms_buffer *out) {
-    block b = {.grid = grid, .from = 1};
-    size_t used = 0;
-    for (size_t c = 0; c < grid->count; c++) {
-        bool is_rest = c + 1 == grid->count && c > 0 && !is_right(grid->columns[c]);
-        b.widths[c] = natural_width(grid, c,
-                                    c == 0    ? NAME_WIDTH_MAX
-                                    : is_rest ? MS_SHOW_PAGE_WIDTH
-                                              : TEXT_WIDTH_MAX);
-        size_t place = MS_SHOW_PAGE_WIDTH - used - 2;
-        if (is_rest && b.widths[c] > place && place >= REST_WIDTH_MIN) {
-            b.widths[c] = place;
-        }
-        if (c > b.from && used + 2 + b.widths[c] > MS_SHOW_PAGE_WIDTH) {
-            b.to = c;
+    block b = {.grid = grid, .from = 1, .to = 1};
+    size_t used = natural_width(grid, 0, NAME_WIDTH_MAX);
+    b.widths[0] = used;
+    for (; b.to < grid->count && grid->columns[b.to]->kind < MS_SHOWN_BELOW; b.to++) {
+        size_t width = natural_width(grid, b.to, CELL_WIDTH_MAX);
+        if (b.to > b.from && used + 2 + width > MS_SHOW_PAGE_WIDTH) {
+            b.end = b.to;
             write_block(&b, out);
             ms_buffer_puts(out, "\n");
-            b.from = c;
+            b.from = b.to;
             used = b.widths[0];
         }
-        used += (c > 0 ? 2 : 0) + b.widths[c];
+        b.widths[b.to] = width;
+        used += 2 + width;
     }
-    size_t last = grid->count - 1;
-    if (used > MS_SHOW_PAGE_WIDTH && last > 0) {
-        b.widths[last] -= used - MS_SHOW_PAGE_WIDTH;
-    }
-    b.to = grid->count;
+    b.end = grid->count;
     write_block(&b, out);
 }
 

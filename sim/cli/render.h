@@ -16,11 +16,14 @@ typedef enum ms_shown_kind {
     MS_SHOWN_SHARE,  /* in percent */
     MS_SHOWN_CHANGE, /* in percent, with its sign */
     MS_SHOWN_TIME,
+    MS_SHOWN_TIME_OF_STEP, /* a share of the tree's `step_time_s`, as a time */
     MS_SHOWN_BYTES,
     MS_SHOWN_RATE,
     MS_SHOWN_ENERGY,
     MS_SHOWN_BAR,     /* a share as a bar; in text only */
-    MS_SHOWN_COMMAND, /* a list of words; in text on lines that a shell reads as one */
+    MS_SHOWN_BELOW,   /* a text that stands below its row */
+    MS_SHOWN_COMMAND, /* likewise: words of a list, or "--set key=value" of an object, on lines that
+                         a shell reads as one */
 } ms_shown_kind;
 
 /* A column, or of a table of facts a row. */

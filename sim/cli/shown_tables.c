@@ -3,25 +3,48 @@
 /* ---- run ---- */
 
 static const ms_shown_column RUN_FACTS[] = {
+    {"page/framework", "framework", MS_SHOWN_TEXT},
     {"platform", "platform", MS_SHOWN_TEXT},
+    {"page/nodes", "nodes", MS_SHOWN_TEXT},
+    {"placement", "placement", MS_SHOWN_TEXT},
     {"mesh", "mesh", MS_SHOWN_TEXT},
     {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"mesh_tiers", "tiers", MS_SHOWN_TEXT},
+    {"expert_mesh", "experts", MS_SHOWN_TEXT},
+    {"expert_mesh_tiers", "tiers of experts", MS_SHOWN_TEXT},
     {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"page/stages", "stages", MS_SHOWN_COUNT},
+    {"page/replicas", "copies of parameters", MS_SHOWN_COUNT},
     {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
+    {"page/micro_batch", "sequences in one", MS_SHOWN_COUNT},
+    {"global_batch", "batch", MS_SHOWN_COUNT},
+    {"page/updates", "updates", MS_SHOWN_TEXT},
+    {"steps", "steps", MS_SHOWN_COUNT},
     {"step_time_s", "step time", MS_SHOWN_TIME},
+    {"step_time_bounds_s", "step at least, at most", MS_SHOWN_TIME},
     {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
     {"model_tflops_per_gpu", "model TFLOP/s per GPU", MS_SHOWN_NUMBER},
     {"mfu", "MFU", MS_SHOWN_SHARE},
     {"hfu", "HFU", MS_SHOWN_SHARE},
     {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"compute_slowdown", "slow-down of compute", MS_SHOWN_SHARE},
     {"cost", "USD a step", MS_SHOWN_NUMBER},
+    {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
     {"energy_J", "energy a step", MS_SHOWN_ENERGY},
     {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
+    {"memory/peak_rank", "on rank", MS_SHOWN_COUNT},
     {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
     {"memory/fits", "fits", MS_SHOWN_TEXT},
     {0}};
-static const ms_shown_column SHARE_COLUMNS[] = {
-    {"@", "what", MS_SHOWN_TEXT}, {"", "share", MS_SHOWN_SHARE}, {0}};
+static const ms_shown_column TIME_COLUMNS[] = {{"@", "what", MS_SHOWN_TEXT},
+                                               {"", "time", MS_SHOWN_TIME_OF_STEP},
+                                               {"", "share", MS_SHOWN_SHARE},
+                                               {"", "", MS_SHOWN_BAR},
+                                               {0}};
+static const ms_shown_column STAGE_COLUMNS[] = {
+    {"pp_rank", "pipeline rank", MS_SHOWN_COUNT}, {"compute_s", "compute", MS_SHOWN_TIME},
+    {"bubble_s", "bubble", MS_SHOWN_TIME},        {"exposed_s", "exposed", MS_SHOWN_TIME},
+    {"peak_B", "peak", MS_SHOWN_BYTES},           {0}};
 static const ms_shown_column COMM_COLUMNS[] = {{"@", "axis", MS_SHOWN_TEXT},
                                                {"busy_s", "busy", MS_SHOWN_TIME},
                                                {"bytes_per_rank", "sent", MS_SHOWN_BYTES},
@@ -30,44 +53,98 @@ static const ms_shown_column COMM_COLUMNS[] = {{"@", "axis", MS_SHOWN_TEXT},
                                                {"in_idle_s", "in idle", MS_SHOWN_TIME},
                                                {"wait_s", "waiting", MS_SHOWN_TIME},
                                                {0}};
-static const ms_shown_column STAGE_COLUMNS[] = {
-    {"pp_rank", "pipeline rank", MS_SHOWN_COUNT}, {"compute_s", "compute", MS_SHOWN_TIME},
-    {"bubble_s", "bubble", MS_SHOWN_TIME},        {"exposed_s", "exposed", MS_SHOWN_TIME},
-    {"peak_B", "peak", MS_SHOWN_BYTES},           {0}};
+static const ms_shown_column COLLECTIVE_COLUMNS[] = {
+    {"axis", "axis", MS_SHOWN_TEXT},
+    {"kind", "kind", MS_SHOWN_TEXT},
+    {"algorithm", "algorithm", MS_SHOWN_TEXT},
+    {"size_B", "size", MS_SHOWN_BYTES},
+    {"count_per_rank", "times per GPU", MS_SHOWN_NUMBER},
+    {"alone_s", "alone", MS_SHOWN_TIME},
+    {"time_s", "in the step", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column MEMORY_FACTS[] = {
+    {"memory/parameters_B", "parameters", MS_SHOWN_BYTES},
+    {"memory/gradients_B", "gradients", MS_SHOWN_BYTES},
+    {"memory/optimizer_B", "optimizer", MS_SHOWN_BYTES},
+    {"memory/activations_B", "activations", MS_SHOWN_BYTES},
+    {"memory/buffers_B", "buffers", MS_SHOWN_BYTES},
+    {"memory/other_B", "other", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column RISK_COLUMNS[] = {{"pass", "pass", MS_SHOWN_TEXT},
+                                               {"stage_first", "first stage", MS_SHOWN_COUNT},
+                                               {"stage_last", "last stage", MS_SHOWN_COUNT},
+                                               {"axis", "axis", MS_SHOWN_TEXT},
+                                               {"kind", "kind", MS_SHOWN_TEXT},
+                                               {"with", "met", MS_SHOWN_TEXT},
+                                               {"met", "times", MS_SHOWN_COUNT},
+                                               {"pieces", "of", MS_SHOWN_COUNT},
+                                               {0}};
+static const ms_shown_column ENGINE_FACTS[] = {
+    {"engine/simulated_ranks", "ranks", MS_SHOWN_COUNT},
+    {"engine/fold_exact", "exact for the others", MS_SHOWN_TEXT},
+    {"granularity", "granularity", MS_SHOWN_TEXT},
+    {"engine/ops", "operations", MS_SHOWN_COUNT},
+    {"engine/flows", "flows", MS_SHOWN_COUNT},
+    {"engine/fast_forwarded", "microbatches not simulated", MS_SHOWN_COUNT},
+    {"engine/wall_s", "wall time", MS_SHOWN_TIME},
+    {0}};
 static const ms_shown_column WHATIF_COLUMNS[] = {{"change", "change", MS_SHOWN_TEXT},
                                                  {"step_time_s", "step", MS_SHOWN_TIME},
                                                  {"gain", "saved", MS_SHOWN_SHARE},
+                                                 {"settings", "settings", MS_SHOWN_COMMAND},
                                                  {0}};
 const ms_shown_table MS_RUN_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = RUN_FACTS},
     {.title = "where the time goes",
      .path = "time_share",
-     .columns = SHARE_COLUMNS,
+     .columns = TIME_COLUMNS,
      .skips_zero = true},
+    {.title = "what is other", .path = "other_parts", .columns = TIME_COLUMNS, .skips_zero = true},
+    {.title = "pipeline ranks", .path = "stages", .columns = STAGE_COLUMNS},
     {.title = "a GPU's own communication",
      .path = "comm",
      .columns = COMM_COLUMNS,
      .skips_zero = true},
-    {.title = "pipeline ranks", .path = "stages", .columns = STAGE_COLUMNS},
+    {.title = "collectives, alone and among other traffic",
+     .path = "collectives",
+     .columns = COLLECTIVE_COLUMNS},
+    {.title = "memory at the peak", .rows = MS_SHOWN_OF_FACTS, .columns = MEMORY_FACTS},
+    {.title = "pieces of passes that shared links with other traffic, timed without it",
+     .path = "granularity_risk",
+     .columns = RISK_COLUMNS},
     {.title = "what one change would buy", .path = "whatif", .columns = WHATIF_COLUMNS},
+    {.title = "what was simulated", .rows = MS_SHOWN_OF_FACTS, .columns = ENGINE_FACTS},
     {0}};
 
 /* ---- check ---- */
 
 static const ms_shown_column CHECK_FACTS[] = {
+    {"page/framework", "framework", MS_SHOWN_TEXT},
     {"platform", "platform", MS_SHOWN_TEXT},
+    {"page/nodes", "nodes", MS_SHOWN_TEXT},
+    {"placement", "placement", MS_SHOWN_TEXT},
     {"mesh", "mesh", MS_SHOWN_TEXT},
     {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"mesh_tiers", "tiers", MS_SHOWN_TEXT},
+    {"expert_mesh", "experts", MS_SHOWN_TEXT},
+    {"expert_mesh_tiers", "tiers of experts", MS_SHOWN_TEXT},
     {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"page/stages", "stages", MS_SHOWN_COUNT},
+    {"page/replicas", "copies of parameters", MS_SHOWN_COUNT},
     {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
+    {"page/micro_batch", "sequences in one", MS_SHOWN_COUNT},
+    {"global_batch", "batch", MS_SHOWN_COUNT},
     {"parameters/total", "parameters", MS_SHOWN_COUNT},
     {"parameters/active", "of them active", MS_SHOWN_COUNT},
+    {"parameters/total_without_mtp", "without prediction modules", MS_SHOWN_COUNT},
+    {"slowest_gpu", "slowest GPU, x the typical one", MS_SHOWN_NUMBER},
     {"estimate/step_time_s", "estimated step", MS_SHOWN_TIME},
     {"estimate/lower_bound_s", "not less than", MS_SHOWN_TIME},
     {"ideal_bubble_fraction", "bubble without communication", MS_SHOWN_SHARE},
     {"estimate/cost", "USD a step", MS_SHOWN_NUMBER},
     {"estimate/energy_J", "energy a step", MS_SHOWN_ENERGY},
     {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
+    {"memory/peak_rank", "on rank", MS_SHOWN_COUNT},
     {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
     {"memory/fits", "fits", MS_SHOWN_TEXT},
     {0}};
@@ -81,17 +158,17 @@ static const ms_shown_column CHECK_STAGE_COLUMNS[] = {
     {"peak_B", "peak", MS_SHOWN_BYTES},
     {0}};
 static const ms_shown_column OPTION_COLUMNS[] = {
-    {"setting", "change", MS_SHOWN_TEXT}, {"saved_B", "saves", MS_SHOWN_BYTES},
-    {"peak_B", "peak", MS_SHOWN_BYTES},   {"fits", "fits", MS_SHOWN_TEXT},
-    {"note", "note", MS_SHOWN_TEXT},      {0}};
+    {"setting", "change", MS_SHOWN_COMMAND}, {"saved_B", "saves", MS_SHOWN_BYTES},
+    {"peak_B", "peak", MS_SHOWN_BYTES},      {"fits", "fits", MS_SHOWN_TEXT},
+    {"note", "note", MS_SHOWN_BELOW},        {0}};
 static const ms_shown_column CHANGE_FACTS[] = {
-    {"fitting_change/setting", "change", MS_SHOWN_TEXT},
+    {"fitting_change/setting", "change", MS_SHOWN_COMMAND},
     {"fitting_change/peak_B", "peak", MS_SHOWN_BYTES},
     {"fitting_change/step_time_s", "estimated step", MS_SHOWN_TIME},
     {"smallest_peak_B", "smallest peak (no change fits)", MS_SHOWN_BYTES},
     {0}};
 static const ms_shown_column NOTE_COLUMNS[] = {
-    {"key", "key", MS_SHOWN_TEXT}, {"changes_nothing", "changes nothing, as", MS_SHOWN_TEXT}, {0}};
+    {"key", "key", MS_SHOWN_TEXT}, {"changes_nothing", "changes nothing, as", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_CHECK_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = CHECK_FACTS},
     {.title = "pipeline ranks", .path = "stages", .columns = CHECK_STAGE_COLUMNS},
@@ -130,7 +207,7 @@ static const ms_shown_column FOUND_COLUMNS[] = {{"@", "#", MS_SHOWN_COUNT},
                                                 {"limit_share", "its share", MS_SHOWN_SHARE},
                                                 {0}};
 static const ms_shown_column REASON_COLUMNS[] = {
-    {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_TEXT}, {0}};
+    {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_SEARCH_TABLES[] = {
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
     {.title = "what one change would buy the best one",
@@ -151,7 +228,7 @@ const ms_shown_column MS_SWEEP_COLUMNS_SHOWN[] = {{"step_time_s", "step", MS_SHO
                                                   {"peak_B", "peak", MS_SHOWN_BYTES},
                                                   {"fits", "fits", MS_SHOWN_TEXT},
                                                   {"cost", "USD a step", MS_SHOWN_NUMBER},
-                                                  {"reason", "left out, as", MS_SHOWN_TEXT},
+                                                  {"reason", "left out, as", MS_SHOWN_BELOW},
                                                   {0}};
 
 /* ---- validate ---- */
@@ -172,7 +249,7 @@ static const ms_shown_column ERROR_COLUMNS[] = {{"id", "case", MS_SHOWN_TEXT},
                                                 {"error", "error", MS_SHOWN_SHARE},
                                                 {0}};
 static const ms_shown_column SKIP_COLUMNS[] = {
-    {"id", "case", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_TEXT}, {0}};
+    {"id", "case", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
 static const ms_shown_column MECHANISM_COLUMNS[] = {
     {"mechanism", "mechanism", MS_SHOWN_TEXT},
     {"moved", "rows that move", MS_SHOWN_COUNT},
@@ -244,7 +321,7 @@ static const ms_shown_column PAPER_COLUMNS[] = {
     {"formula_makespan", "closed form", MS_SHOWN_COUNT},
     {0}};
 static const ms_shown_column LEFT_OUT_COLUMNS[] = {
-    {"schedule", "schedule", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_TEXT}, {0}};
+    {"schedule", "schedule", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_SCHEDULES_TABLES[] = {
     {.title = "", .path = "rows", .columns = PAPER_COLUMNS},
     {.title = "left out", .path = "left_out", .columns = LEFT_OUT_COLUMNS},
