@@ -5,8 +5,9 @@
 #include "cli/grid.h"
 #include "cli/show_text.h"
 
-/* Widths of text [columns]: the longest name that begins a line, and the longest other cell. */
-enum { NAME_WIDTH_MAX = 36, CELL_WIDTH_MAX = 28 };
+/* Widths of text [columns]: the longest name that begins a line, the longest other cell, and of a
+ * row that has place for a text beside it. */
+enum { NAME_WIDTH_MAX = 36, CELL_WIDTH_MAX = 28, BESIDE_MAX = 38 };
 
 /* Whether cells stand at the right of their column. */
 static bool is_number(ms_shown_kind kind) {
@@ -53,10 +54,10 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
     ms_buffer_release(&rule);
 }
 
-static void write_markdown_notes(const ms_value *list, ms_buffer *out) {
+static void write_markdown_notes(const char *title, const ms_value *list, ms_buffer *out) {
     for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
          note = note->next) {
-        ms_buffer_puts(out, "\n");
+        ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : ": ");
         ms_show_markdown_text(note->as.string, out);
         ms_buffer_puts(out, "\n");
     }
@@ -65,7 +66,7 @@ static void write_markdown_notes(const ms_value *list, ms_buffer *out) {
 void ms_show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
-            write_markdown_notes(ms_grid_holder(table, tree), out);
+            write_markdown_notes(table->title, ms_grid_holder(table, tree), out);
         } else if (table->rows != MS_SHOWN_OF_LINES) {
             const ms_grid grid = ms_grid_make(table, tree);
             if (grid.rows > 0) {
@@ -113,7 +114,8 @@ typedef struct block {
     const ms_grid *grid;
     size_t widths[MS_GRID_COLUMNS_MAX];
     size_t from, to;
-    size_t end; /* those from `to` to here stand below the rows */
+    size_t end;  /* those from `to` to here stand below the rows */
+    size_t rest; /* where a single one of them stands beside its row; 0: below */
 } block;
 
 /* Place of the n-th column of a block in the grid. */
@@ -208,8 +210,13 @@ static void write_row(const block *b, const char *const *cells, ms_buffer *out) 
         pad(n == 0 ? 0 : 2, out);
         write_aligned(cell, strlen(cell), b->widths[c], is_number(b->grid->columns[c]->kind), out);
     }
-    end_line(out);
-    for (size_t c = b->from; c < b->end; c++) {
+    if (b->rest > 0 && cells[b->to][0] != '\0') {
+        pad(2, out);
+        ms_show_wrapped_at(b->rest, b->rest, cells[b->to], out);
+    } else {
+        end_line(out);
+    }
+    for (size_t c = b->from; c < (b->rest > 0 ? b->to : b->end); c++) {
         if (!fits(b, c, cells[c])) {
             write_below(b->grid->columns[c], cells[c], out);
         }
@@ -242,6 +249,7 @@ static void write_blocks(const ms_grid *grid, ms_buffer *out) {
         used += 2 + width;
     }
     b.end = grid->count;
+    b.rest = b.end == b.to + 1 && used <= BESIDE_MAX ? used + 2 : 0;
     write_block(&b, out);
 }
 
@@ -255,11 +263,11 @@ static void write_facts(const ms_grid *grid, ms_buffer *out) {
     }
 }
 
-static void write_notes(const ms_value *list, ms_buffer *out) {
+static void write_notes(const char *title, const ms_value *list, ms_buffer *out) {
     for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
          note = note->next) {
-        ms_buffer_puts(out, "\n");
-        ms_show_wrapped_at(0, 0, note->as.string, out);
+        ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : "\n");
+        ms_show_wrapped_at(0, 4, note->as.string, out);
     }
 }
 
@@ -272,7 +280,7 @@ static void write_lines(const ms_value *text, ms_buffer *out) {
 void ms_show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
-            write_notes(ms_grid_holder(table, tree), out);
+            write_notes(table->title, ms_grid_holder(table, tree), out);
         } else if (table->rows == MS_SHOWN_OF_LINES) {
             write_lines(ms_grid_holder(table, tree), out);
         } else {

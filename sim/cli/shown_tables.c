@@ -180,8 +180,10 @@ const ms_shown_table MS_CHECK_TABLES[] = {
 /* ---- search ---- */
 
 static const ms_shown_column SEARCH_FACTS[] = {
+    {"page/varied", "varied", MS_SHOWN_TEXT},
     {"objective", "objective", MS_SHOWN_TEXT},
     {"second_objective", "second objective", MS_SHOWN_TEXT},
+    {"limits", "limits", MS_SHOWN_TEXT},
     {"partial", "interrupted", MS_SHOWN_TEXT},
     {"counts/enumerated", "candidates", MS_SHOWN_COUNT},
     {"counts/illegal", "illegal", MS_SHOWN_COUNT},
@@ -190,32 +192,64 @@ static const ms_shown_column SEARCH_FACTS[] = {
     {"counts/pruned", "pruned", MS_SHOWN_COUNT},
     {"counts/simulated", "simulated", MS_SHOWN_COUNT},
     {"counts/failed", "failed", MS_SHOWN_COUNT},
+    {"counts/of_other_shards", "of other shards", MS_SHOWN_COUNT},
+    {"page/smallest_B", "least memory of a legal candidate", MS_SHOWN_BYTES},
     {0}};
-static const ms_shown_column FOUND_COLUMNS[] = {{"@", "#", MS_SHOWN_COUNT},
-                                                {"mesh", "mesh", MS_SHOWN_TEXT},
-                                                {"schedule", "schedule", MS_SHOWN_TEXT},
-                                                {"v", "v", MS_SHOWN_COUNT},
-                                                {"micro_batch", "micro", MS_SHOWN_COUNT},
-                                                {"recompute", "recompute", MS_SHOWN_TEXT},
-                                                {"zero", "zero", MS_SHOWN_COUNT},
-                                                {"step_time_s", "step", MS_SHOWN_TIME},
-                                                {"peak_B", "memory", MS_SHOWN_BYTES},
-                                                {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
-                                                {"mfu", "MFU", MS_SHOWN_SHARE},
-                                                {"cost", "USD a step", MS_SHOWN_NUMBER},
-                                                {"limited_by", "limited by", MS_SHOWN_TEXT},
-                                                {"limit_share", "its share", MS_SHOWN_SHARE},
-                                                {0}};
+static const ms_shown_column FOUND_COLUMNS[] = {
+    {"@", "#", MS_SHOWN_COUNT},
+    {"step_time_s", "step", MS_SHOWN_TIME},
+    {"to_best", "to the best", MS_SHOWN_CHANGE},
+    {"peak_B", "memory", MS_SHOWN_BYTES},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+    {"limited_by", "limited by", MS_SHOWN_TEXT},
+    {"limit_share", "its share", MS_SHOWN_SHARE},
+    {"mesh", "mesh", MS_SHOWN_TEXT},
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"v", "v", MS_SHOWN_COUNT},
+    {"micro_batch", "micro", MS_SHOWN_COUNT},
+    {"recompute", "recompute", MS_SHOWN_TEXT},
+    {"zero", "zero", MS_SHOWN_COUNT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"mfu", "MFU", MS_SHOWN_SHARE},
+    {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+    {"cost", "USD a step", MS_SHOWN_NUMBER},
+    {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
+    {"energy_J", "energy a step", MS_SHOWN_ENERGY},
+    {"training_days", "training, days", MS_SHOWN_NUMBER},
+    {"training_USD", "training, USD", MS_SHOWN_NUMBER},
+    {"step_tokens", "tokens a step", MS_SHOWN_NUMBER},
+    {"other_settings", "other settings", MS_SHOWN_BELOW},
+    {0}};
+static const ms_shown_column EXPLAINED_COLUMNS[] = {{"what", "what", MS_SHOWN_TEXT},
+                                                    {"own_s", "its time", MS_SHOWN_TIME},
+                                                    {"best_s", "time of rank 1", MS_SHOWN_TIME},
+                                                    {"difference", "difference", MS_SHOWN_CHANGE},
+                                                    {0}};
+static const ms_shown_column EXPECTED_FACTS[] = {
+    {"expected/estimate_s", "estimate", MS_SHOWN_TIME},
+    {"expected/bound_s", "no less than", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column EXPLAINED_FACTS[] = {
+    {"page/explained_rank", "rank explained", MS_SHOWN_COUNT}, {0}};
 static const ms_shown_column REASON_COLUMNS[] = {
     {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_SEARCH_TABLES[] = {
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
+    {.title = "nothing was simulated by then; the best by its estimate",
+     .rows = MS_SHOWN_OF_FACTS,
+     .columns = EXPECTED_FACTS},
+    {.title = "the best one by itself", .rows = MS_SHOWN_OF_NOTES, .path = "page/command"},
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = EXPLAINED_FACTS},
+    {.title = "where the time goes", .path = "page/explained", .columns = EXPLAINED_COLUMNS},
     {.title = "what one change would buy the best one",
      .path = "whatif",
      .columns = WHATIF_COLUMNS},
     {.title = "what was looked at", .rows = MS_SHOWN_OF_FACTS, .columns = SEARCH_FACTS},
-    {.title = "illegal", .path = "illegal", .columns = REASON_COLUMNS},
-    {.title = "failed", .path = "failed", .columns = REASON_COLUMNS},
+    {.title = "illegal, and one of each", .path = "illegal", .columns = REASON_COLUMNS},
+    {.title = "failed, and one of each", .path = "failed", .columns = REASON_COLUMNS},
     {0}};
 
 /* ---- sweep ---- */
