@@ -227,7 +227,9 @@ static size_t list_rows(const ms_shown_table *table, const ms_value *tree, shown
          child = child->next, place++) {
         const ms_value *value = of_lists ? tree : child;
         const shown_row row = {value, place, dust_of(table, value, tree)};
-        if (!table->skips_zero || !is_zero(find(&row, table->columns[1].path, of_lists))) {
+        bool is_there = table->needs == NULL || !is_none(find(&row, table->needs, of_lists));
+        bool is_empty = table->skips_zero && is_zero(find(&row, table->columns[1].path, of_lists));
+        if (is_there && !is_empty) {
             rows_out[count++] = row;
         }
     }

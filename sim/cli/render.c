@@ -249,7 +249,8 @@ static void write_blocks(const ms_grid *grid, ms_buffer *out) {
         used += 2 + width;
     }
     b.end = grid->count;
-    b.rest = b.end == b.to + 1 && used <= BESIDE_MAX ? used + 2 : 0;
+    bool is_beside = b.end == b.to + 1 && grid->columns[b.to]->kind == MS_SHOWN_BELOW;
+    b.rest = is_beside && used <= BESIDE_MAX ? used + 2 : 0;
     write_block(&b, out);
 }
 

@@ -49,6 +49,7 @@ typedef struct ms_shown_table {
     ms_shown_rows rows;
     const char *path; /* keys with '/' between that lead from the tree to the rows */
     const ms_shown_column *columns;
+    const char *needs;   /* path from a row to what it must have to be shown; NULL: nothing */
     bool skips_zero;     /* leave out rows whose second column is 0 */
     const char *dust_of; /* dotted path, in a row or in the tree, of a number of which less than
                             1e-12 is shown as 0; NULL: none is */

@@ -254,16 +254,29 @@ const ms_shown_table MS_SEARCH_TABLES[] = {
 
 /* ---- sweep ---- */
 
-const ms_shown_column MS_SWEEP_COLUMNS_SHOWN[] = {{"step_time_s", "step", MS_SHOWN_TIME},
-                                                  {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
-                                                  {"mfu", "MFU", MS_SHOWN_SHARE},
-                                                  {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
-                                                  {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
-                                                  {"peak_B", "peak", MS_SHOWN_BYTES},
-                                                  {"fits", "fits", MS_SHOWN_TEXT},
-                                                  {"cost", "USD a step", MS_SHOWN_NUMBER},
-                                                  {"reason", "left out, as", MS_SHOWN_BELOW},
-                                                  {0}};
+static const ms_shown_column SWEEP_COLUMNS[] = {{"step_time_s", "step", MS_SHOWN_TIME},
+                                                {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+                                                {"mfu", "MFU", MS_SHOWN_SHARE},
+                                                {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+                                                {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+                                                {"peak_B", "peak", MS_SHOWN_BYTES},
+                                                {"fits", "fits", MS_SHOWN_TEXT},
+                                                {"cost", "USD a step", MS_SHOWN_NUMBER},
+                                                {0}};
+static const ms_shown_column REFUSED_COLUMNS[] = {{"reason", "left out, as", MS_SHOWN_BELOW}, {0}};
+
+static const ms_shown_column SWEEP_FACTS[] = {{"workload", "workload", MS_SHOWN_TEXT},
+                                              {"counts/points", "points", MS_SHOWN_COUNT},
+                                              {"counts/simulated", "simulated", MS_SHOWN_COUNT},
+                                              {"counts/stored", "known already", MS_SHOWN_COUNT},
+                                              {"counts/refused", "refused", MS_SHOWN_COUNT},
+                                              {"counts/failed", "failed", MS_SHOWN_COUNT},
+                                              {0}};
+const ms_shown_table MS_SWEEP_TABLES[] = {
+    {.title = "", .path = "rows", .columns = SWEEP_COLUMNS, .needs = "step_time_s"},
+    {.title = "left out", .path = "rows", .columns = REFUSED_COLUMNS, .needs = "reason"},
+    {.title = "what was simulated", .rows = MS_SHOWN_OF_FACTS, .columns = SWEEP_FACTS},
+    {0}};
 
 /* ---- validate ---- */
 

@@ -13,7 +13,7 @@ extern const ms_shown_table MS_SCHEDULES_TABLES[];          /* of many on paper 
 extern const ms_shown_table MS_SIMULATED_SCHEDULE_TABLES[]; /* of many in a workload */
 extern const ms_shown_table MS_COLLECTIVE_TABLES[];
 
-/* Columns of a sweep's results, behind those of its keys. */
-extern const ms_shown_column MS_SWEEP_COLUMNS_SHOWN[];
+/* Columns of the first two tables, which follow those of the sweep's keys. */
+extern const ms_shown_table MS_SWEEP_TABLES[];
 
 #endif
