@@ -257,7 +257,7 @@ static void write_blocks(const ms_grid *grid, ms_buffer *out) {
 /* ---- text ---- */
 
 static void write_facts(const ms_grid *grid, ms_buffer *out) {
-    size_t width = natural_width(grid, 0, NAME_WIDTH_MAX);
+    size_t width = natural_width(grid, 0, MS_SHOW_PAGE_WIDTH / 2);
     for (size_t row = 0; row < grid->rows; row++) {
         write_aligned(grid->cells[2 * row], strlen(grid->cells[2 * row]), width + 2, false, out);
         ms_show_wrapped_at(width + 2, width + 2, grid->cells[2 * row + 1], out);
@@ -274,7 +274,7 @@ static void write_notes(const char *title, const ms_value *list, ms_buffer *out)
 
 static void write_lines(const ms_value *text, ms_buffer *out) {
     if (text != NULL && text->type == MS_VALUE_STRING) {
-        ms_buffer_printf(out, "\n%s", text->as.string);
+        ms_buffer_puts(out, text->as.string);
     }
 }
 
