@@ -91,10 +91,10 @@ static void write_digits(double number, ms_buffer *out) {
 }
 
 static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
-    static const ms_dimension DIMS[] = {[MS_SHOWN_TIME] = MS_DIM_TIME,
-                                        [MS_SHOWN_BYTES] = MS_DIM_BYTES,
-                                        [MS_SHOWN_RATE] = MS_DIM_BANDWIDTH,
-                                        [MS_SHOWN_ENERGY] = MS_DIM_ENERGY};
+    static const ms_dimension DIMS[] = {
+        [MS_SHOWN_TIME] = MS_DIM_TIME,      [MS_SHOWN_BYTES] = MS_DIM_BYTES,
+        [MS_SHOWN_RATE] = MS_DIM_BANDWIDTH, [MS_SHOWN_FLOP_RATE] = MS_DIM_FLOP_RATE,
+        [MS_SHOWN_ENERGY] = MS_DIM_ENERGY,  [MS_SHOWN_POWER] = MS_DIM_POWER};
     char text[NUMBER_B];
     if (kind == MS_SHOWN_SHARE || kind == MS_SHOWN_CHANGE) {
         ms_buffer_printf(out, kind == MS_SHOWN_SHARE ? "%.2f %%" : "%+.2f %%", 100.0 * number);
@@ -175,6 +175,11 @@ static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, m
     }
 }
 
+static bool is_in_bits(const ms_value *row) {
+    const ms_value *word = ms_value_get(row, "in_bits");
+    return word != NULL && word->type == MS_VALUE_BOOL && word->as.boolean;
+}
+
 /* The text of a cell.  "@" is the row's key, or in a list its number. */
 static const char *cell_of(const shown_row *row, const ms_shown_column *column, bool of_lists,
                            const ms_value *tree) {
@@ -188,6 +193,9 @@ static const char *cell_of(const shown_row *row, const ms_shown_column *column, 
     } else if (is_number(value) && column->kind == MS_SHOWN_TIME_OF_STEP) {
         write_number(number_of(value) * ms_value_number(tree, "step_time_s", 0.0), MS_SHOWN_TIME,
                      &text);
+    } else if (is_number(value) && column->kind == MS_SHOWN_RATE && is_in_bits(row->value)) {
+        char number[NUMBER_B];
+        ms_buffer_puts(&text, ms_unit_format_bits(number_of(value), number, sizeof number));
     } else if (!is_none(value)) {
         write_cell(value, column->kind, row->dust, &text);
     }

@@ -184,6 +184,9 @@ static void write_head(const block *b, ms_buffer *out) {
             pad(n == 0 ? 0 : 2, out);
             write_aligned(text, length, width, is_number(column->kind), out);
         }
+        if (b->rest > 0 && line + 1 == lines) {
+            ms_buffer_printf(out, "  %s", b->grid->columns[b->to]->heading);
+        }
         end_line(out);
     }
 }
@@ -295,10 +298,6 @@ void ms_show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer 
 }
 
 /* ---- what is printed ---- */
-
-bool ms_cli_wants_tree(const ms_invocation *call) {
-    return ms_cli_has(call, "json") || ms_cli_has(call, "markdown");
-}
 
 static ms_status print_page(const ms_invocation *call, const char *heading,
                             const ms_shown_table *tables, const ms_value *tree) {

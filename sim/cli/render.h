@@ -18,8 +18,10 @@ typedef enum ms_shown_kind {
     MS_SHOWN_TIME,
     MS_SHOWN_TIME_OF_STEP, /* a share of the tree's `step_time_s`, as a time */
     MS_SHOWN_BYTES,
-    MS_SHOWN_RATE,
+    MS_SHOWN_RATE, /* of a row whose `in_bits` is true in bits */
+    MS_SHOWN_FLOP_RATE,
     MS_SHOWN_ENERGY,
+    MS_SHOWN_POWER,
     MS_SHOWN_BAR,     /* a share as a bar; in text only */
     MS_SHOWN_BELOW,   /* a text that stands below its row */
     MS_SHOWN_COMMAND, /* likewise: words of a list, or "--set key=value" of an object, on lines that
@@ -61,9 +63,6 @@ void ms_show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buf
 
 /* Append a text as Markdown shows it as it is: without line ends, and without markup of its own. */
 void ms_show_markdown_text(const char *text, ms_buffer *out);
-
-/* Whether --json or --markdown stands on the command line. */
-bool ms_cli_wants_tree(const ms_invocation *call);
 
 /* Print a command's result in the form that the command line asks for: as JSON, or its tables under
  * a heading.  name: what the result is about; NULL: nothing.  tree: NULL when memory ran out.

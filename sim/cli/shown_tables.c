@@ -468,6 +468,101 @@ const ms_shown_table MS_SIMULATED_SCHEDULE_TABLES[] = {
     {.title = "left out", .path = "left_out", .columns = LEFT_OUT_COLUMNS},
     {0}};
 
+/* ---- platform ---- */
+
+static const ms_shown_column PLATFORM_FACTS[] = {
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"nodes", "nodes", MS_SHOWN_COUNT},
+    {"gpus_per_node", "GPUs a node", MS_SHOWN_COUNT},
+    {"placement", "placement", MS_SHOWN_TEXT},
+    {"fabric", "fabric", MS_SHOWN_TEXT},
+    {"nics_per_node", "NICs a node", MS_SHOWN_COUNT},
+    {"pxn", "cross-rail over NVLink (PXN)", MS_SHOWN_TEXT},
+    {"gpu/name", "GPU", MS_SHOWN_TEXT},
+    {"gpu/peak_flop_per_s", "peak", MS_SHOWN_FLOP_RATE},
+    {"gpu/hbm_B", "memory of a GPU", MS_SHOWN_BYTES},
+    {"gpu/reserve_B", "of it reserved", MS_SHOWN_BYTES},
+    {"gpu/hbm_Bps", "its bandwidth", MS_SHOWN_RATE},
+    {"upkeep/price_USD_per_h", "USD an hour, a GPU", MS_SHOWN_NUMBER},
+    {"upkeep/gpu_load_W", "power of a GPU", MS_SHOWN_POWER},
+    {"upkeep/gpu_idle_W", "while it waits", MS_SHOWN_POWER},
+    {"upkeep/node_W", "rest of a node", MS_SHOWN_POWER},
+    {"upkeep/network_W", "network, a GPU", MS_SHOWN_POWER},
+    {"upkeep/pue", "PUE", MS_SHOWN_NUMBER},
+    {"bisection_Bps", "bisection, each direction", MS_SHOWN_RATE},
+    {0}};
+static const ms_shown_column TIER_COLUMNS[] = {
+    {"name", "tier", MS_SHOWN_TEXT},
+    {"links", "links, one way", MS_SHOWN_COUNT},
+    {"bandwidth_Bps", "nominal", MS_SHOWN_RATE},
+    {"parallel", "parallel cables", MS_SHOWN_COUNT},
+    {"capacity_Bps", "achieved, together", MS_SHOWN_RATE},
+    {"latency_s", "latency", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column ROUTE_FACTS[] = {{"route/source", "from GPU", MS_SHOWN_COUNT},
+                                              {"route/destination", "to GPU", MS_SHOWN_COUNT},
+                                              {"route/bottleneck_Bps", "bottleneck", MS_SHOWN_RATE},
+                                              {"route/latency_s", "latency", MS_SHOWN_TIME},
+                                              {"route/tier", "outermost tier", MS_SHOWN_TEXT},
+                                              {0}};
+static const ms_shown_column LINK_COLUMNS[] = {{"name", "link", MS_SHOWN_TEXT},
+                                               {"tier", "tier", MS_SHOWN_TEXT},
+                                               {"capacity_Bps", "achieved", MS_SHOWN_RATE},
+                                               {"latency_s", "latency", MS_SHOWN_TIME},
+                                               {0}};
+const ms_shown_table MS_PLATFORM_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = PLATFORM_FACTS},
+    {.title = "tiers", .path = "tiers", .columns = TIER_COLUMNS},
+    {.title = "route", .rows = MS_SHOWN_OF_FACTS, .columns = ROUTE_FACTS},
+    {.title = "links of the route", .path = "route/links", .columns = LINK_COLUMNS},
+    {0}};
+
+/* ---- mesh ---- */
+
+static const ms_shown_column MESH_FACTS[] = {{"ranks", "ranks", MS_SHOWN_COUNT},
+                                             {"page/gpus", "on GPUs", MS_SHOWN_TEXT},
+                                             {"platform", "platform", MS_SHOWN_TEXT},
+                                             {"placement", "placement", MS_SHOWN_TEXT},
+                                             {"order", "axes, outermost first", MS_SHOWN_TEXT},
+                                             {0}};
+static const ms_shown_column AXIS_COLUMNS[] = {{"axis", "axis", MS_SHOWN_TEXT},
+                                               {"size", "size", MS_SHOWN_COUNT},
+                                               {"stride", "stride, ranks", MS_SHOWN_COUNT},
+                                               {"groups", "groups", MS_SHOWN_COUNT},
+                                               {"tier", "tier", MS_SHOWN_TEXT},
+                                               {0}};
+static const ms_shown_column GROUP_MEMBER_COLUMNS[] = {{"axis", "axis", MS_SHOWN_TEXT},
+                                                       {"group", "group", MS_SHOWN_COUNT},
+                                                       {"gpus", "GPUs", MS_SHOWN_BELOW},
+                                                       {0}};
+static const ms_shown_column TENSOR_FACTS[] = {
+    {"tensor/shape", "shape", MS_SHOWN_TEXT},
+    {"tensor/element_B", "an element", MS_SHOWN_BYTES},
+    {"tensor/spec", "spec", MS_SHOWN_TEXT},
+    {"tensor/local_shape", "each rank holds", MS_SHOWN_TEXT},
+    {"tensor/local_B", "that is", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column MOVE_FACTS[] = {
+    {"redistribute/spec", "spec", MS_SHOWN_TEXT},
+    {"redistribute/local_shape", "each rank holds", MS_SHOWN_TEXT},
+    {"redistribute/local_B", "that is", MS_SHOWN_BYTES},
+    {"redistribute/bytes_per_rank", "a rank sends", MS_SHOWN_BYTES},
+    {"redistribute/time_s", "time", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column STEP_COLUMNS[] = {
+    {"kind", "step", MS_SHOWN_TEXT},      {"axis", "axis", MS_SHOWN_TEXT},
+    {"size_B", "buffer", MS_SHOWN_BYTES}, {"bytes_per_rank", "rank sends", MS_SHOWN_BYTES},
+    {"time_s", "time", MS_SHOWN_TIME},    {"time_alone_s", "one alone", MS_SHOWN_TIME},
+    {"tier", "tier", MS_SHOWN_TEXT},      {0}};
+const ms_shown_table MS_MESH_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = MESH_FACTS},
+    {.title = "", .path = "page/axes", .columns = AXIS_COLUMNS},
+    {.title = "groups", .path = "page/groups", .columns = GROUP_MEMBER_COLUMNS},
+    {.title = "tensor", .rows = MS_SHOWN_OF_FACTS, .columns = TENSOR_FACTS},
+    {.title = "redistributed", .rows = MS_SHOWN_OF_FACTS, .columns = MOVE_FACTS},
+    {.title = "steps", .path = "redistribute/steps", .columns = STEP_COLUMNS},
+    {0}};
+
 /* ---- collective ---- */
 
 static const ms_shown_column SIZE_COLUMNS[] = {{"size_B", "size", MS_SHOWN_BYTES},
