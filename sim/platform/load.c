@@ -198,8 +198,8 @@ static ms_status read_library(const platform_file *file, const ms_node *root,
     platform->has_nvls = file->has_nvls;
     platform->has_sharp = file->has_sharp;
     platform->has_amd_cpu = file->node.cpu == 1;
-    platform->nic_latency_s = file->node.nic_latency_s;
-    platform->is_unordered = !file->node.is_in_order;
+    platform->nics.latency_s = file->node.nic_latency_s;
+    platform->nics.is_unordered = !file->node.is_in_order;
     if (file->has_nvls && platform->tiers[0].is_paired) {
         return ms_config_fault(diag, ms_node_get(root, "nvls"), "nvls",
                                "a node wired in pairs has no switch that reduces");

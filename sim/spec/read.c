@@ -291,10 +291,9 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
     read_root(&r, false);
     ms_spec_fit_choices(spec, r.root);
     if (r.status != MS_OK) {
-        ms_job_layout layout;
         miss_batch(&r);
         give_up_batch(&r);
-        ms_spec_lay_out_parts(spec, arena, diag, &layout);
+        ms_spec_check_parts(spec, arena, diag);
     }
     if (r.status == MS_OK) {
         note(&r, read_fidelity(&r));
