@@ -125,7 +125,7 @@ static void begin_replay(ms_replay *replay, const ms_dag *dag, bool is_alone, ms
     *replay = (ms_replay){.dag = dag,
                           .is_alone = is_alone,
                           .horizon = {.limit_s = INFINITY},
-                          .has_slowdown = ms_slowdown_is_needed(dag)};
+                          .has_slowdown = ms_slowdown_is_needed(dag->network.compute_slowdown)};
     ms_arena_init(&replay->next.arena);
     ms_arena_fail_after(&replay->next.arena, scratch->fail_after);
 }

@@ -190,7 +190,7 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
     link_row *rows = make_rows(h5, network->link_count, sizeof *rows);
     char(*names)[MS_H5_TEXT_B] = make_rows(h5, network->link_count, sizeof *names);
     for (int32_t i = 0; rows != NULL && names != NULL && i < network->link_count; i++) {
-        (void)ms_platform_link_name(&result->job->platform, network->links[i].id, names[i],
+        (void)ms_platform_link_name(result->job->platform, network->links[i].id, names[i],
                                     MS_H5_TEXT_B);
         rows[i] = (link_row){network->links[i], names[i], timeline->link_bytes[i],
                              timeline->link_busy_s[i], timeline->link_peak[i]};
@@ -371,8 +371,8 @@ static void write_all(ms_h5 *h5, const trace_contents *contents) {
     write_mesh(h5, &result->job->mesh);
     write_steps(h5, &result->metrics);
     write_axes(h5, result);
-    ms_h5_write_table(h5, &TIERS_TABLE, result->job->platform.tiers,
-                      (size_t)result->job->platform.tier_count);
+    ms_h5_write_table(h5, &TIERS_TABLE, result->job->platform->tiers,
+                      (size_t)result->job->platform->tier_count);
     write_links(h5, result);
     write_memory(h5, choice);
     write_critical_path(h5, &result->metrics);

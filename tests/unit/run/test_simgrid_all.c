@@ -19,7 +19,7 @@ static void check_workload(const char *name, const char *const *sets) {
     cr_assert_eq(job_fixture_load(&f, name, sets, NULL, false), MS_OK, "%s: %s", name,
                  ms_buffer_text(&f.messages));
     ms_dag *dag = &f.result.dag;
-    cr_assert_eq(ms_job_lower(&f.job, &f.diag, dag), MS_OK, "%s", name);
+    cr_assert_eq(ms_job_lower(&f.job, &f.diag, dag, &f.result.fold), MS_OK, "%s", name);
     case_is_simgrid_all = false;
     const case_run *run = case_fork(dag, MS_FIDELITY_FLOW);
     case_is_simgrid_all = true;

@@ -242,7 +242,7 @@ Test(trace_by_hand, the_summary_has_the_figures_of_the_timeline) {
     trace_fixture_run(&f, TRACE_SMALL, NULL);
     read_back(&f, MS_TRACE_SUMMARY, NULL, 0, &trace);
     for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++) {
-        const ms_gpu_type *gpu = &f.job.platform.gpu;
+        const ms_gpu_type *gpu = &f.job.platform->gpu;
         bool is_capacity = strcmp(FIGURES[i].path, "memory.capacity_B") == 0;
         double expected = is_capacity ? gpu->hbm_B - gpu->reserve_B : FIGURES[i].value;
         double found = ms_value_number(trace.summary, FIGURES[i].path, NAN);
