@@ -27,11 +27,14 @@ enum { LOOKS_OF_CANDIDATE = 2 };
  */
 static const double CUTS[] = {0.0123, 0.3217, 0.5711, 0.7903};
 
-/* Of a period in which operations are late, in shares of MS_STEADY_NUDGE and the period: by how
- * much it grows or shrinks at most, and by how much one grows more than the next. Periods of jobs
- * that were equal to their whole simulations grew by 0 to 1, now and then by 20; those of jobs that
- * were not, by 80 to 600,000. A larger bend is that of a period that takes turns in being late, if
- * it is no larger than the bend before. */
+/* Limits of a run in which operations are late, in shares of MS_STEADY_NUDGE and the period. They
+ * are chosen by experiment: of 1,100 random jobs the periods of those that equalled their whole
+ * simulation grew by 0 to 21, mostly by 0 to 1; those of jobs that did not, by 80 to 600,000. A
+ * limit that is too low has a job simulated whole; one that is too high has figures that differ
+ * from the whole simulation, by 1e-8 to 4e-5 of a figure in the jobs that were seen to.
+ * GROWTH_MAX: by how much a period grows or shrinks at most. BEND_MAX: by how much one period grows
+ * more than the next. A larger bend, up to TURN_MAX, is that of periods that are late in turns, if
+ * it is at most TURN_MORE times the bend before. */
 #define GROWTH_MAX 30.0
 #define BEND_MAX   0.02
 #define TURN_MAX   1.0

@@ -25,8 +25,8 @@ static bool is_worth_it(const ms_job *job) {
     return job->run.no_fold || (size_t)job->mesh.ranks <= RANKS_PER_ACTION * actions;
 }
 
-/* Whether nothing in a job depends on what came before the period at hand but by what the proof
- * compares. */
+/* Whether nothing in a job depends on what came before the period at hand but by what the
+ * comparison of periods looks at. */
 static bool is_regular(const ms_job *job) {
     return !job->run.no_fast_forward && !job->run.is_bounded && job->program.type != NULL;
 }
