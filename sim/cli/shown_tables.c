@@ -563,6 +563,30 @@ const ms_shown_table MS_MESH_TABLES[] = {
     {.title = "steps", .path = "redistribute/steps", .columns = STEP_COLUMNS},
     {0}};
 
+/* ---- compare ---- */
+
+static const ms_shown_column COMPARE_FACTS[] = {{"a", "a", MS_SHOWN_TEXT},
+                                                {"b", "b", MS_SHOWN_TEXT},
+                                                {"guarded", "guarded", MS_SHOWN_TEXT},
+                                                {"let_pass", "let pass", MS_SHOWN_TEXT},
+                                                {"count", "traces", MS_SHOWN_TEXT},
+                                                {0}};
+static const ms_shown_column OVERVIEW_COLUMNS[] = {{"trace", "trace", MS_SHOWN_TEXT},
+                                                   {"step_a_s", "step a", MS_SHOWN_TIME},
+                                                   {"step_b_s", "step b", MS_SHOWN_TIME},
+                                                   {"change", "change", MS_SHOWN_CHANGE},
+                                                   {"what", "", MS_SHOWN_TEXT},
+                                                   {"mark", "", MS_SHOWN_TEXT},
+                                                   {0}};
+const ms_shown_column MS_DIFFERENCE_COLUMNS[] = {
+    {"key", "key", MS_SHOWN_TEXT}, {"a", "a", MS_SHOWN_COUNT},
+    {"b", "b", MS_SHOWN_COUNT},    {"change", "(b-a)/|a|", MS_SHOWN_COUNT},
+    {"mark", "", MS_SHOWN_TEXT},   {0}};
+const ms_shown_table MS_COMPARE_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = COMPARE_FACTS},
+    {.title = "", .path = "overview", .columns = OVERVIEW_COLUMNS},
+    {0}};
+
 /* ---- collective ---- */
 
 static const ms_shown_column SIZE_COLUMNS[] = {{"size_B", "size", MS_SHOWN_BYTES},
