@@ -341,7 +341,7 @@ static const ms_shown_column SCHEDULE_FACTS[] = {
     {"order_crc32", "CRC-32 of the order", MS_SHOWN_TEXT},
     {0}};
 static const ms_shown_column GAP_FACTS[] = {
-    {"gap/closed_form", "closed form of equal stages and free messages", MS_SHOWN_COUNT},
+    {"gap/closed_form", "closed form, equal stages, no latency", MS_SHOWN_COUNT},
     {"gap/work", "work of a rank", MS_SHOWN_COUNT},
     {"gap/order", "order", MS_SHOWN_COUNT},
     {"gap/imbalance", "unequal stages", MS_SHOWN_COUNT},
@@ -569,7 +569,7 @@ static const ms_shown_column COMPARE_FACTS[] = {{"a", "a", MS_SHOWN_TEXT},
                                                 {"b", "b", MS_SHOWN_TEXT},
                                                 {"guarded", "guarded", MS_SHOWN_TEXT},
                                                 {"let_pass", "let pass", MS_SHOWN_TEXT},
-                                                {"count", "traces", MS_SHOWN_TEXT},
+                                                {"count", "verdict", MS_SHOWN_TEXT},
                                                 {0}};
 static const ms_shown_column OVERVIEW_COLUMNS[] = {{"trace", "trace", MS_SHOWN_TEXT},
                                                    {"step_a_s", "step a", MS_SHOWN_TIME},
