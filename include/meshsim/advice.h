@@ -58,10 +58,9 @@ void ms_advise_rings(const ms_ring_row *rows, int count, double share, const cha
 
 /** The same advice before anything is simulated, from the collectives for which the first pipeline
  * rank waits and from the gradient norm; all-to-alls do not count, as they are no rings. For a
- * simulated step ms_advise_latency gives it (metrics.h). estimate: of the input.  Returns MS_OK;
+ * simulated step ms_advise_latency gives it (metrics.h). estimate: of the job.  Returns MS_OK;
  * MS_E_NOMEM (reported).  O(segments * sizes + ranks of the groups * rings). */
-ms_status ms_advise_latency_ahead(const ms_estimate_input *input, const ms_estimate *estimate,
-                                  ms_diag *diag);
+ms_status ms_advise_latency_ahead(const ms_job *job, const ms_estimate *estimate, ms_diag *diag);
 
 MS_END_DECLS
 

@@ -12,39 +12,15 @@
 #include <stdbool.h>
 
 #include "meshsim/arena.h"
-#include "meshsim/collective.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
-#include "meshsim/event.h"
-#include "meshsim/mesh.h"
-#include "meshsim/platform.h"
 #include "meshsim/price.h"
 #include "meshsim/rank_memory.h"
 #include "meshsim/schedule.h"
 #include "meshsim/spec.h"
-#include "meshsim/stage_costs.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
-
-/** A job that is laid out. All borrowed. */
-typedef struct ms_estimate_input {
-    const ms_platform *platform;
-    const ms_mesh *mesh;
-    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
-    const ms_program *program;
-    const ms_stage_costs *costs;
-    ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
-    ms_spec_host host;          /**< how ranks launch their operations */
-    bool is_blocking;           /**< a rank that sends waits for the arrival before it goes on */
-    bool is_validated_late;     /**< ranks update without waiting for the norm */
-    int steps;                  /**< optimizer steps; 0 means 1 */
-    ms_fidelity fidelity; /**< of the simulation that is estimated: in MS_FIDELITY_ANALYTIC groups
-                             do not load each other's links */
-    bool no_fold;         /**< every rank is simulated */
-    bool no_sharing;      /**< leave out what pipeline ranks take from each other on shared links,
-                             as ms_estimator_run does */
-} ms_estimate_input;
 
 /** One pipeline rank. Memory at its peak. */
 typedef struct ms_rank_estimate {
@@ -69,23 +45,21 @@ typedef struct ms_estimate {
     bool fits;
 } ms_estimate;
 
-/** Estimate a job.
+/** Estimate a job: step, bound and memory, nothing simulated.
  *  *estimate_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_INPUT (reported) if the
  * schedule deadlocks or no algorithm lays a collective out.  O(actions + segments + ranks * links
  * of a route). */
-ms_status ms_estimate_compute(const ms_estimate_input *input, ms_arena *arena, ms_diag *diag,
-                              ms_estimate *estimate_out);
+ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
+                          ms_estimate *estimate_out);
 
 /** Highest peak of any pipeline rank of a job.
  *  *peak_B_out: [B].  Returns MS_OK; MS_E_NOMEM (not reported).  O(actions). */
-ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *costs,
-                             ms_arena *scratch, double *peak_B_out);
+ms_status ms_estimate_peak_B(const ms_job *job, ms_arena *scratch, double *peak_B_out);
 
 /** Times of a job's passes on paper: computation alone, for slices of a sequence their mean.
  *  *times_out: [model_stages] lists in `arena` [s], messages free.  Returns MS_OK; MS_E_NOMEM (not
  * reported).  O(stages * segments of a pass). */
-ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs *costs,
-                                 ms_arena *arena, ms_schedule_costs *times_out);
+ms_status ms_estimate_pass_times(const ms_job *job, ms_arena *arena, ms_schedule_costs *times_out);
 
 /** What is said of a spec. */
 typedef struct ms_spec_estimate {
@@ -100,7 +74,7 @@ typedef struct ms_spec_estimate {
 } ms_spec_estimate;
 
 /** Estimates of many specs: what several have in common is worked out once and kept. They leave out
- * what classes of collectives take from each other on shared links, which ms_estimate_compute
+ * what classes of collectives take from each other on shared links, which ms_job_estimate
  * counts. */
 typedef struct ms_estimator ms_estimator;
 
@@ -110,7 +84,7 @@ ms_estimator *ms_estimator_new(ms_arena *arena);
 void ms_estimator_free(ms_estimator *estimator);
 
 /** Check and estimate a spec, folded.  Returns MS_OK; MS_E_INPUT for what ms_job_lay_out and
- * ms_estimate_compute refuse (reported the first time); MS_E_IO; MS_E_NOMEM (reported), after which
+ * ms_job_estimate refuse (reported the first time); MS_E_IO; MS_E_NOMEM (reported), after which
  * it can only be freed. No allocation where its mesh, its order of passes and its costs are those
  * of specs before. */
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,

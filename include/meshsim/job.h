@@ -10,8 +10,6 @@
 #include <stdint.h>
 
 #include "meshsim/arena.h"
-#include "meshsim/collective.h"
-#include "meshsim/config.h"
 #include "meshsim/dag.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
@@ -20,38 +18,10 @@
 #include "meshsim/lower.h"
 #include "meshsim/mesh.h"
 #include "meshsim/metrics.h"
-#include "meshsim/model.h"
-#include "meshsim/placement.h"
-#include "meshsim/platform.h"
-#include "meshsim/price.h"
-#include "meshsim/schedule.h"
 #include "meshsim/spec.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
-
-/** A spec, checked and laid out. Everything lives in the arena of ms_job_build. */
-typedef struct ms_job {
-    ms_job_spec spec;
-    const char *name;
-    const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
-    ms_platform platform;
-    ms_mesh mesh; /**< its ranks on the GPUs of the placement */
-    ms_rank_placement placement;
-    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
-    ms_precision precision;
-    ms_model_layout layout;
-    ms_stage_costs costs;
-    ms_program program;
-    ms_run_choice run;
-    ms_lower_fold fold;     /**< set when it is lowered */
-    int global_batch;       /**< sequences per step; 0 with `costs:` and no batch */
-    int microbatches;       /**< M */
-    bool is_validated_late; /**< as in ms_lower_input, and so the next one */
-    bool is_blocking;
-    bool has_pairs;         /**< the order pairs passes, whether or not they then run together */
-    ms_idle_keys idle_keys; /**< that the user gave and that change nothing */
-} ms_job;
 
 /** What the links of a tier did in a step. */
 typedef struct ms_tier_use {
@@ -85,7 +55,8 @@ typedef struct ms_granularity_risk {
 /** The outcome of a simulation, in numbers; summary.h makes a tree of it. */
 typedef struct ms_result {
     const ms_job *job;
-    ms_dag dag; /**< released by ms_result_release */
+    ms_lower_fold fold; /**< which ranks stood for others */
+    ms_dag dag;         /**< released by ms_result_release */
     ms_timeline timeline;
     ms_metrics metrics;
     ms_rank_memory *memory;     /**< [dag.rank_count] */
@@ -109,7 +80,7 @@ typedef struct ms_result {
 } ms_result;
 
 /** Make a job of a spec: check it, lay it out, partition its layers, find what they cost.
- *  *job_out: in `arena`; borrows from the spec.  Returns MS_OK; MS_E_INPUT with every fault
+ *  *job_out: in `arena`; borrows what the spec borrows.  Returns MS_OK; MS_E_INPUT with every fault
  * reported; MS_E_IO when the schedule's file cannot be read; MS_E_NOMEM. */
 ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
 
@@ -118,16 +89,10 @@ ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, 
 ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                       ms_job *job_out);
 
-/** Build the operation graph of a job.  *dag_out: initialised here, released by the caller even
- * after a failure.  Returns as ms_lower.  O(operations). */
-ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out);
-
-/** The input for an estimate of a job; borrows from the job.  O(1). */
-ms_estimate_input ms_job_estimate_input(const ms_job *job);
-
-/** Estimate a job: step, bound and memory, nothing simulated.  Returns as ms_estimate_compute. */
-ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
-                          ms_estimate *estimate_out);
+/** Build the operation graph of a job: ms_lower, and once more with collectives as operations where
+ * those inside pieces clash.  *dag_out: initialised here, released by the caller even after a
+ * failure.  Returns as ms_lower.  O(operations). */
+ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out);
 
 /** Lower, simulate, measure and sum up.  *result_out: released by the caller with
  * ms_result_release, also after a failure. Returns MS_OK also when the job does not fit in memory
@@ -139,10 +104,6 @@ ms_status ms_job_run(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *res
  * O(operations). */
 ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *arena,
                                  double **calls_out);
-
-/** What a job holds of its platform, for ms_price_step_USD and ms_price_step_J.  step_s, busy_s: as
- * in ms_price_use.  O(1). */
-ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s);
 
 /** What a run comes to: plain numbers, so that one process can hand them to another as they are.
  * NAN is what a workload or a platform does not say enough for. */

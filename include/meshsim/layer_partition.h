@@ -17,12 +17,10 @@ MS_BEGIN_DECLS
 /** Share the layers of a balanced partition among the stages so that the estimated step is short;
  * if partitions were found with which the job fits in memory, one of these. A partition that is
  * known already stays.
- *  spec: with a model.  laid_out: of ms_job_lay_out with this spec; layout.stage_layers is filled,
- * in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_INPUT (reported) where the parallel
- * degrees do not suit the model.  O(1) estimates, as in ms_estimator_run, for each layer that
- * moves. */
-ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                     ms_job_layout *laid_out);
+ *  job: of ms_job_lay_out; its layout.stage_layers is filled, in `arena`, where it has a model.
+ * Returns MS_OK; MS_E_NOMEM (reported); MS_E_INPUT (reported) where the parallel degrees do not
+ * suit the model.  O(1) estimates, as in ms_estimator_run, for each layer that moves. */
+ms_status ms_layer_partition_balance(ms_job *job, ms_arena *arena, ms_diag *diag);
 
 MS_END_DECLS
 

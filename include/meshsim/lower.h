@@ -10,43 +10,15 @@
 
 #include <stdbool.h>
 
-#include "meshsim/arena.h"
 #include "meshsim/collective.h"
 #include "meshsim/dag.h"
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
-#include "meshsim/mesh.h"
 #include "meshsim/platform.h"
-#include "meshsim/schedule.h"
 #include "meshsim/spec.h"
-#include "meshsim/stage_costs.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
-
-/** What is lowered. The mesh says which GPU each rank sits on. */
-typedef struct ms_lower_input {
-    const ms_platform *platform;
-    const ms_mesh *mesh;
-    const ms_mesh *expert_mesh; /**< the experts' own view of the ranks; NULL: `mesh` */
-    const ms_program *program;
-    const ms_stage_costs *costs;
-    ms_coll_choices algorithms; /**< what each kind of collective is laid out by */
-    ms_spec_host host;          /**< how ranks launch their operations */
-    bool no_fold;               /**< simulate every rank */
-    bool is_bounded;            /**< simulate one of each pipeline rank, alike or not */
-    bool has_bounds;            /**< with is_bounded: also give bounds where all are alike */
-    ms_granularity granularity; /**< what of a pass is an operation */
-    unsigned
-        operation_axes;  /**< MS_AXIS_BIT of axes whose collectives are operations all the same */
-    bool is_alone;       /**< flows share no links: fidelity `analytic` */
-    bool has_own_solver; /**< flows share links by meshsim's own rule, not by SimGrid's */
-    bool is_stepped;     /**< every step of a collective by itself: fidelity `step` */
-    bool is_blocking;    /**< a rank that sends waits for the arrival before it goes on */
-    int steps;           /**< optimizer steps, one after the other; 0 means 1 */
-    bool is_validated_late; /**< every rank updates as soon as its own gradients are reduced; else
-                               all wait for the norm of the world's gradient */
-} ms_lower_input;
 
 /** Operations that `no_fold` may make at most. */
 #define MS_LOWER_OP_LIMIT 40000000.0
@@ -74,14 +46,13 @@ typedef struct ms_lower_fold {
                       */
 } ms_lower_fold;
 
-/** Lower.
+/** Lower a job.
  *  dag_out: initialised here; the caller releases it with ms_dag_release, also after a failure.
  *  *fold_out: where it is not exact, which is warned of, the slowest group of a pipeline rank
  * stands for the others. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported
  * with the waiting passes), too many operations or a collective that no algorithm lays out;
  * MS_E_NOMEM. O(operations + communications * ranks * links of a route). */
-ms_status ms_lower(const ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
-                   ms_lower_fold *fold_out);
+ms_status ms_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out);
 
 /** A row of collectives of one kind. */
 typedef struct ms_collective_row {

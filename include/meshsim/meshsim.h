@@ -45,6 +45,7 @@
  * | collective.h      | collectives as phases of flows                                     |
  * | nccl.h            | which algorithm and protocol NCCL takes, and its latencies         |
  * | coll_class.h      | the same collective in several groups at once                      |
+ * | slowdown.h        | computations that communication beside them slows down             |
  * | reshard_time.h    | how long moving a tensor takes on a platform                       |
  * | spec.h            | what job is simulated, as one value: read, checked, laid out       |
  * | step_end.h        | what follows the last microbatch, told to a visitor                |

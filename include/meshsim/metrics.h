@@ -30,8 +30,7 @@
 #include "meshsim/decls.h"
 #include "meshsim/engine.h"
 #include "meshsim/event.h"
-#include "meshsim/schedule.h"
-#include "meshsim/stage_costs.h"
+#include "meshsim/spec.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -166,13 +165,12 @@ typedef struct ms_rank_memory {
 
 /** Follow memory over a timeline by the model of rank_memory.h: an action lasts from its first
  * operation to its last one, whatever runs in between; parameters are unsharded and resharded at
- * the end of the action before. An operation's stage and mb are those of `program`; a stage of
- * either direction has parameters of its own on its rank. *ranks_out: [rank_count] in
- * `arena`. Returns MS_OK; MS_E_NOMEM.  O(operations log operations).
+ * the end of the action before. An operation's stage and mb are those of the job's program; a stage
+ * of either direction has parameters of its own on its rank. *ranks_out: [rank_count] in `arena`.
+ * Returns MS_OK; MS_E_NOMEM.  O(operations log operations).
  */
-ms_status ms_memory_compute(const ms_dag *dag, const ms_timeline *timeline,
-                            const ms_stage_costs *costs, const ms_program *program, ms_arena *arena,
-                            ms_rank_memory **ranks_out);
+ms_status ms_memory_compute(const ms_job *job, const ms_dag *dag, const ms_timeline *timeline,
+                            ms_arena *arena, ms_rank_memory **ranks_out);
 
 MS_END_DECLS
 

@@ -255,6 +255,14 @@ typedef struct ms_upkeep {
     double pue;            /**< what the site takes over what its computers take, >= 1 */
 } ms_upkeep;
 
+/** What a library is told of the NICs. */
+typedef struct ms_nic_facts {
+    bool is_unordered; /**< they may deliver bytes out of order, so that a library does without LL
+                          and LL128 */
+    double latency_s;  /**< what their driver reports as latency of a message, beside what the
+                          library  expects of networks, for its choice [s] */
+} ms_nic_facts;
+
 /** A cluster: its nodes, what sits in them, and what they are connected by. */
 typedef struct ms_platform {
     const char *name;
@@ -269,17 +277,17 @@ typedef struct ms_platform {
     int tier_count;
     int link_count; /**< directed links of all tiers */
     ms_routing routing;
-    bool has_pxn;      /**< cross-rail traffic changes rail over NVLink inside the sending node */
-    bool has_nvls;     /**< NVLink switches reduce and multicast */
-    bool has_sharp;    /**< the network's switches reduce and multicast */
-    bool has_amd_cpu;  /**< nodes have AMD's processors, not Intel's */
-    bool is_unordered; /**< NICs may deliver bytes out of order, so that a library does without LL
-                          and LL128 */
-    double nic_latency_s; /**< what a NIC's driver reports to the library as latency of a message,
-                             beside what the library expects of networks, for its choice [s] */
+    bool has_pxn;     /**< cross-rail traffic changes rail over NVLink inside the sending node */
+    bool has_nvls;    /**< NVLink switches reduce and multicast */
+    bool has_sharp;   /**< the network's switches reduce and multicast */
+    bool has_amd_cpu; /**< nodes have AMD's processors, not Intel's */
+    ms_nic_facts nics;
     const ms_library *library; /**< what collectives are chosen and timed by; NULL: rings by the
                                   latencies of links alone */
     const ms_topology *topology;
+    const double
+        *link_factors; /**< [link_count] how many times as long each link takes for its
+                          bytes; NULL: all are 1. Where it is set, links of one tier differ */
 } ms_platform;
 
 /** The links from one GPU to another, in order. Links that are not limited (infinite bandwidth) are
@@ -430,6 +438,9 @@ static inline ms_link_info ms_platform_link(const ms_platform *platform, int lin
     info.tier = ms_platform_link_tier(platform, link);
     const ms_tier *tier = &platform->tiers[info.tier];
     info.capacity_Bps = tier->bandwidth_Bps * tier->efficiency * tier->cables;
+    if (platform->link_factors != NULL) {
+        info.capacity_Bps /= platform->link_factors[link];
+    }
     info.latency_s = tier->latency_s;
     info.parallel = (int)ceil(tier->cables);
     return info;

@@ -24,7 +24,9 @@
 #include "meshsim/model.h"
 #include "meshsim/placement.h"
 #include "meshsim/platform.h"
+#include "meshsim/price.h"
 #include "meshsim/schedule.h"
+#include "meshsim/stage_costs.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
@@ -33,8 +35,13 @@ MS_BEGIN_DECLS
 typedef struct ms_run_choice {
     bool no_fold;         /**< simulate every rank */
     bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
+    bool has_bounds;      /**< with is_bounded: also give bounds where all are alike; nobody asks */
     bool no_fast_forward; /**< simulate every microbatch, also where the step repeats itself */
     bool trusts_folding;  /**< do not test whether rounding keeps ranks alike: nobody asks for it */
+    bool no_sharing; /**< estimate without what pipeline ranks take from each other on shared links,
+                        as ms_estimator_run does; likewise */
+    unsigned operation_axes; /**< MS_AXIS_BIT of axes whose collectives are operations although
+                                granularity is `pass`; likewise */
     ms_solver solver;
 } ms_run_choice;
 
@@ -292,6 +299,11 @@ ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, 
 /** The keys of a workload file, for schemas and listings. */
 extern const ms_field MS_WORKLOAD_FIELDS[];
 
+/** The words of a key of a workload that is one of an enumeration, or flags of one, in its order;
+ * NULL behind the last.
+ *  key: such as "precision.attention"; a key with words. */
+const char *const *ms_job_spec_words(const char *key);
+
 /** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
 void ms_job_spec_write_keys(ms_buffer *out);
 
@@ -329,68 +341,6 @@ ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size);
  * not point at what the file says. */
 ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);
 
-/** A spec laid out: what follows from its sizes together. Everything in one arena. */
-typedef struct ms_job_layout {
-    ms_mesh mesh; /**< its ranks on the GPUs of the placement */
-    ms_rank_placement placement;
-    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
-    int microbatches;           /**< M */
-    int global_batch;           /**< sequences per step */
-    ms_precision precision;
-    ms_model_layout layout; /**< degrees and choices; stage_layers: NULL for a balanced partition,
-                               which needs times (layer_partition.h), and without a model */
-    ms_program program;
-    const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
-    bool has_pairs;            /**< the order pairs passes, whether or not they then run together */
-} ms_job_layout;
-
-/** Check a spec across its fields, and lay it out: ranks and GPUs, batch and microbatches, axes and
- * what they are used for, the schedule's order, layers over stages, the model over the degrees.
- * This is the whole check: what is laid out can be built, with one exception: whether a stage of a
- * balanced partition gets as many layers as `recompute_layers` counts shows once they are shared
- * out.
- *  *layout_out: in `arena`; borrows from the spec.  Returns MS_OK; MS_E_INPUT with every fault
- * reported; MS_E_IO when the schedule's file cannot be read; MS_E_NOMEM.  O(actions). */
-ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                         ms_job_layout *layout_out);
-
-/** The first part of ms_job_lay_out, for who knows orders of passes already: all but the order,
- * what it says of the layout, and layers over stages.  *layout_out: its program is empty.  Returns
- * as ms_job_lay_out.  O(axes), and O(GPUs) where ranks are placed. */
-ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                       ms_job_layout *layout_out);
-
-/** Check early whether a model has layers for all virtual stages, for who tries many jobs: which
- * stages there are follows from pipeline ranks and `schedule.v`, unless a file holds the order.
- *  layout: as ms_job_shape left it.  Returns MS_OK; MS_E_INPUT for what ms_job_partition refuses
- * (reported).  O(1). */
-ms_status ms_job_check_layers(const ms_job_spec *spec, const ms_job_layout *layout, ms_diag *diag);
-
-/** The second part: build the order, and check what depends on it.  layout: as ms_job_shape left
- * it. Returns as ms_job_lay_out. */
-ms_status ms_job_order(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                       ms_job_layout *layout);
-
-/** The third part, with a model: its layers over the virtual stages, its sizes over the degrees.
- * layout: with its order.  Returns as ms_job_lay_out. */
-ms_status ms_job_partition(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                           ms_job_layout *layout);
-
-/** What an order of passes follows from, of a shape: shapes with equal keys have equal orders. */
-typedef struct ms_job_order_key {
-    ms_schedule_spec order;
-    const char *csv;   /**< the file that holds it, by its address; NULL: a kind makes it */
-    int gather_stages; /**< as in ms_spec_data */
-    bool is_serial, keeps_parameters, has_gather_overlap, has_rounds;
-} ms_job_order_key;
-
-/** The key of a spec's order.  layout: as ms_job_shape left it.  Bytes between the fields are 0. */
-void ms_job_find_order_key(const ms_job_spec *spec, const ms_job_layout *layout,
-                           ms_job_order_key *key_out);
-
-/** Give a shape the order of another job with the same key, in place of ms_job_order.  O(1). */
-void ms_job_take_order(const ms_job_spec *spec, const ms_job_layout *other, ms_job_layout *layout);
-
 /** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
 typedef struct ms_idle_key {
     const char *key; /**< dotted path, such as "data_parallel.bucket" */
@@ -404,12 +354,138 @@ typedef struct ms_idle_keys {
     int count;
 } ms_idle_keys;
 
-/** Find, of the keys that stand in a spec's file (not of their defaults), those that ask for
- * something which the job has no place for; none in a spec that comes from no file.
- *  laid_out: of the spec, its layers shared out.  costs: of the same.  *keys_out: in `arena`.
- *  Returns MS_OK; MS_E_NOMEM.  O(actions). */
-ms_status ms_idle_keys_find(const ms_job_spec *spec, const ms_job_layout *laid_out,
-                            const ms_stage_costs *costs, ms_arena *arena, ms_diag *diag,
+/** What tells a rank from others of its job: the place where slow GPUs and noise go. No key of a
+ * workload sets it. */
+typedef struct ms_rank_properties {
+    double compute_factor; /**< on the time of its computations and of its update, > 0 */
+    double link_factor;    /**< on the time that bytes take on the links of its GPU, > 0 */
+} ms_rank_properties;
+
+/** The smallest and the largest of some factors. */
+typedef struct ms_factor_range {
+    double least, most;
+} ms_factor_range;
+
+/** A job: a spec that was checked and laid out, and what its stages cost. The one struct that
+ * carries a job from its keys to lowering, estimate and metrics (sim/spec/job.md). */
+typedef struct ms_job {
+    ms_job_spec spec;
+    const char *name;
+    const ms_platform *platform; /**< the spec's cluster; where ranks have links of their own speed,
+                                    a copy of it with link_factors */
+    ms_mesh mesh;                /**< its ranks on the GPUs of the placement */
+    ms_rank_placement placement;
+    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
+    int microbatches;           /**< M */
+    int global_batch;           /**< sequences per step; 0 with `costs:` and no batch */
+    ms_precision precision;
+    ms_model_layout layout; /**< degrees and choices; stage_layers: NULL for a balanced partition
+                               until its layers are shared out (layer_partition.h), and without a
+                               model */
+    ms_program program;
+    const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
+    bool has_pairs;            /**< the order pairs passes, whether or not they then run together */
+    ms_spec_host host;         /**< how ranks launch their operations: ms_spec_host_of the spec */
+    ms_stage_costs costs;      /**< of all stages; set by ms_job_build */
+    ms_idle_keys idle_keys;    /**< keys that the user gave and that change nothing; likewise */
+    const ms_rank_properties *rank_properties; /**< [mesh.ranks]; NULL: all factors are 1; set by
+                                                  ms_job_set_rank_properties */
+    const ms_factor_range *compute_factors;    /**< [P] of the ranks of each pipeline rank; NULL:
+                                                  likewise */
+    ms_run_choice run;
+} ms_job;
+
+/** Give the ranks of a job properties of their own, in place of those that it has.
+ *  properties: [job->mesh.ranks], copied.  A rank's links are those that routes of its GPU begin or
+ * end with; one that several ranks share takes the largest of their factors.  arena: outlives the
+ * job.  Returns MS_OK; MS_E_RANGE if a factor is not above 0 and finite, nothing changed;
+ * MS_E_NOMEM (both not reported).  O(ranks), and O(GPUs) routes for each rank whose links are not
+ * at 1. */
+ms_status ms_job_set_rank_properties(ms_job *job, const ms_rank_properties *properties,
+                                     ms_arena *arena);
+
+/** The factor on the time of a rank's computations. */
+static inline double ms_job_compute_factor(const ms_job *job, int rank) {
+    return job->rank_properties == NULL ? 1.0 : job->rank_properties[rank].compute_factor;
+}
+
+/** The same of the ranks of pipeline rank `p`: smallest and largest. */
+static inline ms_factor_range ms_job_compute_factors(const ms_job *job, int p) {
+    return job->compute_factors == NULL ? (ms_factor_range){1.0, 1.0} : job->compute_factors[p];
+}
+
+/** Whether a rank that sends waits for the arrival before it goes on. */
+static inline bool ms_job_is_blocking(const ms_job *job) {
+    return job->spec.schedule.sends == MS_SENDS_BLOCKING;
+}
+
+/** Whether every rank updates as soon as its own gradients are reduced; else all ranks wait for the
+ * norm of the world's gradient. */
+static inline bool ms_job_is_validated_late(const ms_job *job) {
+    return job->spec.schedule.step_end == MS_STEP_END_POST_VALIDATION;
+}
+
+/** What a job holds of its platform, for ms_price_step_USD and ms_price_step_J.  step_s, busy_s: as
+ * in ms_price_use. */
+static inline ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s) {
+    return (ms_price_use){.gpus = job->mesh.ranks,
+                          .spare_gpus = job->placement.spare_gpus,
+                          .step_s = step_s,
+                          .busy_s = busy_s};
+}
+
+/** Whether transfers share no links, as in fidelity `analytic`. */
+static inline bool ms_job_is_alone(const ms_job *job) {
+    return job->spec.simulation.fidelity == MS_FIDELITY_ANALYTIC;
+}
+
+/** Check a spec across its fields, and lay it out: ranks and GPUs, batch and microbatches, axes and
+ * what they are used for, the schedule's order, layers over stages, the model over the degrees.
+ * This is the whole check: what is laid out can be built, with one exception: whether a stage of a
+ * balanced partition gets as many layers as `recompute_layers` counts shows once they are shared
+ * out.
+ *  *job_out: in `arena`, without costs and name; borrows what the spec borrows.  Returns MS_OK;
+ * MS_E_INPUT with every fault reported; MS_E_IO when the schedule's file cannot be read;
+ * MS_E_NOMEM.  O(actions). */
+ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
+
+/** The first part of ms_job_lay_out, for who knows orders of passes already: all but the order,
+ * what it says of the layout, and layers over stages.  *job_out: its program is empty.  Returns as
+ * ms_job_lay_out.  O(axes), and O(GPUs) where ranks are placed. */
+ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
+
+/** Check early whether a model has layers for all virtual stages, for who tries many jobs: which
+ * stages there are follows from pipeline ranks and `schedule.v`, unless a file holds the order.
+ *  job: as ms_job_shape left it.  Returns MS_OK; MS_E_INPUT for what ms_job_partition refuses
+ * (reported).  O(1). */
+ms_status ms_job_check_layers(const ms_job *job, ms_diag *diag);
+
+/** The second part: build the order, and check what depends on it.  job: as ms_job_shape left it.
+ * Returns as ms_job_lay_out. */
+ms_status ms_job_order(ms_job *job, ms_arena *arena, ms_diag *diag);
+
+/** The third part, with a model: its layers over the virtual stages, its sizes over the degrees.
+ * job: with its order.  Returns as ms_job_lay_out. */
+ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag);
+
+/** What an order of passes follows from, of a shape: shapes with equal keys have equal orders. */
+typedef struct ms_job_order_key {
+    ms_schedule_spec order;
+    const char *csv;   /**< the file that holds it, by its address; NULL: a kind makes it */
+    int gather_stages; /**< as in ms_spec_data */
+    bool is_serial, keeps_parameters, has_gather_overlap, has_rounds;
+} ms_job_order_key;
+
+/** The key of a job's order.  job: as ms_job_shape left it.  Bytes between the fields are 0. */
+void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out);
+
+/** Give a shape the order of another job with the same key, in place of ms_job_order.  O(1). */
+void ms_job_take_order(ms_job *job, const ms_job *other);
+
+/** Find, of the keys that stand in a job's file (not of their defaults), those that ask for
+ * something which the job has no place for; none in a job that comes from no file.
+ *  job: with its costs.  *keys_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(actions). */
+ms_status ms_idle_keys_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                             ms_idle_keys *keys_out);
 
 /** Virtual stages that a partition gives no number of layers: all beside the given ends. */

@@ -15,20 +15,10 @@
 #include "meshsim/decls.h"
 #include "meshsim/diag.h"
 #include "meshsim/event.h"
-#include "meshsim/schedule.h"
-#include "meshsim/stage_costs.h"
+#include "meshsim/spec.h"
 #include "meshsim/status.h"
 
 MS_BEGIN_DECLS
-
-/** A step's end.  All is borrowed. */
-typedef struct ms_step_ending {
-    const ms_program *program;
-    const ms_stage_costs *costs;
-    int ranks;              /**< of the job */
-    int steps;              /**< that are run one after the other */
-    bool is_validated_late; /**< every rank updates as soon as its own gradients are reduced */
-} ms_step_ending;
 
 /** Who is told what happens, one thing after the other. */
 typedef struct ms_step_end_visitor {
@@ -42,14 +32,14 @@ typedef struct ms_step_end_visitor {
     void (*update)(void *context, int p);
 } ms_step_end_visitor;
 
-/** Tell a visitor of a step's end.  Returns MS_OK; the first status besides that the visitor
- * returns, and then tells nothing more; MS_E_BUG (reported) where pipeline ranks that hold the same
- * stages have not the same collectives between them.  O(segments + P * stages). */
-ms_status ms_step_end_visit(const ms_step_ending *end, const ms_step_end_visitor *visitor,
-                            void *context, ms_diag *diag);
+/** Tell a visitor of the end of a job's step.  Returns MS_OK; the first status besides that the
+ * visitor returns, and then tells nothing more; MS_E_BUG (reported) where pipeline ranks that hold
+ * the same stages have not the same collectives between them.  O(segments + P * stages). */
+ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
+                            ms_diag *diag);
 
 /** Whether all ranks meet before they update: an update, or another step, follows. */
-bool ms_step_end_meets(const ms_step_ending *end);
+bool ms_step_end_meets(const ms_job *job);
 
 MS_END_DECLS
 

@@ -121,7 +121,7 @@ static double slowest_gpu(const ms_job *job) {
 
 /* What the step costs and what it costs at least, as far as the platform's file says. */
 static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *step) {
-    const ms_platform *platform = &job->platform;
+    const ms_platform *platform = job->platform;
     ms_price_use use = ms_job_price_use(job, estimate->step_s, estimate->busy_s);
     ms_price_use least = ms_job_price_use(job, estimate->lower_bound_s, estimate->busy_s);
     double cost_unit = ms_price_has_rent(platform) ? 1.0 : (double)NAN; /* not known: null */
@@ -178,12 +178,12 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     if (job->spec.framework.name != NULL) {
         ms_value_add_string(root, "framework", job->spec.framework.name);
     }
-    ms_value_add_string(root, "platform", job->platform.name);
+    ms_value_add_string(root, "platform", job->platform->name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_summary_add_placement(&job->placement, root);
     ms_summary_add_meshes(job, root);
     ms_summary_add_tiers(job, root);
-    ms_show_mesh_places(&job->mesh, &job->platform, root);
+    ms_show_mesh_places(&job->mesh, job->platform, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);
@@ -252,7 +252,7 @@ static void add_layout(const ms_job *job, ms_value *root) {
     ms_value *layout = ms_value_add(root, "layout", MS_VALUE_OBJECT);
     ms_value_add_string(layout, "name", job->name);
     ms_value_add_int(layout, "gpus", ms_spec_ranks(&job->spec));
-    ms_value_add_int(layout, "node_gpus", job->platform.gpus_per_node);
+    ms_value_add_int(layout, "node_gpus", job->platform->gpus_per_node);
     ms_value_add_int(layout, "num_microbatches", job->microbatches);
     ms_value *ranks = ms_value_add(layout, "stage_pp_ranks", MS_VALUE_ARRAY);
     for (int stage = 0; stage < job->program.model_stages; stage++) {
@@ -374,9 +374,8 @@ static ms_status run(const ms_invocation *call) {
     }
     status = status == MS_OK ? look_at(call, &f) : status;
     if (status == MS_OK) {
-        const ms_estimate_input input = ms_job_estimate_input(&f.job);
-        ms_advise_placement(&f.job.mesh, &f.job.platform, call->diag);
-        status = ms_advise_latency_ahead(&input, &f.estimate, call->diag);
+        ms_advise_placement(&f.job.mesh, f.job.platform, call->diag);
+        status = ms_advise_latency_ahead(&f.job, &f.estimate, call->diag);
     }
     status = status == MS_OK ? draw(call, &f) : status;
     if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {

@@ -106,7 +106,7 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     snprintf(text, sizeof text, "meshsim: does not fit in memory: rank %d needs %s, %s\n",
              result->dag.ranks[result->peak_rank].rank,
              ms_unit_format(peak_B, MS_DIM_BYTES, peak, sizeof peak),
-             ms_show_capacity(&result->job->platform.gpu, capacity, sizeof capacity));
+             ms_show_capacity(&result->job->platform->gpu, capacity, sizeof capacity));
     ms_cli_tell(call->results, text);
     return MS_E_NO;
 }
@@ -193,7 +193,7 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
     }
     ms_cli_progress_stop(progress);
     if (status == MS_OK) {
-        ms_advise_placement(&job->mesh, &job->platform, call->diag);
+        ms_advise_placement(&job->mesh, job->platform, call->diag);
         ms_advise_latency(&result.metrics, call->diag);
     }
     if (status == MS_OK) {

@@ -58,8 +58,7 @@ static ms_status take_times(const ms_invocation *call, const ms_job *job,
                             ms_schedule_costs *costs_out) {
     ms_schedule_costs times;
     ms_status status = ms_cli_schedule_costs(call, job->program.model_stages, costs_out);
-    if (status == MS_OK &&
-        ms_estimate_pass_times(&job->program, &job->costs, call->arena, &times) != MS_OK) {
+    if (status == MS_OK && ms_estimate_pass_times(job, call->arena, &times) != MS_OK) {
         status = ms_diag_no_memory(call->diag);
     }
     if (status == MS_OK) {

@@ -1,7 +1,7 @@
 #include "cli/show_job.h"
 
 void ms_show_add_job(const ms_job *job, ms_value *root) {
-    const ms_platform *platform = &job->platform;
+    const ms_platform *platform = job->platform;
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
     if (job->spec.framework.name != NULL) {
         ms_value_add_string(page, "framework", job->spec.framework.name);
@@ -18,7 +18,7 @@ void ms_show_add_job(const ms_job *job, ms_value *root) {
     }
     if (job->spec.simulation.steps > 1) {
         ms_value_add_string(page, "updates",
-                            job->is_validated_late ? "validated afterwards"
-                                                   : "all ranks meet before they update");
+                            ms_job_is_validated_late(job) ? "validated afterwards"
+                                                          : "all ranks meet before they update");
     }
 }

@@ -73,10 +73,10 @@ ms_status ms_cli_show_paper(const ms_invocation *call, const ms_shown_paper *sho
 
 static ms_value *simulated_tree(const ms_invocation *call, const ms_shown_simulated *shown) {
     const ms_job *job = shown->job;
-    const ms_gpu_type *gpu = &job->platform.gpu;
+    const ms_gpu_type *gpu = &job->platform->gpu;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
-    ms_value_add_string(root, "platform", job->platform.name);
+    ms_value_add_string(root, "platform", job->platform->name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_value_add_int(root, "p", job->layout.pp);
     ms_value_add_int(root, "m", job->microbatches);

@@ -10,15 +10,11 @@
 
 static const double DAY_S = 86400.0;
 
-static const char *const RECOMPUTES[] = {[MS_RECOMPUTE_NONE] = "none",
-                                         [MS_RECOMPUTE_FULL] = "full",
-                                         [MS_RECOMPUTE_SELECTIVE] = "selective"};
-
 ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec) {
     return (ms_candidate_words){.schedule = spec->schedule.csv != NULL
                                                 ? spec->schedule.csv
                                                 : ms_schedule_kind_name(spec->schedule.kind),
-                                .recompute = RECOMPUTES[spec->recompute.kind],
+                                .recompute = ms_job_spec_words("recompute")[spec->recompute.kind],
                                 .platform = spec->platform.cluster->name};
 }
 

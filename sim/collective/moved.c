@@ -124,7 +124,9 @@ ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request
     for (int g = 0; g < groups && status == MS_OK; g++) {
         int shifts[MS_TIER_MAX];
         group.gpus = first->gpus + (size_t)g * (size_t)first->members;
-        const model *from = find_model(&m, group.gpus, shifts);
+        /* a copy takes as long as its model, so that links have to be alike */
+        const model *from =
+            platform->link_factors == NULL ? find_model(&m, group.gpus, shifts) : NULL;
         if (from != NULL) {
             status = move_plan(&m, from, shifts, &plans_out[g]);
             continue;

@@ -67,7 +67,7 @@ static bool is_offered(const nccl_way *w) {
     const ms_nccl_comm *comm = w->comm;
     /* flags within the data tell that it is there, so it must not overtake itself; a network's
      * plug-in then sets NCCL_PROTO for the whole process, also for groups inside a node */
-    if (w->platform->is_unordered && w->protocol != MS_LIBRARY_SIMPLE) {
+    if (w->platform->nics.is_unordered && w->protocol != MS_LIBRARY_SIMPLE) {
         return false;
     }
     if (w->algorithm == MS_LIBRARY_RING) {
@@ -362,7 +362,7 @@ static nccl_way way_of(const ms_platform *platform, const ms_nccl_comm *comm,
                   .kind = way->kind,
                   .protocol = (ms_library_protocol)(way->protocol - MS_PROTOCOL_LL),
                   .scale = comm->nodes <= 2 ? comm->nodes - 1 : 2,
-                  .nic_s = platform->nic_latency_s};
+                  .nic_s = platform->nics.latency_s};
     for (int i = 0; i < MS_LIBRARY_ALGORITHMS; i++) {
         if (ALGORITHMS[i].algorithm == way->algorithm) {
             w.algorithm = ALGORITHMS[i].row;

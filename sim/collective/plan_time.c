@@ -5,7 +5,7 @@
 #include "meshsim/fluid.h"
 
 /* The tier that a flow's links have come to: they are in order, tier after tier, and those of one
- * are alike. */
+ * are alike, but where the platform gives links factors of their own. */
 typedef struct tier_reached {
     int until; /* the first link behind it */
     double capacity_Bps;
@@ -13,7 +13,7 @@ typedef struct tier_reached {
 
 static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link, bool is_alone,
                            tier_reached *at) {
-    if (link->link >= at->until) {
+    if (link->link >= at->until || platform->link_factors != NULL) {
         ms_link_info info = ms_platform_link(platform, link->link);
         const ms_tier *tier = &platform->tiers[info.tier];
         *at = (tier_reached){tier->first_link + tier->links, info.capacity_Bps};

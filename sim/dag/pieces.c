@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "meshsim/arena.h"
+#include "meshsim/slowdown.h"
 
 /* A stretch of a member's time in a piece; it starts where the one before it ends, the first at 0.
  */
@@ -24,8 +25,10 @@ typedef struct player {
     int32_t *order;     /* [parts] communications of an axis by their start */
     stretch *stretches; /* [2 parts + 1] as many as there are different starts and ends */
     int32_t stretch_count;
-    int32_t at;   /* the stretch that communication of the axis at hand has come to */
-    int32_t live; /* no part before it runs any more */
+    int32_t at;          /* the stretch that communication of the axis at hand has come to */
+    ms_slow_span *spans; /* [parts] communications so far */
+    int32_t span_count;
+    int32_t live; /* no span before it lasts any more */
     int32_t next; /* the newest part that others wait for: -1: none */
     double now_s; /* its end */
 } player;
@@ -67,71 +70,44 @@ static void find_start(player *p, int32_t part) {
     }
 }
 
-/* By how much communications that run at `now_s` slow a computation down.  *until_out: when that
- * changes next. */
-static double factor_at(player *p, int32_t part, double now_s, double *until_out) {
-    double factor = 1.0;
-    *until_out = INFINITY;
-    while (p->live < part && p->parts[p->live].end_s <= now_s) {
+/* When a computation ends that starts at its start. What communicates beside it has started before
+ * it was launched, and so stands among the parts before it; computations follow each other, so that
+ * what has ended before one plays no part for those behind it. */
+static double compute_end_s(player *p, int32_t part, bool is_slowed) {
+    double start_s = p->parts[part].start_s, time_s = work_of(p, part)->time_s;
+    if (!is_slowed || time_s <= 0.0) {
+        return start_s + time_s;
+    }
+    while (p->live < p->span_count && p->spans[p->live].until_s <= start_s) {
         p->live++;
     }
-    for (int32_t i = p->live; i < part; i++) {
-        const ms_dag_work *work = work_of(p, i);
-        if (!work->is_communication || p->parts[i].end_s <= now_s) {
-            continue;
-        }
-        if (p->parts[i].start_s <= now_s) {
-            factor = fmax(factor, p->dag->network.compute_slowdown[work->coll]);
-            *until_out = fmin(*until_out, p->parts[i].end_s);
-        } else {
-            *until_out = fmin(*until_out, p->parts[i].start_s);
-        }
-    }
-    return factor;
+    return ms_slowed_end_s(p->spans + p->live, p->span_count - p->live, start_s, time_s);
 }
 
-static bool has_slowdown(const ms_dag *dag) {
-    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        if (dag->network.compute_slowdown[kind] > 1.0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* When a computation ends that starts at its start. What communicates beside it has started before
- * it was launched, and so stands among the parts before it. */
-static double compute_end_s(player *p, int32_t part, bool is_slowed) {
-    double now_s = p->parts[part].start_s;
-    double left_s = work_of(p, part)->time_s;
-    double until_s = INFINITY;
-    while (is_slowed && left_s > 0.0) {
-        double factor = factor_at(p, part, now_s, &until_s);
-        if (now_s + left_s * factor <= until_s) {
-            return now_s + left_s * factor;
-        }
-        left_s -= (until_s - now_s) / factor;
-        now_s = until_s;
-    }
-    return now_s + left_s;
+/* When a communication ends, which slows down what computes until then. */
+static double communicate_end_s(player *p, int32_t part) {
+    const ms_dag_work *work = work_of(p, part);
+    bool is_alone = p->dag->network.pieces.is_alone;
+    double start_s = p->parts[part].start_s;
+    double end_s = start_s + ms_dag_work_time_s(p->dag, work, is_alone, NULL);
+    p->spans[p->span_count++] =
+        (ms_slow_span){start_s, end_s, p->dag->network.compute_slowdown[work->coll]};
+    return end_s;
 }
 
 static void play(player *p) {
-    bool is_slowed = has_slowdown(p->dag);
+    bool is_slowed = ms_slowdown_is_needed(p->dag->network.compute_slowdown);
     p->next = -1;
-    p->live = 0;
+    p->live = p->span_count = 0;
     p->now_s = 0.0;
     for (int32_t i = 0; i < p->piece->part_count; i++) {
         p->last[i] = -1;
     }
     for (int32_t i = 0; i < p->piece->part_count; i++) {
-        const ms_dag_work *work = work_of(p, i);
         ms_dag_part *part = &p->parts[i];
         find_start(p, i);
-        part->end_s = work->is_communication
-                          ? part->start_s + ms_dag_work_time_s(
-                                                p->dag, work, p->dag->network.pieces.is_alone, NULL)
-                          : compute_end_s(p, i, is_slowed);
+        part->end_s = work_of(p, i)->is_communication ? communicate_end_s(p, i)
+                                                      : compute_end_s(p, i, is_slowed);
         if (!part->is_async) {
             p->next = i;
             p->now_s = part->end_s;
@@ -361,9 +337,10 @@ ms_status ms_dag_time_pieces(ms_dag *dag) {
                 .cause = MS_NEW(&scratch, int32_t, longest),
                 .last = MS_NEW(&scratch, int32_t, longest),
                 .order = MS_NEW(&scratch, int32_t, longest),
+                .spans = MS_NEW(&scratch, ms_slow_span, longest),
                 .stretches = MS_NEW(&scratch, stretch, 2 * longest + 1)};
     ms_status status = p.host_end_s == NULL || p.cause == NULL || p.last == NULL ||
-                               p.order == NULL || p.stretches == NULL
+                               p.order == NULL || p.spans == NULL || p.stretches == NULL
                            ? MS_E_NOMEM
                            : MS_OK;
     for (int32_t w = 0; w < dag->work_count && status == MS_OK; w++) {

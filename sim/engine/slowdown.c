@@ -3,14 +3,6 @@
 
 #include <math.h>
 
-bool ms_slowdown_is_needed(const ms_dag *dag) {
-    bool is_needed = false;
-    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        is_needed = is_needed || dag->network.compute_slowdown[kind] > 1.0;
-    }
-    return is_needed;
-}
-
 bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work) {
     return work->is_communication && dag->network.compute_slowdown[work->coll] > 1.0;
 }
@@ -102,10 +94,9 @@ void ms_slowdown_begin(ms_slowdown *slowdown, ms_event start) {
                             .since_s = start.time_s,
                             .factor = factor_of(slowdown, start.op)};
     set_on_streams(slowdown, start.op, start.op);
-    ms_event_queue_add(slowdown->queue,
-                       (ms_event){.time_s = start.time_s + running->left_s * running->factor,
-                                  .op = start.op,
-                                  .mover = 1 + first_stream(dag, start.op)});
+    ms_event_queue_add(slowdown->queue, (ms_event){.time_s = ms_running_end_s(running),
+                                                   .op = start.op,
+                                                   .mover = 1 + first_stream(dag, start.op)});
 }
 
 void ms_slowdown_end(ms_slowdown *slowdown, int32_t op) {
@@ -119,11 +110,8 @@ static void adjust(ms_slowdown *s, int32_t op, double now_s) {
     if (factor == running->factor) {
         return;
     }
-    double done_s = (now_s - running->since_s) / running->factor;
-    running->left_s = fmax(0.0, running->left_s - done_s);
-    running->since_s = now_s;
-    running->factor = factor;
-    ms_event_queue_move(s->queue, (ms_event){.time_s = now_s + running->left_s * factor,
+    ms_running_change(running, now_s, factor);
+    ms_event_queue_move(s->queue, (ms_event){.time_s = ms_running_end_s(running),
                                              .op = op,
                                              .mover = 1 + first_stream(s->dag, op)});
 }

@@ -2,9 +2,8 @@
  * @file
  * Computations that communication on their rank slows down.
  *
- * A computation runs at full speed divided by a factor: the largest of those of the communications
- * that run on its rank at the moment (ms_dag.compute_slowdown). It keeps count of what is left of
- * it, so that every change of the factor, up or down, gives it a new end, which moves in the queue.
+ * By the rule of meshsim/slowdown.h. A computation keeps count of what is left of it, so that every
+ * change of its factor, up or down, gives it a new end, which moves in the queue.
  * A communication runs on the ranks of its members, of a message also on the receiver's, from its
  * start to its end.
  */
@@ -17,14 +16,8 @@
 #include "engine/event_queue.h"
 #include "meshsim/arena.h"
 #include "meshsim/dag.h"
+#include "meshsim/slowdown.h"
 #include "meshsim/status.h"
-
-/** A computation under way. */
-typedef struct ms_running {
-    double left_s;  /**< of it at `since_s`, at full speed */
-    double since_s; /**< when its factor last changed */
-    double factor;  /**< since then */
-} ms_running;
 
 /** Arrays in the scratch arena. */
 typedef struct ms_slowdown {
@@ -38,9 +31,6 @@ typedef struct ms_slowdown {
     double *factor;        /**< [rank_count] on its computations now */
     int32_t *computing;    /**< [rank_count] streams of the rank with a computation under way */
 } ms_slowdown;
-
-/** Whether any communication slows computations down. */
-bool ms_slowdown_is_needed(const ms_dag *dag);
 
 /** Whether communications of `work` slow computations down. */
 bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work);

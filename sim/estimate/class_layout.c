@@ -161,7 +161,8 @@ static int count_repeated(const class_plans *c) {
 /* Leave out groups that repeat those of the first node in others: nodes are alike, and what runs
  * inside one loads nothing outside of it, so that all take the same time. */
 static void keep_first_node(class_plans *c) {
-    int count = c->members > 1 ? count_repeated(c) : 0;
+    bool are_alike = c->comm->platform->link_factors == NULL;
+    int count = c->members > 1 && are_alike ? count_repeated(c) : 0;
     c->groups = count > 0 ? count : c->groups;
 }
 

@@ -51,7 +51,8 @@ static bool is_alike_in(int unit, const pipeline_grid *grid, int p, int q, int s
 /* The first pipeline rank that lies as `p` does, by itself (step 0) or with its successor (1). */
 static int first_alike(const ms_comm_classes *comm, const pipeline_grid *grid, int p, int step) {
     const ms_platform *platform = comm->platform;
-    for (int q = 0; q < p && comm->mesh.devices == NULL && p + step < comm->pp; q++) {
+    bool is_regular = comm->mesh.devices == NULL && platform->link_factors == NULL;
+    for (int q = 0; q < p && is_regular && p + step < comm->pp; q++) {
         bool is_same = true;
         for (int t = 0; t + 1 < platform->tier_count && is_same; t++) {
             is_same = is_alike_in(ms_platform_domain(platform, t), grid, p, q, step);
@@ -74,13 +75,18 @@ ms_status ms_comm_norm_find(ms_comm_classes *comm, double *norm_s_out) {
     return status;
 }
 
-ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *platform,
-                               const ms_mesh *mesh, ms_arena *arena) {
+ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_job *job, ms_arena *arena) {
+    const ms_mesh *mesh = &job->mesh;
     int pp = ms_mesh_size(mesh, MS_AXIS_PP);
-    *comm_out = (ms_comm_classes){.platform = platform,
+    *comm_out = (ms_comm_classes){.platform = job->platform,
                                   .mesh = *mesh,
+                                  .expert_mesh = job->expert_mesh,
+                                  .algorithms =
+                                      ms_coll_choices_on(job->platform, mesh, job->spec.algorithms),
                                   .pp = pp,
                                   .group_ranks = mesh->ranks / pp,
+                                  .is_alone = ms_job_is_alone(job),
+                                  .is_unfolded = job->run.no_fold,
                                   .norm_s = -1.0};
     ms_memo_init(&comm_out->keys, sizeof(ms_class_key));
     ms_memo_init(&comm_out->ways, sizeof(ms_class_key));

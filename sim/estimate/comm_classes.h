@@ -6,9 +6,8 @@
 #include "estimate/memo.h"
 #include "meshsim/buffer.h"
 #include "meshsim/coll_class.h"
-#include "meshsim/mesh.h"
 #include "meshsim/nccl.h"
-#include "meshsim/stage_costs.h"
+#include "meshsim/spec.h"
 
 /* Storage that estimates need again and again, above all to lay communication out; one serves many
  * placements on one platform. */
@@ -85,10 +84,10 @@ typedef struct ms_comm_classes {
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);
 void ms_plan_space_release(ms_plan_space *space);
 
-/* Compare where pipeline ranks lie.  *comm_out: arrays in `arena`; the caller releases it with
- * ms_comm_classes_release, also after a failure.  Returns MS_OK; MS_E_NOMEM.  O(pp^2 * tiers). */
-ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_platform *platform,
-                               const ms_mesh *mesh, ms_arena *arena);
+/* Compare where the pipeline ranks of a job lie.  *comm_out: arrays in `arena`; borrows the job's
+ * platform, devices and expert_mesh; the caller releases it with ms_comm_classes_release, also
+ * after a failure.  Returns MS_OK; MS_E_NOMEM.  O(pp^2 * tiers). */
+ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_job *job, ms_arena *arena);
 void ms_comm_classes_release(ms_comm_classes *comm);
 
 /* Times of a class, laid out on first use: where a library chooses, for all sizes that it chooses

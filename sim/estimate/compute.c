@@ -15,7 +15,9 @@ double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage
     return time_s;
 }
 
-double ms_compute_rank_s(const ms_program *program, const ms_stage_costs *costs, int p) {
+double ms_compute_rank_s(const ms_job *job, int p) {
+    const ms_program *program = &job->program;
+    const ms_stage_costs *costs = &job->costs;
     double compute_s = 0.0;
     for (size_t i = program->first[p]; i < program->first[p + 1]; i++) {
         const ms_action *action = &program->actions[i];
@@ -23,7 +25,7 @@ double ms_compute_rank_s(const ms_program *program, const ms_stage_costs *costs,
         compute_s += ms_compute_pass_s(costs, ms_stage_cost_of(costs, stage, action->mb),
                                        (ms_pass)action->pass);
     }
-    return compute_s + costs->optimizer_s[p];
+    return (compute_s + costs->optimizer_s[p]) * ms_job_compute_factors(job, p).most;
 }
 
 ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_counts *counts_out) {

@@ -3,15 +3,14 @@
 #define MS_ESTIMATE_COMPUTE_H
 
 #include "meshsim/arena.h"
-#include "meshsim/schedule.h"
-#include "meshsim/stage_costs.h"
+#include "meshsim/spec.h"
 
 /* Computation of one pass over a stage [s]; collectives count nothing.  O(segments). */
 double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass);
 
-/* Computation of a pipeline rank in a step, with nothing beside it that slows it down: passes of
- * all microbatches, and the optimizer [s].  O(its actions * segments). */
-double ms_compute_rank_s(const ms_program *program, const ms_stage_costs *costs, int p);
+/* Computation of a pipeline rank's slowest rank in a step, with nothing beside it that slows it
+ * down: passes of all microbatches, and the optimizer [s].  O(its actions * segments). */
+double ms_compute_rank_s(const ms_job *job, int p);
 
 /* How often each pass runs in a step, over all microbatches and pipeline ranks; follows from a
  * program alone. */

@@ -5,30 +5,25 @@
 #include "estimate/compute.h"
 #include "estimate/step.h"
 
-/* Costs of what an action works on. */
-static const ms_stage_cost *cost_of(const ms_program *program, const ms_stage_costs *costs,
-                                    int stage, int mb) {
-    return ms_stage_cost_of(costs, ms_program_model_stage(program, stage), mb);
-}
-
 /* Work and memory of one pipeline rank. Memory depends on the order of its passes only, so that of
  * its list is exact. */
-static void look_at_rank(const ms_estimate_input *in, const ms_held_memory *peak, int p,
+static void look_at_rank(const ms_job *job, const ms_held_memory *peak, int p,
                          ms_rank_estimate *rank) {
-    const ms_program *program = in->program;
+    const ms_program *program = &job->program;
     for (int s = 0; s < program->stages; s++) {
-        rank->layers += program->stage_rank[s] == p ? cost_of(program, in->costs, s, 0)->layers : 0;
+        int stage = ms_program_model_stage(program, s);
+        bool is_own = program->stage_rank[s] == p;
+        rank->layers += is_own ? ms_stage_cost_of(&job->costs, stage, 0)->layers : 0;
     }
-    rank->compute_s = ms_compute_rank_s(program, in->costs, p);
+    rank->compute_s = ms_compute_rank_s(job, p);
     rank->held = *peak;
     rank->peak_B = peak->total_B;
 }
 
-ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *costs,
-                             ms_arena *scratch, double *peak_B_out) {
+ms_status ms_estimate_peak_B(const ms_job *job, ms_arena *scratch, double *peak_B_out) {
     ms_memory_model memory;
     ms_memory_moments moments;
-    ms_status status = ms_memory_model_init(program, costs, scratch, &memory);
+    ms_status status = ms_memory_model_init(&job->program, &job->costs, scratch, &memory);
     status = status == MS_OK ? ms_memory_moments_find(&memory, scratch, &moments) : status;
     if (status == MS_OK) {
         *peak_B_out = ms_memory_highest_B(&memory, &moments);
@@ -36,27 +31,36 @@ ms_status ms_estimate_peak_B(const ms_program *program, const ms_stage_costs *co
     return status;
 }
 
+/* The factor on computations of a stage of the model: of its slowest rank, in either direction. */
+static double stage_factor(const ms_job *job, int stage) {
+    double most = 0.0;
+    for (int copy = stage; copy < job->program.stages; copy += job->program.model_stages) {
+        most = fmax(most, ms_job_compute_factors(job, job->program.stage_rank[copy]).most);
+    }
+    return most;
+}
+
 /* Time of a pass over a stage, the mean over the slices of a sequence. */
-static double mean_time_s(const ms_stage_costs *costs, int stage, ms_pass pass) {
+static double mean_time_s(const ms_job *job, int stage, ms_pass pass) {
+    const ms_stage_costs *costs = &job->costs;
     int slices = costs->slices > 1 ? costs->slices : 1;
     double sum_s = 0.0;
     for (int slice = 0; slice < slices; slice++) {
         sum_s += ms_compute_pass_s(costs, ms_stage_cost_of(costs, stage, slice), pass);
     }
-    return sum_s / slices;
+    return sum_s / slices * stage_factor(job, stage);
 }
 
-ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs *costs,
-                                 ms_arena *arena, ms_schedule_costs *times_out) {
-    int stages = program->model_stages;
+ms_status ms_estimate_pass_times(const ms_job *job, ms_arena *arena, ms_schedule_costs *times_out) {
+    int stages = job->program.model_stages;
     double *times_s = MS_NEW(arena, double, 4 * stages);
     if (times_s == NULL) {
         return MS_E_NOMEM;
     }
     for (int s = 0; s < stages; s++) {
-        times_s[s] = mean_time_s(costs, s, MS_PASS_F);
-        times_s[stages + s] = mean_time_s(costs, s, MS_PASS_I);
-        times_s[2 * stages + s] = mean_time_s(costs, s, MS_PASS_B) - times_s[stages + s];
+        times_s[s] = mean_time_s(job, s, MS_PASS_F);
+        times_s[stages + s] = mean_time_s(job, s, MS_PASS_I);
+        times_s[2 * stages + s] = mean_time_s(job, s, MS_PASS_B) - times_s[stages + s];
     }
     *times_out = (ms_schedule_costs){.forward = times_s,
                                      .input_grad = times_s + stages,
@@ -68,16 +72,16 @@ ms_status ms_estimate_pass_times(const ms_program *program, const ms_stage_costs
 /* Idle share of the schedule on paper; reports what is wrong. Ranks that do not wait for each other
  * at a step's end are idle only while a step is longer than they are busy: as long as a rank with a
  * first stage, which starts at once, is under way. */
-static ms_status find_bubble(const ms_estimate_input *in, ms_arena *arena, ms_diag *diag,
+static ms_status find_bubble(const ms_job *job, ms_arena *arena, ms_diag *diag,
                              double *bubble_out) {
-    const ms_program *program = in->program;
+    const ms_program *program = &job->program;
     ms_schedule_costs times;
     ms_schedule_result paper;
-    if (ms_estimate_pass_times(program, in->costs, arena, &times) != MS_OK) {
+    if (ms_estimate_pass_times(job, arena, &times) != MS_OK) {
         return ms_diag_no_memory(diag);
     }
     ms_status status = ms_schedule_evaluate(program, &times, arena, diag, &paper);
-    if (status != MS_OK || !in->is_validated_late) {
+    if (status != MS_OK || !ms_job_is_validated_late(job)) {
         *bubble_out = status == MS_OK ? paper.bubble_fraction : 0.0;
         return status;
     }
@@ -92,78 +96,76 @@ static ms_status find_bubble(const ms_estimate_input *in, ms_arena *arena, ms_di
     return MS_OK;
 }
 
-static ms_status run_clocks(const ms_estimate_input *in, ms_comm_classes *comm,
-                            ms_plan_space *space, ms_diag *diag, ms_estimate *estimate) {
-    ms_arena *arena = &space->kept;
+static ms_status run_clocks(const ms_job *job, ms_step_place *place, ms_diag *diag,
+                            ms_estimate *estimate) {
+    ms_arena *arena = place->scratch;
     ms_order order;
-    ms_step_input step = {.program = in->program,
-                          .order = &order,
-                          .costs = in->costs,
-                          .host = in->host,
-                          .is_blocking = in->is_blocking,
-                          .is_validated_late = in->is_validated_late,
-                          .steps = in->steps};
-    const ms_step_place place = {.comm = comm, .space = space, .scratch = arena};
     ms_sharing sharing;
-    ms_status status = ms_sharing_init(&sharing, comm, space, arena);
-    step.sharing = comm->is_alone || in->no_sharing ? NULL : &sharing;
-    status = status == MS_OK ? ms_order_make(in->program, arena, arena, diag, &order) : status;
+    place->order = &order;
+    place->sharing = place->comm->is_alone || job->run.no_sharing ? NULL : &sharing;
+    ms_status status = ms_sharing_init(&sharing, place->comm, place->space, arena);
+    status = status == MS_OK ? ms_order_make(&job->program, arena, arena, diag, &order) : status;
     if (status == MS_OK) {
-        status = ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
+        status = ms_step_estimate(job, place, &estimate->step_s, &estimate->lower_bound_s);
     }
     ms_sharing_release(&sharing);
     return status;
 }
 
-static ms_status find_step(const ms_estimate_input *in, ms_diag *diag, ms_estimate *estimate) {
+static ms_status find_step(const ms_job *job, ms_diag *diag, ms_estimate *estimate) {
     ms_plan_space space;
     ms_comm_classes comm;
     ms_plan_space_init(&space, diag);
-    ms_status status = ms_comm_classes_init(&comm, in->platform, in->mesh, &space.kept);
-    comm.algorithms = ms_coll_choices_on(in->platform, in->mesh, in->algorithms);
-    comm.expert_mesh = in->expert_mesh;
-    comm.is_alone = in->fidelity == MS_FIDELITY_ANALYTIC;
-    comm.is_unfolded = in->no_fold;
-    status = status == MS_OK ? run_clocks(in, &comm, &space, diag, estimate) : status;
+    ms_step_place place = {.comm = &comm, .space = &space, .scratch = &space.kept};
+    ms_status status = ms_comm_classes_init(&comm, job, &space.kept);
+    status = status == MS_OK ? run_clocks(job, &place, diag, estimate) : status;
     ms_comm_classes_release(&comm);
     ms_plan_space_release(&space);
     return status;
 }
 
-static ms_status look_at_ranks(const ms_estimate_input *in, ms_arena *arena,
-                               ms_estimate *estimate) {
+/* The factor on computations of the job's fastest rank. */
+static double least_factor(const ms_job *job) {
+    double least = INFINITY;
+    for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
+        least = fmin(least, ms_job_compute_factors(job, p).least);
+    }
+    return least;
+}
+
+static ms_status look_at_ranks(const ms_job *job, ms_arena *arena, ms_estimate *estimate) {
     ms_memory_model memory;
     ms_memory_moments moments;
     ms_pass_counts counts;
-    if (ms_memory_model_init(in->program, in->costs, arena, &memory) != MS_OK ||
+    if (ms_memory_model_init(&job->program, &job->costs, arena, &memory) != MS_OK ||
         ms_memory_moments_find(&memory, arena, &moments) != MS_OK ||
-        ms_compute_count(in->program, arena, &counts) != MS_OK) {
+        ms_compute_count(&job->program, arena, &counts) != MS_OK) {
         return MS_E_NOMEM;
     }
-    for (int p = 0; p < in->program->spec.pipeline_ranks; p++) {
+    for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
         ms_held_memory peak = ms_memory_model_peak(&memory, &moments, p);
-        look_at_rank(in, &peak, p, &estimate->ranks[p]);
+        look_at_rank(job, &peak, p, &estimate->ranks[p]);
         if (estimate->ranks[p].peak_B > estimate->ranks[estimate->peak_rank].peak_B) {
             estimate->peak_rank = p;
         }
     }
-    estimate->busy_s = ms_compute_least_s(&counts, in->costs);
-    estimate->capacity_B = in->platform->gpu.hbm_B - in->platform->gpu.reserve_B;
+    estimate->busy_s = ms_compute_least_s(&counts, &job->costs) * least_factor(job);
+    estimate->capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
     estimate->fits = estimate->ranks[estimate->peak_rank].peak_B <= estimate->capacity_B;
     return MS_OK;
 }
 
-ms_status ms_estimate_compute(const ms_estimate_input *input, ms_arena *arena, ms_diag *diag,
-                              ms_estimate *estimate_out) {
-    ms_estimate estimate = {
-        .ranks = MS_NEW(arena, ms_rank_estimate, input->program->spec.pipeline_ranks)};
-    ms_status status = estimate.ranks == NULL ? MS_E_NOMEM : look_at_ranks(input, arena, &estimate);
-    status = status == MS_OK ? find_step(input, diag, &estimate) : status;
+ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
+                          ms_estimate *estimate_out) {
+    int pp = job->program.spec.pipeline_ranks;
+    ms_estimate estimate = {.ranks = MS_NEW(arena, ms_rank_estimate, pp)};
+    ms_status status = estimate.ranks == NULL ? MS_E_NOMEM : look_at_ranks(job, arena, &estimate);
+    status = status == MS_OK ? find_step(job, diag, &estimate) : status;
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while estimating the step");
     }
     if (status == MS_OK) {
-        status = find_bubble(input, arena, diag, &estimate.ideal_bubble_fraction);
+        status = find_bubble(job, arena, diag, &estimate.ideal_bubble_fraction);
     }
     if (status == MS_OK) {
         *estimate_out = estimate;

@@ -29,7 +29,7 @@ typedef struct known_place {
 
 /* A schedule brought into order. */
 typedef struct known_order {
-    ms_job_layout order; /* of the first job that had it: program, and what goes with it */
+    ms_job job; /* the first one that had it, without costs */
     ms_order in_order;
     ms_memory_moments moments;
     ms_pass_counts counts;
@@ -101,9 +101,8 @@ typedef struct known_item {
 /* A spec under way. */
 typedef struct estimating {
     ms_estimator *e;
-    const ms_job_spec *spec;
     ms_diag *diag;
-    ms_job_layout job;
+    ms_job job;
     known_place *place;
     known_order *order;
     known_costs *costs;
@@ -214,11 +213,11 @@ static double known_norm_s(const estimating *it) {
     for (size_t i = 0; i < places->count && norm_s < 0.0 && it->job.mesh.devices == NULL; i++) {
         const known_place *place = MS_AT(places, known_item, i).item;
         bool is_same = place != NULL && place->mesh.devices == NULL &&
-                       place->comm.platform == it->spec->platform.cluster &&
+                       place->comm.platform == it->job.platform &&
                        place->mesh.ranks == it->job.mesh.ranks &&
                        place->comm.algorithms.of[MS_COLL_ALL_REDUCE] ==
-                           it->spec->algorithms.of[MS_COLL_ALL_REDUCE] &&
-                       place->comm.algorithms.protocol == it->spec->algorithms.protocol;
+                           it->job.spec.algorithms.of[MS_COLL_ALL_REDUCE] &&
+                       place->comm.algorithms.protocol == it->job.spec.algorithms.protocol;
         norm_s = is_same ? place->comm.norm_s : norm_s;
     }
     return norm_s;
@@ -232,13 +231,11 @@ static ms_status make_place(estimating *it, void **place_out) {
         status = keep_mesh(arena, it->job.expert_mesh, &place->expert_mesh);
     }
     if (status == MS_OK) {
-        status =
-            ms_comm_classes_init(&place->comm, it->spec->platform.cluster, &place->mesh, arena);
-        place->comm.algorithms =
-            ms_coll_choices_on(it->spec->platform.cluster, &place->mesh, it->spec->algorithms);
+        ms_job kept = it->job;
+        kept.mesh = place->mesh;
+        kept.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
+        status = ms_comm_classes_init(&place->comm, &kept, arena);
         place->comm.norm_s = known_norm_s(it);
-        place->comm.is_alone = it->spec->simulation.fidelity == MS_FIDELITY_ANALYTIC;
-        place->comm.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
     }
     *place_out = place;
     return status;
@@ -249,16 +246,16 @@ static ms_status find_place(estimating *it) {
     place_key key;
     void *place = NULL;
     memset(&key, 0, sizeof key);
-    key.cluster = it->spec->platform.cluster;
-    key.fidelity = it->spec->simulation.fidelity;
+    key.cluster = it->job.platform;
+    key.fidelity = it->job.spec.simulation.fidelity;
     for (int a = 0; a < mesh->axes; a++) {
         key.kinds[a] = (int)mesh->kinds[a];
         key.sizes[a] = mesh->sizes[a];
         key.strides[a] = mesh->strides[a];
     }
-    memcpy(&key.placement, &it->spec->placement, sizeof key.placement);
-    memcpy(&key.experts, &it->spec->experts, sizeof key.experts);
-    memcpy(&key.algorithms, &it->spec->algorithms, sizeof key.algorithms);
+    memcpy(&key.placement, &it->job.spec.placement, sizeof key.placement);
+    memcpy(&key.experts, &it->job.spec.experts, sizeof key.experts);
+    memcpy(&key.algorithms, &it->job.spec.algorithms, sizeof key.algorithms);
     ms_status status = find_known(it, &it->e->places, &it->e->known_places, &key, make_place,
                                   &it->place_number, &place);
     it->place = place;
@@ -272,9 +269,10 @@ static ms_status make_order(estimating *it, void **order_out) {
     if (known == NULL) {
         return MS_E_NOMEM;
     }
-    known->order = it->job;
-    ms_program *program = &known->order.program;
-    ms_status status = ms_job_order(it->spec, e->arena, it->diag, &known->order);
+    known->job = it->job;
+    const ms_program *program = &known->job.program;
+    bool has_order = program->actions != NULL;
+    ms_status status = has_order ? MS_OK : ms_job_order(&known->job, e->arena, it->diag);
     if (status == MS_OK) {
         status = ms_order_make(program, e->arena, &e->scratch, it->diag, &known->in_order);
     }
@@ -301,37 +299,28 @@ static ms_status make_order(estimating *it, void **order_out) {
 static ms_status find_order(estimating *it) {
     ms_job_order_key key;
     void *order = NULL;
-    ms_job_find_order_key(it->spec, &it->job, &key);
+    ms_job_find_order_key(&it->job, &key);
     ms_status status = find_known(it, &it->e->orders, &it->e->known_orders, &key, make_order,
                                   &it->order_number, &order);
     it->order = order;
     if (status == MS_OK) {
-        ms_job_take_order(it->spec, &it->order->order, &it->job);
+        ms_job_take_order(&it->job, &it->order->job);
     }
     return status;
 }
 
 static ms_status make_layers(estimating *it, void **times_out) {
     ms_layer_times *times = MS_NEW(it->e->arena, ms_layer_times, 1);
+    ms_key_diag placed;
     *times_out = times;
+    ms_key_diag_init(&placed, &it->job.spec, "model", it->diag);
     return times == NULL ? MS_E_NOMEM
-                         : ms_partition_times(it->spec, &it->job, it->e->arena, it->diag, times);
-}
-
-/* The input for a step of the spec, without its costs. */
-static ms_step_input step_of(const estimating *it) {
-    const ms_job_spec *spec = it->spec;
-    return (ms_step_input){.program = &it->order->order.program,
-                           .order = &it->order->in_order,
-                           .host = ms_spec_host_of(spec),
-                           .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
-                           .is_validated_late =
-                               spec->schedule.step_end == MS_STEP_END_POST_VALIDATION,
-                           .steps = spec->simulation.steps};
+                         : ms_layer_times_find(&it->job, it->e->arena, &placed.diag, times);
 }
 
 static ms_step_place place_of(const estimating *it) {
-    return (ms_step_place){.comm = &it->place->comm,
+    return (ms_step_place){.order = &it->order->in_order,
+                           .comm = &it->place->comm,
                            .space = &it->e->space,
                            .scratch = &it->e->scratch,
                            .bound_slack = BOUND_SLACK,
@@ -348,24 +337,22 @@ static ms_status balance_layers(estimating *it) {
         return MS_OK;
     }
     memset(&key, 0, sizeof key);
-    key.cluster = it->spec->platform.cluster;
-    memcpy(&key.model, &it->spec->model, sizeof key.model);
+    key.cluster = it->job.platform;
+    memcpy(&key.model, &it->job.spec.model, sizeof key.model);
     memcpy(&key.precision, &it->job.precision, sizeof key.precision);
     memcpy(&key.layout, &it->job.layout, sizeof key.layout);
     key.layout.chunks = key.layout.directions = key.layout.slices = 0;
     key.layout.recompute_layers = 0;
     key.layout.stage_rank = NULL;
-    memcpy(&key.host, &it->spec->host, sizeof key.host);
+    memcpy(&key.host, &it->job.spec.host, sizeof key.host);
     key.place = it->place_number;
     ms_status status =
         find_known(it, &it->e->layers, &it->e->known_layers, &key, make_layers, &number, &times);
     if (status != MS_OK) {
         return status;
     }
-    const ms_partition_input input = {.spec = it->spec,
-                                      .job = &it->job,
+    const ms_partition_input input = {.job = &it->job,
                                       .times = times,
-                                      .step = step_of(it),
                                       .place = place_of(it),
                                       .moments = &it->order->moments,
                                       .passes = it->order->passes,
@@ -374,19 +361,16 @@ static ms_status balance_layers(estimating *it) {
 }
 
 static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
-    const ms_job_spec *spec = it->spec;
-    ms_job_layout *job = &it->job;
-    if (!spec->has_model) {
+    ms_job *job = &it->job;
+    if (!job->spec.has_model) {
         const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.slices};
-        return ms_costs_build(&spec->costs, &sizes, it->e->arena, it->diag, costs);
+        return ms_costs_build(&job->spec.costs, &sizes, it->e->arena, it->diag, costs);
     }
-    ms_status status = ms_job_partition(spec, it->e->arena, it->diag, job);
-    if (status == MS_OK) {
-        status = balance_layers(it);
-    }
-    return status == MS_OK ? ms_model_outline(&spec->model, &job->layout, &job->precision,
-                                              &spec->platform.cluster->gpu, it->order->passes,
-                                              it->e->arena, it->diag, costs)
+    ms_status status = ms_job_partition(job, it->e->arena, it->diag);
+    status = status == MS_OK ? balance_layers(it) : status;
+    return status == MS_OK ? ms_model_outline(&job->spec.model, &job->layout, &job->precision,
+                                              &job->platform->gpu, it->order->passes, it->e->arena,
+                                              it->diag, costs)
                            : status;
 }
 
@@ -396,8 +380,7 @@ static ms_status make_costs(estimating *it, void **costs_out) {
     known_costs *known = MS_NEW(e->arena, known_costs, 1);
     ms_status status = known == NULL ? MS_E_NOMEM : cost_stages(it, &known->costs);
     if (status == MS_OK) {
-        status =
-            ms_memory_model_init(&it->order->order.program, &known->costs, &e->scratch, &memory);
+        status = ms_memory_model_init(&it->order->job.program, &known->costs, &e->scratch, &memory);
     }
     if (status == MS_OK) {
         known->peak_B = ms_memory_highest_B(&memory, &it->order->moments);
@@ -408,7 +391,7 @@ static ms_status make_costs(estimating *it, void **costs_out) {
 }
 
 static ms_status find_costs(estimating *it) {
-    const ms_job_spec *spec = it->spec;
+    const ms_job_spec *spec = &it->job.spec;
     cost_key key;
     void *costs = NULL;
     int number = 0;
@@ -432,30 +415,23 @@ static ms_status find_costs(estimating *it) {
     ms_status status =
         find_known(it, &it->e->costs, &it->e->known_costs, &key, make_costs, &number, &costs);
     it->costs = costs;
+    if (status == MS_OK) {
+        it->job.costs = it->costs->costs;
+    }
     return status;
 }
 
 static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
-    ms_step_input step = step_of(it);
     const ms_step_place place = place_of(it);
-    step.costs = &it->costs->costs;
-    return ms_step_estimate(&step, &place, &estimate->step_s, &estimate->lower_bound_s);
-}
-
-/* What a job holds and does at least in a step, by which its cost and its energy are bound. */
-static ms_price_use least_use(const estimating *it, double step_s, double busy_s) {
-    return (ms_price_use){.gpus = it->job.mesh.ranks,
-                          .spare_gpus = it->job.placement.spare_gpus,
-                          .step_s = step_s,
-                          .busy_s = busy_s};
+    return ms_step_estimate(&it->job, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 
 /* Everything that can be said without an order of passes, costs and places.  O(axes). */
-static ms_status look_over(estimating *it) {
+static ms_status look_over(estimating *it, const ms_job_spec *spec) {
     it->e->space.diag = it->diag;
-    ms_status status = ms_job_shape(it->spec, &it->e->scratch, it->diag, &it->job);
+    ms_status status = ms_job_shape(spec, &it->e->scratch, it->diag, &it->job);
     /* an order of a thousand stages takes longer than all else, and few models have the layers */
-    return status == MS_OK ? ms_job_check_layers(it->spec, &it->job, it->diag) : status;
+    return status == MS_OK ? ms_job_check_layers(&it->job, it->diag) : status;
 }
 
 /* All but the step: an order of passes, places, costs, and the memory that follows from them. */
@@ -466,15 +442,15 @@ static ms_status lay_out(estimating *it) {
 }
 
 static bool fits(const estimating *it) {
-    const ms_gpu_type *gpu = &it->spec->platform.cluster->gpu;
+    const ms_gpu_type *gpu = &it->job.platform->gpu;
     return it->costs->peak_B <= gpu->hbm_B - gpu->reserve_B;
 }
 
-static ms_status run(estimating *it, ms_spec_estimate *estimate) {
+static ms_status run(estimating *it, const ms_job_spec *spec, ms_spec_estimate *estimate) {
     ms_work_bound early;
-    ms_status status = look_over(it);
+    ms_status status = look_over(it, spec);
     if (status == MS_OK) {
-        status = ms_work_bound_find(&it->e->works, it->spec, &it->job, &it->e->scratch, &early);
+        status = ms_work_bound_find(&it->e->works, &it->job, &it->e->scratch, &early);
     }
     status = status == MS_OK ? lay_out(it) : status;
     status = status == MS_OK ? run_step(it, estimate) : status;
@@ -483,9 +459,9 @@ static ms_status run(estimating *it, ms_spec_estimate *estimate) {
         estimate->fits = fits(it);
         /* a bound that was within the slack of the estimate may be below the early one */
         estimate->lower_bound_s = fmax(estimate->lower_bound_s, early.step_s);
-        estimate->least = least_use(it, estimate->lower_bound_s, it->costs->busy_s);
-        estimate->cost_bound_USD = ms_price_step_USD(it->spec->platform.cluster, &estimate->least);
-        estimate->energy_bound_J = ms_price_step_J(it->spec->platform.cluster, &estimate->least);
+        estimate->least = ms_job_price_use(&it->job, estimate->lower_bound_s, it->costs->busy_s);
+        estimate->cost_bound_USD = ms_price_step_USD(it->job.platform, &estimate->least);
+        estimate->energy_bound_J = ms_price_step_J(it->job.platform, &estimate->least);
     }
     return status;
 }
@@ -493,8 +469,8 @@ static ms_status run(estimating *it, ms_spec_estimate *estimate) {
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            ms_spec_estimate *estimate_out) {
     ms_spec_estimate estimate = {0};
-    estimating it = {.e = estimator, .spec = spec, .diag = diag, .use = MS_PARTITION_OF_CANDIDATE};
-    ms_status status = run(&it, &estimate);
+    estimating it = {.e = estimator, .diag = diag, .use = MS_PARTITION_OF_CANDIDATE};
+    ms_status status = run(&it, spec, &estimate);
     ms_arena_clear(&estimator->scratch);
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while estimating the step");
@@ -506,8 +482,8 @@ ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_
 
 ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            double *peak_B_out, bool *fits_out) {
-    estimating it = {.e = estimator, .spec = spec, .diag = diag, .use = MS_PARTITION_TO_FIT};
-    ms_status status = look_over(&it);
+    estimating it = {.e = estimator, .diag = diag, .use = MS_PARTITION_TO_FIT};
+    ms_status status = look_over(&it, spec);
     status = status == MS_OK ? lay_out(&it) : status;
     ms_arena_clear(&estimator->scratch);
     if (status == MS_E_NOMEM) {
@@ -522,43 +498,42 @@ ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_
 ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                              ms_price_use *least_out) {
     ms_work_bound early;
-    estimating it = {.e = estimator, .spec = spec, .diag = diag};
-    ms_status status = look_over(&it);
+    estimating it = {.e = estimator, .diag = diag};
+    ms_status status = look_over(&it, spec);
     if (status == MS_OK) {
-        status = ms_work_bound_find(&estimator->works, spec, &it.job, &estimator->scratch, &early);
+        status = ms_work_bound_find(&estimator->works, &it.job, &estimator->scratch, &early);
     }
     ms_arena_clear(&estimator->scratch);
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while bounding the step");
     } else if (status == MS_OK) {
-        *least_out = least_use(&it, early.step_s, early.busy_s);
+        *least_out = ms_job_price_use(&it.job, early.step_s, early.busy_s);
     }
     return status;
 }
 
-/* Find the spec's balanced partition, for its order of passes and its place. */
+/* Find the balanced partition of a job that has its order of passes. */
 static ms_status partition(estimating *it) {
-    ms_status status = look_over(it);
-    status = status == MS_OK ? find_order(it) : status;
+    it->e->space.diag = it->diag;
+    ms_status status = find_order(it);
     status = status == MS_OK ? find_place(it) : status;
     return status == MS_OK ? balance_layers(it) : status;
 }
 
-ms_status ms_layer_partition_balance(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                     ms_job_layout *laid_out) {
-    if (laid_out->layout.stage_layers != NULL) {
+ms_status ms_layer_partition_balance(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    if (!job->spec.has_model || job->layout.stage_layers != NULL) {
         return MS_OK;
     }
     ms_arena own;
     ms_arena_init(&own);
     estimating it = {
-        .e = ms_estimator_new(&own), .spec = spec, .diag = diag, .use = MS_PARTITION_OF_JOB};
-    int stages = laid_out->program.model_stages;
+        .e = ms_estimator_new(&own), .diag = diag, .job = *job, .use = MS_PARTITION_OF_JOB};
+    int stages = job->program.model_stages;
     int *layers = MS_NEW(arena, int, stages);
     ms_status status = it.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&it);
     if (status == MS_OK) {
         memcpy(layers, it.job.layout.stage_layers, (size_t)stages * sizeof *layers);
-        laid_out->layout.stage_layers = layers;
+        job->layout.stage_layers = layers;
     } else if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while sharing layers among stages");
     }

@@ -59,7 +59,7 @@ void ms_advise_rings(const ms_ring_row *rows, int count, double share, const cha
 
 /* What holds the first pipeline rank up in a step; the others do much the same. */
 typedef struct ahead {
-    const ms_estimate_input *in;
+    const ms_job *job;
     ms_arena *arena; /* scratch */
     int *gpus;       /* [ranks of the mesh] */
     ms_ring_row rows[MS_RING_ROWS_MAX];
@@ -68,22 +68,22 @@ typedef struct ahead {
 
 /* Time and latency of a row on the group of rank 0. */
 static ms_status time_row(ahead *a, ms_ring_row *row) {
-    const ms_estimate_input *in = a->in;
-    const ms_mesh *mesh = ms_mesh_of_axes(in->mesh, in->expert_mesh, row->group_axes);
+    const ms_job *job = a->job;
+    const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, row->group_axes);
     row->members = ms_mesh_members(mesh, row->group_axes, 0, a->gpus);
-    ms_mesh_to_devices(in->mesh, a->gpus, row->members);
+    ms_mesh_to_devices(&job->mesh, a->gpus, row->members);
     const ms_coll_request request = {.kind = row->kind,
-                                     .algorithm = in->algorithms.of[row->kind],
+                                     .algorithm = job->spec.algorithms.of[row->kind],
                                      .gpus = a->gpus,
                                      .members = row->members,
                                      .size_B = row->size_B};
     ms_coll_plan plan;
-    ms_status status = ms_coll_plan_build(in->platform, &request, a->arena, &plan);
+    ms_status status = ms_coll_plan_build(job->platform, &request, a->arena, &plan);
     if (status != MS_OK) {
         return status == MS_E_NOMEM ? status : MS_OK; /* what is not built is refused elsewhere */
     }
     row->is_ring = plan.algorithm == MS_ALGORITHM_RING && plan.protocol == MS_PROTOCOL_AUTO;
-    status = ms_coll_plan_time(in->platform, &plan, &row->time_s);
+    status = ms_coll_plan_time(job->platform, &plan, &row->time_s);
     row->latency_s = ms_coll_plan_latency_s(&plan);
     return status;
 }
@@ -119,7 +119,7 @@ static ms_status add_segment(ahead *a, const ms_segment *segment, double count) 
 static ms_status add_plan(ahead *a, const ms_pass_plan *plan, double count) {
     ms_status status = MS_OK;
     for (int i = 0; i < plan->count && status == MS_OK && count > 0.0; i++) {
-        const ms_segment *segment = &a->in->costs->segments[plan->first + i];
+        const ms_segment *segment = &a->job->costs.segments[plan->first + i];
         status = add_segment(a, segment, segment->when == MS_WHEN_ALWAYS ? count : 1.0);
     }
     return status;
@@ -127,7 +127,7 @@ static ms_status add_plan(ahead *a, const ms_pass_plan *plan, double count) {
 
 /* All passes of the rank's stages, and the step's end. */
 static ms_status add_passes(ahead *a) {
-    const ms_program *program = a->in->program;
+    const ms_program *program = &a->job->program;
     double *counts = MS_NEW(a->arena, double, program->stages *MS_PASS_COUNT);
     if (counts == NULL) {
         return MS_E_NOMEM;
@@ -138,10 +138,10 @@ static ms_status add_passes(ahead *a) {
     ms_status status = MS_OK;
     for (int s = 0; s < program->stages * MS_PASS_COUNT && status == MS_OK; s++) {
         int stage = ms_program_model_stage(program, s / MS_PASS_COUNT);
-        const ms_stage_cost *cost = ms_stage_cost_of(a->in->costs, stage, 0);
+        const ms_stage_cost *cost = ms_stage_cost_of(&a->job->costs, stage, 0);
         status = add_plan(a, &cost->passes[s % MS_PASS_COUNT], counts[s]);
     }
-    const ms_pass_plan *ends[] = {a->in->costs->before_update, a->in->costs->after_update};
+    const ms_pass_plan *ends[] = {a->job->costs.before_update, a->job->costs.after_update};
     for (int e = 0; e < 2 && status == MS_OK; e++) {
         status = ends[e] == NULL ? MS_OK : add_plan(a, &ends[e][0], 1.0);
     }
@@ -150,24 +150,19 @@ static ms_status add_passes(ahead *a) {
 
 /* Add the all-reduce of the gradient norm, which is all latency, if the step has one. */
 static ms_status add_norm(ahead *a) {
-    const ms_estimate_input *in = a->in;
-    const ms_step_ending end = {.program = in->program,
-                                .costs = in->costs,
-                                .ranks = in->mesh->ranks,
-                                .steps = in->steps,
-                                .is_validated_late = in->is_validated_late};
-    if (in->costs->parameters_total <= 0.0 || !ms_step_end_meets(&end) ||
+    const ms_job *job = a->job;
+    if (job->costs.parameters_total <= 0.0 || !ms_step_end_meets(job) ||
         a->count == MS_RING_ROWS_MAX) {
         return MS_OK;
     }
     ms_world_sum sum;
-    ms_status status = ms_coll_world_sum(in->platform, in->mesh, &in->algorithms, &sum);
+    ms_status status = ms_coll_world_sum(job->platform, &job->mesh, &job->spec.algorithms, &sum);
     if (status == MS_OK) {
         a->rows[a->count++] = (ms_ring_row){.axis = MS_AXIS_OTHER,
                                             .kind = MS_COLL_ALL_REDUCE,
                                             .is_ring = sum.algorithm == MS_ALGORITHM_RING &&
                                                        sum.protocol == MS_PROTOCOL_AUTO,
-                                            .members = in->mesh->ranks,
+                                            .members = job->mesh.ranks,
                                             .size_B = sum.size_B,
                                             .count = 1.0,
                                             .time_s = sum.time_s,
@@ -186,11 +181,10 @@ static double share_of_step(const ahead *a, const ms_estimate *estimate) {
     return estimate->step_s > 0.0 ? fmin(1.0, latency_s / estimate->step_s) : 0.0;
 }
 
-ms_status ms_advise_latency_ahead(const ms_estimate_input *input, const ms_estimate *estimate,
-                                  ms_diag *diag) {
+ms_status ms_advise_latency_ahead(const ms_job *job, const ms_estimate *estimate, ms_diag *diag) {
     ms_arena scratch;
     ms_arena_init(&scratch);
-    ahead a = {.in = input, .arena = &scratch, .gpus = MS_NEW(&scratch, int, input->mesh->ranks)};
+    ahead a = {.job = job, .arena = &scratch, .gpus = MS_NEW(&scratch, int, job->mesh.ranks)};
     ms_status status = a.gpus == NULL ? MS_E_NOMEM : add_passes(&a);
     status = status == MS_OK ? add_norm(&a) : status;
     if (status == MS_OK) {

@@ -7,30 +7,30 @@
 #include "meshsim/layer_times.h"
 
 /* Equal numbers of layers; where they do not divide the model's ends have one less. */
-static int *spread_layers(const ms_layer_times_input *in, ms_arena *arena) {
-    int stages = in->layout->pp;
+static int *spread_layers(const ms_job *job, ms_arena *arena) {
+    int stages = job->layout.pp;
     int *layers = MS_NEW(arena, int, stages);
-    int more = in->model->layers % stages;
+    int more = job->spec.model.layers % stages;
     for (int i = 0; i < stages && layers != NULL; i++) {
         int s = i < stages - 2 ? i + 1 : i == stages - 2 ? 0 : stages - 1;
-        layers[s] = in->model->layers / stages + (i < more);
+        layers[s] = job->spec.model.layers / stages + (i < more);
     }
     return layers;
 }
 
 /* The model on one stage per pipeline rank, in one direction. */
-static ms_status find_costs(const ms_layer_times_input *in, ms_arena *arena, ms_diag *diag,
+static ms_status find_costs(const ms_job *job, ms_arena *arena, ms_diag *diag,
                             ms_stage_costs *costs_out) {
-    ms_model_layout layout = *in->layout;
+    ms_model_layout layout = job->layout;
     layout.chunks = layout.directions = layout.slices = 1;
     layout.stage_rank = NULL;
     layout.recompute_layers = 0; /* counts from every stage's front: on average all alike */
-    layout.stage_layers = spread_layers(in, arena);
+    layout.stage_layers = spread_layers(job, arena);
     if (layout.stage_layers == NULL) {
         return ms_diag_no_memory(diag);
     }
-    return ms_model_costs(in->model, &layout, in->precision, &in->platform->gpu, arena, diag,
-                          costs_out);
+    return ms_model_costs(&job->spec.model, &layout, &job->precision, &job->platform->gpu, arena,
+                          diag, costs_out);
 }
 
 /* Microbatches that run one behind the other. With the last one the host and the communicators are
@@ -39,7 +39,7 @@ enum { MICROBATCHES = 3, PASSES = 2 * MICROBATCHES };
 
 /* Where all stages are timed. */
 typedef struct stage_timing {
-    const ms_layer_times_input *in;
+    const ms_job *job;
     const ms_stage_costs *costs;
     ms_comm_classes comm;
     ms_plan_space space;
@@ -57,7 +57,7 @@ static void add_ops(stage_timing *t, int stage, const ms_pass_op *ops, int count
     bool is_last = stage > 0, has_layer = false;
     for (int i = 0; i < count; i++) {
         double by_s = fmax(0.0, ops[i].end_s - until_s);
-        bool is_layer = ops[i].layer >= 0 && ops[i].layer < t->in->model->layers;
+        bool is_layer = ops[i].layer >= 0 && ops[i].layer < t->job->spec.model.layers;
         is_last = t->costs->stages == 1 && has_layer && !is_layer ? !is_last : is_last;
         has_layer = is_layer;
         *(is_layer  ? &t->layer_s[ops[i].layer]
@@ -84,18 +84,20 @@ static ms_status allocate(stage_timing *t, ms_arena *arena) {
  * run once in a step belong to no microbatch. */
 static ms_status time_stage(stage_timing *t, int stage) {
     const ms_stage_cost *cost = &t->costs->stage[stage];
-    ms_timing timing = {.comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
+    ms_timing timing = {
+        .job = t->job, .comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
     ms_pass_view passes[PASSES];
     double *time_s = t->time_s;
     for (int i = 0; i < 2; i++) {
         ms_pass pass = i == 0 ? MS_PASS_F : MS_PASS_B;
         const ms_pass_plan *plan = &cost->passes[pass];
-        passes[i] =
-            (ms_pass_view){.segments = t->costs->segments + plan->first,
-                           .time_s = time_s,
-                           .count = plan->count,
-                           .launch_s = t->in->host.launch_s,
-                           .synchronises = ms_host_waits(&t->in->host, pass, t->costs->stages > 1)};
+        passes[i] = (ms_pass_view){.segments = t->costs->segments + plan->first,
+                                   .time_s = time_s,
+                                   .count = plan->count,
+                                   .launch_s = t->job->host.launch_s,
+                                   .compute_factor = ms_timing_factor(&timing, stage),
+                                   .synchronises =
+                                       ms_host_waits(&t->job->host, pass, t->costs->stages > 1)};
         ms_status status =
             ms_segment_times(&timing, passes[i].segments, plan->count, stage, time_s);
         if (status != MS_OK) {
@@ -112,9 +114,8 @@ static ms_status time_stage(stage_timing *t, int stage) {
 }
 
 static ms_status time_stages(stage_timing *t, ms_arena *arena) {
-    ms_status status = ms_comm_classes_init(&t->comm, t->in->platform, t->in->mesh, arena);
-    t->comm.algorithms = t->in->algorithms;
-    t->comm.expert_mesh = t->in->expert_mesh;
+    ms_status status = ms_comm_classes_init(&t->comm, t->job, arena);
+    t->comm.is_alone = t->comm.is_unfolded = false;
     status = status == MS_OK ? allocate(t, arena) : status;
     for (int stage = 0; stage < t->costs->stages && status == MS_OK; stage++) {
         status = time_stage(t, stage);
@@ -122,17 +123,17 @@ static ms_status time_stages(stage_timing *t, ms_arena *arena) {
     return status;
 }
 
-ms_status ms_layer_times_find(const ms_layer_times_input *in, ms_arena *arena, ms_diag *diag,
+ms_status ms_layer_times_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                               ms_layer_times *times_out) {
     ms_arena own;
     ms_arena_init(&own);
     ms_stage_costs costs;
-    double *layer_s = MS_NEW(arena, double, in->model->layers);
+    double *layer_s = MS_NEW(arena, double, job->spec.model.layers);
     ms_layer_times times = {.layer_s = layer_s};
     ms_status status =
-        layer_s == NULL ? ms_diag_no_memory(diag) : find_costs(in, &own, diag, &costs);
+        layer_s == NULL ? ms_diag_no_memory(diag) : find_costs(job, &own, diag, &costs);
     if (status == MS_OK) {
-        stage_timing t = {.in = in, .costs = &costs, .layer_s = layer_s, .times = &times};
+        stage_timing t = {.job = job, .costs = &costs, .layer_s = layer_s, .times = &times};
         ms_plan_space_init(&t.space, diag);
         status = time_stages(&t, &own);
         if (status == MS_E_NOMEM) {

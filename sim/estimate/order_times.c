@@ -69,13 +69,15 @@ static bool synchronises(const map_table *t, const ms_order_slot *slot) {
     bool has_messages = t->order->program->spec.pipeline_ranks > 1 &&
                         (t->timing->kind == MS_TIME_EXPECTED || !t->order->has_pairs);
     return slot->second_stage < 0 &&
-           ms_host_waits(&t->timing->host, (ms_pass)slot->pass, has_messages);
+           ms_host_waits(&t->timing->job->host, (ms_pass)slot->pass, has_messages);
 }
 
 /* Let a pass take what it takes in a pair. */
 static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
     for (int i = 0; i < pass->count; i++) {
-        time_s[i] += pass->segments[i].is_collective ? 0.0 : pass->segments[i].pair_extra_s;
+        time_s[i] += pass->segments[i].is_collective
+                         ? 0.0
+                         : pass->segments[i].pair_extra_s * pass->compute_factor;
     }
 }
 
@@ -83,6 +85,7 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
     ms_pass_view views[2];
     int count = slot->second_stage < 0 ? 1 : 2;
     double *time_s = t->time_s;
+    int p = t->order->program->stage_rank[slot->stage];
     for (int i = 0; i < count; i++) {
         const ms_pass_plan *plan = plan_of(t, slot, i);
         views[i] = (ms_pass_view){.segments = t->costs->segments + plan->first,
@@ -90,10 +93,10 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
                                   .count = plan->count,
                                   .repeat = plan->repeat,
                                   .unit = i == 0 ? slot->unit : slot->second_unit,
-                                  .launch_s = t->timing->host.launch_s,
+                                  .launch_s = t->timing->job->host.launch_s,
+                                  .compute_factor = ms_timing_factor(t->timing, p),
                                   .synchronises = synchronises(t, slot)};
-        ms_status status = ms_segment_times(t->timing, views[i].segments, plan->count,
-                                            t->order->program->stage_rank[slot->stage], time_s);
+        ms_status status = ms_segment_times(t->timing, views[i].segments, plan->count, p, time_s);
         if (status != MS_OK) {
             return status;
         }
@@ -114,7 +117,9 @@ static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *sl
                           const ms_pass_map **map_out) {
     int rank = t->order->program->stage_rank[slot->stage];
     const ms_pass_plan *plan = plan_of(t, slot, 0);
-    map_key key = {.first = {plan->first, -1}, .alike = t->timing->comm->alike[rank]};
+    bool is_alike = t->timing->job->rank_properties == NULL;
+    map_key key = {.first = {plan->first, -1},
+                   .alike = is_alike ? t->timing->comm->alike[rank] : rank};
     key.unit[0] = (uint8_t)ms_unit_bits_of(slot->unit, plan);
     if (slot->second_stage >= 0) {
         plan = plan_of(t, slot, 1);
@@ -173,7 +178,7 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
     t->time_s = MS_NEW(arena, double, 2 * t->longest);
     t->end_s = MS_NEW(arena, double, 2 * t->longest);
     bool is_slowed = t->timing->kind == MS_TIME_EXPECTED &&
-                     ms_stretch_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
+                     ms_slowdown_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
     t->stretched_s = is_slowed ? MS_NEW(arena, double, 2 * t->longest) : NULL;
     if (t->keys == NULL || t->maps == NULL || t->slots == NULL || t->time_s == NULL ||
         t->end_s == NULL || (is_slowed && t->stretched_s == NULL)) {
@@ -293,7 +298,7 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
     look_at_passes(&table);
     *times_out = (ms_order_times){.maps = maps,
                                   .carried = table.carried.count,
-                                  .launch_s = timing->host.launch_s,
+                                  .launch_s = timing->job->host.launch_s,
                                   .waits_for_unshards = timing->kind == MS_TIME_EXPECTED};
     ms_status status = maps == NULL ? MS_E_NOMEM : find_maps(&table, arena, maps);
     status = status == MS_OK ? find_messages(&table, arena, times_out) : status;

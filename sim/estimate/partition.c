@@ -60,7 +60,7 @@ static int least_of(const sharing *d, int stage) {
 /* Give all stages equal shares, except a first or last stage whose layers the spec gives; where
  * layers do not divide evenly, the first and last stage have one less. */
 static void share_evenly(sharing *d) {
-    const ms_spec_partition *given = &d->in->spec->schedule.partition;
+    const ms_spec_partition *given = &d->in->job->spec.schedule.partition;
     int last = d->program->model_stages - 1, count = d->open.count, layers = d->open.layers;
     memset(d->shares, 0, (size_t)d->program->model_stages * sizeof *d->shares);
     d->shares[0] += given->first_stage_layers;
@@ -183,29 +183,27 @@ static void even_loads(sharing *d) {
 /* ---- estimates ---- */
 
 static bool fits(const sharing *d, double peak_B) {
-    const ms_gpu_type *gpu = &d->in->spec->platform.cluster->gpu;
+    const ms_gpu_type *gpu = &d->in->job->platform->gpu;
     return peak_B <= gpu->hbm_B - gpu->reserve_B;
 }
 
 /* Estimate memory with the shares, and the step if has_step. */
 static ms_status estimate(sharing *d, bool has_step, outcome *out) {
     const ms_partition_input *in = d->in;
-    ms_model_layout layout = in->job->layout;
-    ms_stage_costs costs;
+    ms_job job = *in->job;
+    ms_step_place place = in->place;
     ms_memory_model memory;
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    layout.stage_layers = d->shares;
-    ms_step_input step = in->step;
-    ms_step_place place = in->place;
-    step.costs = &costs;
+    job.layout.stage_layers = d->shares;
     place.scratch = &d->room;
     place.runs = NULL;
     *out = (outcome){.step_s = INFINITY, .peak_B = INFINITY, .least_peak_B = INFINITY};
     ms_status status =
-        ms_model_outline(&in->spec->model, &layout, &in->job->precision,
-                         &in->spec->platform.cluster->gpu, in->passes, &d->room, &mute, &costs);
-    status = status == MS_OK ? ms_memory_model_init(d->program, &costs, &d->room, &memory) : status;
+        ms_model_outline(&job.spec.model, &job.layout, &job.precision, &job.platform->gpu,
+                         in->passes, &d->room, &mute, &job.costs);
+    status =
+        status == MS_OK ? ms_memory_model_init(d->program, &job.costs, &d->room, &memory) : status;
     for (int p = 0; p < d->program->spec.pipeline_ranks && status == MS_OK; p++) {
         double peak_B = ms_memory_model_peak(&memory, in->moments, p).total_B;
         if (p == 0 || peak_B > out->peak_B) {
@@ -215,7 +213,7 @@ static ms_status estimate(sharing *d, bool has_step, outcome *out) {
         out->least_peak_B = fmin(out->least_peak_B, peak_B);
     }
     if (status == MS_OK && has_step) {
-        status = ms_step_estimate(&step, &place, &out->step_s, NULL);
+        status = ms_step_estimate(&job, &place, &out->step_s, NULL);
     }
     out->is_legal = status == MS_OK;
     ms_arena_clear(&d->room);
@@ -262,21 +260,6 @@ static ms_status climb(sharing *d, partition_goal goal, outcome *now) {
         }
     }
     return MS_OK;
-}
-
-ms_status ms_partition_times(const ms_job_spec *spec, const ms_job_layout *job, ms_arena *arena,
-                             ms_diag *diag, ms_layer_times *times_out) {
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, spec, "model", diag);
-    const ms_layer_times_input input = {.platform = spec->platform.cluster,
-                                        .mesh = &job->mesh,
-                                        .expert_mesh = job->expert_mesh,
-                                        .model = &spec->model,
-                                        .layout = &job->layout,
-                                        .precision = &job->precision,
-                                        .algorithms = spec->algorithms,
-                                        .host = ms_spec_host_of(spec)};
-    return ms_layer_times_find(&input, arena, &placed.diag, times_out);
 }
 
 /* Move layers until the job fits in memory, then shorten its step while it fits. */
@@ -340,12 +323,12 @@ static ms_status find(sharing *d, int *result) {
 
 ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
                             const int **stage_layers_out) {
-    const ms_program *program = in->step.program;
-    int stages = program->model_stages, layers = in->spec->model.layers;
+    const ms_program *program = &in->job->program;
+    int stages = program->model_stages, layers = in->job->spec.model.layers;
     int *result = MS_NEW(arena, int, stages);
     sharing d = {.in = in,
                  .program = program,
-                 .open = ms_spec_open_stages(in->spec, stages),
+                 .open = ms_spec_open_stages(&in->job->spec, stages),
                  .shares = MS_NEW(arena, int, stages),
                  .load_s = MS_NEW(arena, double, program->spec.pipeline_ranks),
                  .until_s = MS_NEW(arena, double, layers + 1)};

@@ -5,7 +5,6 @@
 #include "estimate/step.h"
 #include "meshsim/layer_times.h"
 #include "meshsim/rank_memory.h"
-#include "meshsim/spec.h"
 
 /* What a partition is for. */
 typedef enum ms_partition_use {
@@ -17,21 +16,13 @@ typedef enum ms_partition_use {
 
 /* A job whose layers are to be shared among its stages. All borrowed. */
 typedef struct ms_partition_input {
-    const ms_job_spec *spec;
-    const ms_job_layout *job; /* its stage_layers are not used */
+    const ms_job *job; /* its costs and its stage_layers are not used */
     const ms_layer_times *times;
-    ms_step_input step;               /* its costs are not used */
     ms_step_place place;              /* its scratch and its bound are not used */
-    const ms_memory_moments *moments; /* of the step's program */
+    const ms_memory_moments *moments; /* of the job's program */
     unsigned passes;                  /* 1 << ms_pass of all passes in the program */
     ms_partition_use use;
 } ms_partition_input;
-
-/* Find the times of a job's layers, embedding and head.
- *  *times_out: in `arena`.  job: of the spec, which has a model; only its degrees and sizes are
- * used.  Returns as ms_layer_times_find. */
-ms_status ms_partition_times(const ms_job_spec *spec, const ms_job_layout *job, ms_arena *arena,
-                             ms_diag *diag, ms_layer_times *times_out);
 
 /* Share the layers: see estimate.md.
  *  *stage_layers_out: [model stages] layers of each virtual stage, in `arena`; if the model refuses

@@ -151,9 +151,11 @@ static void run_segment(pass_run *run, clocks *c) {
         c->host_s = ms_later_s(c->host_s, start_s);
         run->is_synchronised = true;
     }
-    start_s = launch(run, c, segment->kernels.launches, start_s, segment->time_s);
+    start_s = launch(run, c, segment->kernels.launches, start_s,
+                     segment->time_s * run->pass->compute_factor);
     if (run->stretch != NULL) {
-        time_s = ms_stretch_end_s(run->stretch, start_s, time_s) - start_s;
+        time_s =
+            ms_slowed_end_s(run->stretch->spans, run->stretch->count, start_s, time_s) - start_s;
         run->stretched_s[run->next] = time_s;
     }
     run->chain_s = c->computed_s = start_s + time_s;
@@ -358,7 +360,7 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
     for (int i = first; i < first + count; i++) {
         const ms_segment *segment = &pass->segments[i];
         int launches = segment->is_collective ? 1 : segment->kernels.launches;
-        double own_s = segment->is_collective ? 0.0 : segment->time_s;
+        double own_s = segment->is_collective ? 0.0 : segment->time_s * pass->compute_factor;
         if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
             continue;
         }

@@ -44,10 +44,11 @@ typedef struct ms_pass_view {
     const double *time_s; /* [count] of each one; a collective among one rank, which does not run:
                              negative */
     int count;
-    ms_repeat repeat;  /* as in the pass's plan */
-    unsigned unit;     /* MS_UNIT_ bits */
-    double launch_s;   /* time per launch of the rank's host; 0: it is never waited for */
-    bool synchronises; /* the host waits for the GPU before it launches the first computation */
+    ms_repeat repeat;      /* as in the pass's plan */
+    unsigned unit;         /* MS_UNIT_ bits */
+    double launch_s;       /* time per launch of the rank's host; 0: it is never waited for */
+    double compute_factor; /* on the time of the segments' computations */
+    bool synchronises;     /* the host waits for the GPU before it launches the first computation */
 } ms_pass_view;
 
 /* An operation of a pass. */

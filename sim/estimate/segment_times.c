@@ -10,6 +10,11 @@ void ms_timing_note(ms_timing *timing, double time_s, double alone_s) {
     }
 }
 
+double ms_timing_factor(const ms_timing *timing, int p) {
+    const ms_factor_range factors = ms_job_compute_factors(timing->job, p);
+    return timing->kind == MS_TIME_BOUND ? factors.least : factors.most;
+}
+
 double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes) {
     double alone_s = ms_class_bound_s(times, bytes);
     if (timing->kind == MS_TIME_BOUND) {
@@ -55,8 +60,11 @@ static bool is_same_collective(const ms_segment *a, const ms_segment *b) {
 ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int count, int p,
                            double *time_s_out) {
     int last = -1; /* collective before this one */
+    const ms_factor_range factors = ms_job_compute_factors(timing->job, p);
+    double factor = ms_timing_factor(timing, p);
+    ms_timing_note(timing, factor, factors.least);
     for (int i = 0; i < count; i++) {
-        time_s_out[i] = segments[i].time_s;
+        time_s_out[i] = segments[i].time_s * factor;
         if (!segments[i].is_collective || segments[i].is_between_directions) {
             continue;
         }

@@ -13,15 +13,19 @@ typedef enum ms_time_kind {
 
 /* Where and for what segments are timed. */
 typedef struct ms_timing {
+    const ms_job *job;
     ms_comm_classes *comm;
     ms_plan_space *space;
-    ms_spec_host host; /* how ranks launch their operations */
     ms_time_kind kind;
     double excess; /* largest share of a time so far that it would not take alone on the links */
 } ms_timing;
 
 /* Note how much longer something takes than it would alone on the links. */
 void ms_timing_note(ms_timing *timing, double time_s, double alone_s);
+
+/* The factor on computations of pipeline rank `p`: that of its slowest rank, which the others wait
+ * for; of its fastest one for a bound. */
+double ms_timing_factor(const ms_timing *timing, int p);
 
 /* Time of `bytes` in a class, for what is timed. */
 double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes);

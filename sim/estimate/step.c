@@ -11,7 +11,8 @@ static const double BOUND_SHARE = 1.0 - 1e-9;
 
 /* A step while it runs. */
 typedef struct stepping {
-    const ms_step_input *in;
+    const ms_job *job;
+    const ms_step_place *place;
     ms_timing *timing;
     ms_carried carried;
     ms_order_times times;
@@ -21,7 +22,6 @@ typedef struct stepping {
     ms_chain *chains; /* [pp] of them */
     int op_room;
     ms_status chain_status; /* first failure of those that have run */
-    ms_known_runs *runs;    /* as in ms_step_place */
 } stepping;
 
 static double *stream_of(stepping *s, int p, const ms_segment *segment) {
@@ -42,8 +42,8 @@ static double wait_for_rank(stepping *s, int p) {
 
 /* When a pipeline rank's host has launched so much more. */
 static double launched_s(stepping *s, int p, int launches) {
-    s->clocks.host_s[p] += launches * s->in->host.launch_s;
-    return s->in->host.launch_s > 0.0 ? s->clocks.host_s[p] : 0.0;
+    s->clocks.host_s[p] += launches * s->job->host.launch_s;
+    return s->job->host.launch_s > 0.0 ? s->clocks.host_s[p] : 0.0;
 }
 
 /* A collective in the groups of one pipeline rank, which waits for it. */
@@ -99,7 +99,7 @@ static ms_status run_chains(stepping *s) {
     if (s->chains == NULL || s->chain_status != MS_OK) {
         return s->chain_status;
     }
-    s->chain_status = ms_sharing_run(s->in->sharing, s->chains, pp, &has_met);
+    s->chain_status = ms_sharing_run(s->place->sharing, s->chains, pp, &has_met);
     for (int p = 0; p < pp; p++) {
         s->chains[p].count = 0;
     }
@@ -128,32 +128,28 @@ static ms_status visit_meeting(void *context) {
     return status;
 }
 
+/* Time of the update of a pipeline rank. */
+static double update_s(const stepping *s, int p) {
+    return s->job->costs.optimizer_s[p] * ms_timing_factor(s->timing, p);
+}
+
 static void visit_update(void *context, int p) {
     stepping *s = context;
     run_chains(s);
     double ready_s = wait_for_rank(s, p);
-    double time_s = s->in->costs->optimizer_s[p];
-    bool is_waited = (s->in->host.syncs & MS_SYNC_NORM) && !s->in->is_validated_late;
+    double time_s = update_s(s, p);
+    bool is_waited = (s->job->host.syncs & MS_SYNC_NORM) && !ms_job_is_validated_late(s->job);
     if (time_s > 0.0 && is_waited) {
         s->clocks.host_s[p] = fmax(s->clocks.host_s[p], ready_s);
     }
-    double end_s = time_s > 0.0 ? launched_s(s, p, s->in->costs->optimizer_launches) : 0.0;
+    double end_s = time_s > 0.0 ? launched_s(s, p, s->job->costs.optimizer_launches) : 0.0;
     s->clocks.rank_s[p] = fmax(ready_s + time_s, end_s);
-}
-
-static ms_step_ending step_end_of(const ms_step_input *in, const ms_comm_classes *comm) {
-    return (ms_step_ending){.program = in->program,
-                            .costs = in->costs,
-                            .ranks = comm->mesh.ranks,
-                            .steps = in->steps,
-                            .is_validated_late = in->is_validated_late};
 }
 
 static ms_status end_step(stepping *s, double *end_out) {
     static const ms_step_end_visitor VISITOR = {visit_group, visit_pair, visit_meeting,
                                                 visit_update};
-    const ms_step_ending end = step_end_of(s->in, s->timing->comm);
-    ms_status status = ms_step_end_visit(&end, &VISITOR, s, s->timing->space->diag);
+    ms_status status = ms_step_end_visit(s->job, &VISITOR, s, s->timing->space->diag);
     status = status == MS_OK ? run_chains(s) : status;
     *end_out = 0.0;
     for (int p = 0; p < s->timing->comm->pp; p++) {
@@ -162,27 +158,22 @@ static ms_status end_step(stepping *s, double *end_out) {
     return status;
 }
 
-static bool is_synchronised(const ms_step_input *in, const ms_comm_classes *comm) {
-    const ms_step_ending end = step_end_of(in, comm);
-    return ms_step_end_meets(&end);
-}
-
 /* Steps that are run: where all ranks meet, and their hosts with them, the second is like all
  * others. */
 enum { STEPS_RUN_MAX = 4 };
 
 static ms_status run_steps(stepping *s, double *step_s_out) {
-    int steps = s->in->steps > 1 ? s->in->steps : 1;
-    bool is_ahead = s->in->host.launch_s > 0.0 && !(s->in->host.syncs & MS_SYNC_NORM);
+    int steps = s->job->spec.simulation.steps > 1 ? s->job->spec.simulation.steps : 1;
+    bool is_ahead = s->job->host.launch_s > 0.0 && !(s->job->host.syncs & MS_SYNC_NORM);
     int most = s->norm_s >= 0.0 && !is_ahead ? 2 : STEPS_RUN_MAX;
     int count = steps < most ? steps : most;
     double end_s[STEPS_RUN_MAX] = {0};
     for (int i = 0; i < count; i++) {
         ms_status status = MS_OK;
-        if (count == 1 && s->runs != NULL) {
-            status = ms_clocks_run_once(&s->clocks, s->in->order, &s->times, s->runs);
+        if (count == 1 && s->place->runs != NULL) {
+            status = ms_clocks_run_once(&s->clocks, s->place->order, &s->times, s->place->runs);
         } else {
-            ms_clocks_run(&s->clocks, s->in->order, &s->times);
+            ms_clocks_run(&s->clocks, s->place->order, &s->times);
         }
         status = status == MS_OK ? end_step(s, &end_s[i]) : status;
         if (status != MS_OK) {
@@ -200,7 +191,7 @@ static ms_status run_steps(stepping *s, double *step_s_out) {
 
 /* What the least busy rank does in a step: passes one after the other, and the update. */
 static double least_busy_s(stepping *s) {
-    const ms_order *order = s->in->order;
+    const ms_order *order = s->place->order;
     double least_s = INFINITY;
     for (int i = 0; i < order->op_count; i++) {
         const ms_order_op *op = &order->ops[i];
@@ -208,14 +199,14 @@ static double least_busy_s(stepping *s) {
             op->slot < 0 ? 0.0 : s->times.maps[op->slot]->end_s[MS_FROM_RANK];
     }
     for (int p = 0; p < s->timing->comm->pp; p++) {
-        least_s = fmin(least_s, s->clocks.rank_s[p] + s->in->costs->optimizer_s[p]);
+        least_s = fmin(least_s, s->clocks.rank_s[p] + update_s(s, p));
     }
     return least_s;
 }
 
 /* Room for the collectives that end a step, where ranks may take from each other. */
 static ms_status make_chains(stepping *s, ms_arena *arena) {
-    const ms_stage_costs *costs = s->in->costs;
+    const ms_stage_costs *costs = &s->job->costs;
     int pp = s->timing->comm->pp;
     for (int p = 0; p < pp; p++) {
         int before = costs->before_update == NULL ? 0 : costs->before_update[p].count;
@@ -232,55 +223,56 @@ static ms_status make_chains(stepping *s, ms_arena *arena) {
 }
 
 /* From a common start to the last end on any rank; of several steps, what one adds. */
-static ms_status run_step(const ms_step_input *in, ms_timing *timing, const ms_step_place *place,
+static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_place *place,
                           double *step_s_out) {
     ms_arena *arena = place->scratch;
-    stepping s = {.in = in, .timing = timing, .norm_s = -1.0, .runs = place->runs};
+    stepping s = {.job = job, .place = place, .timing = timing, .norm_s = -1.0};
     ms_status status = MS_OK;
-    if (is_synchronised(in, timing->comm)) {
+    if (ms_step_end_meets(job)) {
         s.norm_s = 0.0;
         status =
-            in->costs->parameters_total > 0.0 ? ms_comm_norm_find(timing->comm, &s.norm_s) : MS_OK;
+            job->costs.parameters_total > 0.0 ? ms_comm_norm_find(timing->comm, &s.norm_s) : MS_OK;
     }
-    status = status == MS_OK
-                 ? ms_order_times_find(in->order, in->costs, timing, arena, &s.carried, &s.times)
-                 : status;
-    s.times.is_blocking = in->is_blocking;
-    status = status == MS_OK ? ms_clocks_new(in->order, arena, &timing->space->arrivals, &s.clocks)
+    status = status == MS_OK ? ms_order_times_find(place->order, &job->costs, timing, arena,
+                                                   &s.carried, &s.times)
                              : status;
-    if (status == MS_OK && timing->kind == MS_TIME_BOUND && in->is_validated_late) {
+    s.times.is_blocking = ms_job_is_blocking(job);
+    status = status == MS_OK
+                 ? ms_clocks_new(place->order, arena, &timing->space->arrivals, &s.clocks)
+                 : status;
+    if (status == MS_OK && timing->kind == MS_TIME_BOUND && ms_job_is_validated_late(job)) {
         /* Steps are counted from the last end to the last end: the rank that ended last has as
          * many steps behind it, and they may be fewer seconds than those of a busier one. */
         *step_s_out = least_busy_s(&s);
         return MS_OK;
     }
-    if (status == MS_OK && in->sharing != NULL && timing->kind == MS_TIME_EXPECTED) {
+    if (status == MS_OK && place->sharing != NULL && timing->kind == MS_TIME_EXPECTED) {
         status = make_chains(&s, arena);
         status = status == MS_OK
-                     ? ms_queue_sharing_find(in->sharing, in->order, arena, &s.times.sharing)
+                     ? ms_queue_sharing_find(place->sharing, place->order, arena, &s.times.sharing)
                      : status;
         timing->excess = s.times.sharing != NULL ? INFINITY : timing->excess;
     }
     return status == MS_OK ? run_steps(&s, step_s_out) : status;
 }
 
-ms_status ms_step_estimate(const ms_step_input *in, const ms_step_place *place, double *step_s_out,
+ms_status ms_step_estimate(const ms_job *job, const ms_step_place *place, double *step_s_out,
                            double *bound_s_out) {
     ms_timing timing = {
-        .comm = place->comm, .space = place->space, .host = in->host, .kind = MS_TIME_EXPECTED};
+        .job = job, .comm = place->comm, .space = place->space, .kind = MS_TIME_EXPECTED};
     double step_s = 0.0;
-    ms_status status = run_step(in, &timing, place, &step_s);
+    ms_status status = run_step(job, &timing, place, &step_s);
     if (bound_s_out == NULL) {
         *step_s_out = step_s;
         return status;
     }
     double bound_s = step_s;
-    bool is_near = timing.excess <= place->bound_slack && !in->order->has_unshards;
-    if (status == MS_OK && is_near && !in->is_validated_late) {
+    bool is_near = timing.excess <= place->bound_slack && !place->order->has_unshards;
+    if (status == MS_OK && is_near && !ms_job_is_validated_late(job)) {
         bound_s = (1.0 - timing.excess) * step_s;
     } else if (status == MS_OK) {
         timing.kind = MS_TIME_BOUND;
-        status = run_step(in, &timing, place, &bound_s);
+        status = run_step(job, &timing, place, &bound_s);
     }
     if (status == MS_OK) {
         *step_s_out = step_s;

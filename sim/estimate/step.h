@@ -5,25 +5,14 @@
 #include "estimate/clocks.h"
 #include "estimate/segment_times.h"
 #include "estimate/sharing.h"
-#include "meshsim/spec.h"
 
-/* What is run. */
-typedef struct ms_step_input {
-    const ms_program *program;
-    const ms_order *order; /* of the program */
-    const ms_stage_costs *costs;
-    ms_spec_host host; /* how ranks launch their operations */
-    bool is_blocking;
-    bool is_validated_late;
-    int steps;
-    ms_sharing *sharing; /* for what pipeline ranks take from each other; NULL: left out */
-} ms_step_input;
-
-/* Where it runs. */
+/* What a job's step is run with. */
 typedef struct ms_step_place {
+    const ms_order *order; /* of the job's program */
     ms_comm_classes *comm;
     ms_plan_space *space;
     ms_arena *scratch;
+    ms_sharing *sharing; /* for what pipeline ranks take from each other; NULL: left out */
     double bound_slack;  /* share of the step by which the bound may be lower than need be, where
                             that saves a second run; 0: none */
     ms_known_runs *runs; /* of the order; NULL: it runs once */
@@ -34,7 +23,7 @@ typedef struct ms_step_place {
  * 1 - e of its own: its times only add up, and the latest counts.
  *  *step_s_out, *bound_s_out: [s]; bound_s_out may be NULL, then no bound is computed.  Returns
  * MS_OK; MS_E_NOMEM (not reported); MS_E_INPUT (reported). */
-ms_status ms_step_estimate(const ms_step_input *in, const ms_step_place *place, double *step_s_out,
+ms_status ms_step_estimate(const ms_job *job, const ms_step_place *place, double *step_s_out,
                            double *bound_s_out);
 
 #endif

@@ -31,10 +31,10 @@ void ms_work_bounds_release(ms_work_bounds *bounds) {
 
 /* ---- a microbatch's work ---- */
 
-static void take_key(const ms_job_spec *spec, const ms_job_layout *job, work_key *key_out) {
+static void take_key(const ms_job *job, work_key *key_out) {
     memset(key_out, 0, sizeof *key_out);
-    key_out->cluster = spec->platform.cluster;
-    memcpy(&key_out->model, &spec->model, sizeof key_out->model);
+    key_out->cluster = job->platform;
+    memcpy(&key_out->model, &job->spec.model, sizeof key_out->model);
     memcpy(&key_out->precision, &job->precision, sizeof key_out->precision);
     memcpy(&key_out->layout, &job->layout, sizeof key_out->layout);
     ms_model_layout *layout = &key_out->layout;
@@ -151,7 +151,8 @@ static int layers_of(const ms_spec_partition *given, const ms_open_stages *open,
 
 /* Layers' worth of time that some rank needs, of which it waits while the first microbatch is on
  * its way to it and the last one on its way back, and works for the rest. */
-static double layers_at_least(const ms_job_spec *spec, const ms_job_layout *job) {
+static double layers_at_least(const ms_job *job) {
+    const ms_job_spec *spec = &job->spec;
     const ms_spec_partition *given = &spec->schedule.partition;
     int pp = job->layout.pp, chunks = spec->schedule.chunks > 1 ? spec->schedule.chunks : 1;
     double microbatches = job->microbatches;
@@ -175,28 +176,26 @@ static double layers_at_least(const ms_job_spec *spec, const ms_job_layout *job)
     return most;
 }
 
-ms_status ms_work_bound_find(ms_work_bounds *bounds, const ms_job_spec *spec,
-                             const ms_job_layout *job, ms_arena *scratch,
+ms_status ms_work_bound_find(ms_work_bounds *bounds, const ms_job *job, ms_arena *scratch,
                              ms_work_bound *bound_out) {
     ms_microbatch_work work;
     work_key key;
     *bound_out = (ms_work_bound){0};
     /* Of several steps, and of ranks that update without waiting for each other, the step is what
      * lies between two ends, which the mean over ranks does not bound. */
-    bool is_single =
-        spec->simulation.steps <= 1 && spec->schedule.step_end != MS_STEP_END_POST_VALIDATION;
-    if (!spec->has_model) {
+    bool is_single = job->spec.simulation.steps <= 1 && !ms_job_is_validated_late(job);
+    if (!job->spec.has_model) {
         return MS_OK;
     }
-    take_key(spec, job, &key);
+    take_key(job, &key);
     ms_status status = find_work(bounds, &key, scratch, &work);
     if (status != MS_OK) {
         return status;
     }
     bound_out->busy_s = job->microbatches * work.all_s / job->layout.pp * (1.0 - ROUNDING);
     bound_out->step_s = is_single ? bound_out->busy_s : 0.0;
-    if (is_single && is_looped(spec) && work.layer_s > 0.0) {
-        double waiting_s = work.layer_s * layers_at_least(spec, job) * (1.0 - ROUNDING);
+    if (is_single && is_looped(&job->spec) && work.layer_s > 0.0) {
+        double waiting_s = work.layer_s * layers_at_least(job) * (1.0 - ROUNDING);
         bound_out->step_s = fmax(bound_out->step_s, waiting_s);
     }
     return MS_OK;

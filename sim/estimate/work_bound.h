@@ -29,7 +29,7 @@ typedef struct ms_work_bound {
 /* Bound a job.  job: as ms_job_shape left it.  scratch: what is in it is no longer needed then.
  *  *bound_out: 0 where nothing is known so early.  Returns MS_OK; MS_E_NOMEM (not reported).
  *  O(1), and O(segments of a layer) where a microbatch's work is new. */
-ms_status ms_work_bound_find(ms_work_bounds *bounds, const ms_job_spec *spec,
-                             const ms_job_layout *job, ms_arena *scratch, ms_work_bound *bound_out);
+ms_status ms_work_bound_find(ms_work_bounds *bounds, const ms_job *job, ms_arena *scratch,
+                             ms_work_bound *bound_out);
 
 #endif

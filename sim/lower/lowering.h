@@ -42,7 +42,7 @@ typedef struct ms_last_message {
 
 /* What is lowered, and the state of each part. */
 typedef struct ms_lowering {
-    const ms_lower_input *in;
+    const ms_job *job;
     ms_dag *dag;
     ms_ranks ranks;
     ms_lower_fold fold;
@@ -50,6 +50,9 @@ typedef struct ms_lowering {
     ms_traffic traffic;
     ms_works works;
     ms_waiting waiting;
+    double *factors; /* [factor_count] different factors on computations of simulated ranks */
+    int *factor_of;  /* [simulated] index of a rank's */
+    int factor_count;
     ms_computations computations;
     ms_last_stream *last_streams;   /* [simulated] */
     ms_last_message *last_messages; /* [simulated * 2], forwards behind backwards */
@@ -62,13 +65,13 @@ static const ms_dag_op MS_NO_LABELS = {.mb = -1, .stage = -1, .chunk = -1, .laye
 
 /* Costs of an action's stage and unit of work. */
 static inline const ms_stage_cost *ms_lowering_cost(const ms_lowering *l, const ms_action *action) {
-    return ms_stage_cost_of(l->in->costs, ms_program_model_stage(l->in->program, action->stage),
+    return ms_stage_cost_of(&l->job->costs, ms_program_model_stage(&l->job->program, action->stage),
                             action->mb);
 }
 
 /* What the forward or the backward pass of a stage and unit waits for on each rank: [k]. */
 static inline ms_waits *ms_arrived(const ms_lowering *l, bool is_backward, int stage, int unit) {
-    size_t index = (size_t)stage * (size_t)l->in->program->mb_count + (size_t)unit;
+    size_t index = (size_t)stage * (size_t)l->job->program.mb_count + (size_t)unit;
     return l->waiting.arrived[is_backward] + index * (size_t)l->waiting.count;
 }
 
@@ -82,7 +85,13 @@ static inline ms_waits *ms_next(const ms_lowering *l, int p) {
     return l->waiting.next + (size_t)p * (size_t)l->waiting.count;
 }
 
-/* The work of a computation segment, made on first use.  is_synchronising: as in ms_dag_work. */
+/* Add a computation to the graph, once for each factor, one after the other: ms_compute_lower takes
+ * that of the rank.  Returns the first. */
+int32_t ms_computation_add(ms_lowering *l, const ms_dag_work *work);
+/* Whether all simulated ranks of pipeline rank `p` compute equally fast. */
+bool ms_computes_evenly(const ms_lowering *l, int p);
+/* The work of a computation segment, made on first use; of all works of computations the first.
+ * is_synchronising: as in ms_dag_work. */
 int32_t ms_segment_work(ms_lowering *l, int segment, ms_segment_turn turn);
 /* The work that takes no time, made on first use. */
 int32_t ms_no_work(ms_lowering *l);
@@ -169,9 +178,6 @@ ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair);
  * waits for. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported); MS_E_NOMEM.
  */
 ms_status ms_order_lower(ms_lowering *l, ms_arena *arena, ms_diag *diag);
-
-/* A step's end, for whoever goes through it. */
-ms_step_ending ms_lowering_end(const ms_lowering *l);
 
 /* Fill the traffic with all communications of a step, laid out in all their groups.  Returns MS_OK;
  * MS_E_INPUT (reported) for one that no algorithm lays out; MS_E_NOMEM. */

@@ -55,7 +55,7 @@ static ms_status add_message(ms_lowering *l, message *m, int k) {
 ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage, double size_B) {
     message m = {.pair = {.kind = MS_COLL_P2P,
                           .size_B = size_B,
-                          .ends = {p, l->in->program->stage_rank[stage]}},
+                          .ends = {p, l->job->program.stage_rank[stage]}},
                  .is_forward = stage > from->stage,
                  .op = *from,
                  .arrived = ms_arrived(l, stage < from->stage, stage, from->mb)};
@@ -79,7 +79,7 @@ static int list_messages(const ms_lowering *l, const ms_action *actions, int cou
                          const ms_waits *messages_out[2]) {
     int messages = 0;
     for (int i = 0; i < count; i++) {
-        int stage = ms_action_receiver(l->in->program, &actions[i]);
+        int stage = ms_action_receiver(&l->job->program, &actions[i]);
         if (stage >= 0) {
             messages_out[messages++] =
                 ms_arrived(l, actions[i].pass != MS_PASS_F, stage, actions[i].mb);

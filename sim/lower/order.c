@@ -24,7 +24,7 @@ static ms_status lower_stop(ms_lowering *l, const ms_program_stop *stop) {
 
 ms_status ms_order_lower(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     ms_ready_order order;
-    ms_status status = ms_ready_order_init(l->in->program, false, arena, &order);
+    ms_status status = ms_ready_order_init(&l->job->program, false, arena, &order);
     ms_program_stop stop;
     while (status == MS_OK && ms_ready_order_next(&order, &stop)) {
         status = lower_stop(l, &stop);

@@ -51,7 +51,7 @@ ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair) {
     for (int i = 0; i < 2 && status == MS_OK; i++) {
         status = ms_pass_on(l, p, &pair[i]);
     }
-    if (status == MS_OK && l->in->is_blocking) {
+    if (status == MS_OK && ms_job_is_blocking(l->job)) {
         ms_barrier_lower(l, p, pair, 2);
     }
     return status;

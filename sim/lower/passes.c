@@ -8,7 +8,7 @@ static ms_waits *ended(const ms_lowering *l, const ms_pass_state *state, int seg
 
 /* What a pass waits for besides its rank's own order: [k], or NULL. */
 static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
-    bool is_first = !ms_program_has_previous(l->in->program, action->stage);
+    bool is_first = !ms_program_has_previous(&l->job->program, action->stage);
     if (action->pass == MS_PASS_W || (action->pass == MS_PASS_F && is_first)) {
         return NULL;
     }
@@ -17,7 +17,7 @@ static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
 
 /* Whether the rank's host waits for its GPU before a pass that runs alone. */
 static bool synchronises(const ms_lowering *l, const ms_action *action) {
-    return ms_host_waits(&l->in->host, (ms_pass)action->pass, l->ranks.pp > 1);
+    return ms_host_waits(&l->job->host, (ms_pass)action->pass, l->ranks.pp > 1);
 }
 
 /* A pass of which nothing has been lowered. */
@@ -48,11 +48,11 @@ void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
 /* Whether a segment runs on the microbatch at hand. */
 static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
     if (when == MS_WHEN_ROUND) {
-        return ms_action_closes_round(l->in->program, action);
+        return ms_action_closes_round(&l->job->program, action);
     }
     bool is_first = when == MS_WHEN_FIRST;
     int runs = ms_action_runs_before(action, l->runs, !is_first);
-    return when == MS_WHEN_ALWAYS || runs == (is_first ? 0 : l->in->program->mb_count - 1);
+    return when == MS_WHEN_ALWAYS || runs == (is_first ? 0 : l->job->program.mb_count - 1);
 }
 
 /* Which segments run on the microbatch at hand besides those that always do: 1 << ms_when. */
@@ -69,7 +69,7 @@ static unsigned whens_now(const ms_lowering *l, const ms_action *action, const m
 static ms_dag_op label(const ms_lowering *l, const ms_action *action, int layer) {
     return (ms_dag_op){.mb = action->mb,
                        .stage = action->stage,
-                       .chunk = (int16_t)l->in->program->stage_chunk[action->stage],
+                       .chunk = (int16_t)l->job->program.stage_chunk[action->stage],
                        .layer = (int16_t)layer,
                        .kind = (uint8_t)ms_op_kind_of_pass((ms_pass)action->pass)};
 }
@@ -126,7 +126,7 @@ static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms
 
 static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     int index = state->plan->first + state->segment;
-    const ms_segment *segment = &l->in->costs->segments[index];
+    const ms_segment *segment = &l->job->costs.segments[index];
     if (!runs_now(l, state->action, segment->when)) {
         return MS_OK;
     }
@@ -198,7 +198,7 @@ void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
 
 /* Whether the next segment needs a collective that runs beside the pass. */
 static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
-    const ms_segment *segment = &l->in->costs->segments[state->plan->first + state->segment];
+    const ms_segment *segment = &l->job->costs.segments[state->plan->first + state->segment];
     bool waits = false;
     for (int i = 0; i < segment->wait_count; i++) {
         waits = waits || !ms_waits_are_empty(ended(l, state, segment->waits[i]));
@@ -248,7 +248,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
 }
 
 ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
-    const ms_program *program = l->in->program;
+    const ms_program *program = &l->job->program;
     const ms_stage_cost *cost = ms_lowering_cost(l, action);
     int stage = action->stage;
     ms_dag_op from = {
@@ -284,7 +284,7 @@ ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
     }
     ms_pass_end(l, &state);
     status = ms_pass_on(l, p, action);
-    if (status == MS_OK && l->in->is_blocking) {
+    if (status == MS_OK && ms_job_is_blocking(l->job)) {
         ms_barrier_lower(l, p, action, 1);
     }
     return status;

@@ -28,10 +28,10 @@ typedef struct layout_finder {
 } layout_finder;
 
 ms_status ms_pieces_init(ms_lowering *l) {
-    const ms_program *program = l->in->program;
-    size_t slices = l->in->costs->slices > 1 ? (size_t)l->in->costs->slices : 1;
+    const ms_program *program = &l->job->program;
+    size_t slices = l->job->costs.slices > 1 ? (size_t)l->job->costs.slices : 1;
     size_t count = (size_t)program->stages * slices * MS_PASS_COUNT * MASKS;
-    if (l->in->granularity != MS_GRANULARITY_PASS) {
+    if (l->job->spec.simulation.granularity != MS_GRANULARITY_PASS) {
         return MS_OK;
     }
     l->pieces.of = MS_NEW(l->works.arena, ms_pass_layout *, count);
@@ -101,7 +101,7 @@ static void find_roles(layout_finder *f, unsigned whens) {
             f->role[i] = ABSENT;
         } else if (segment->is_collective &&
                    (!is_within_pass(segment) ||
-                    (f->l->in->operation_axes & MS_AXIS_BIT(segment->axis)) != 0)) {
+                    (f->l->job->run.operation_axes & MS_AXIS_BIT(segment->axis)) != 0)) {
             f->role[i] = OUTER;
         }
         for (int w = 0; w < segment->wait_count && f->role[i] != ABSENT; w++) {
@@ -347,7 +347,8 @@ static ms_status add_piece(layout_finder *f, bool is_synchronising, ms_piece_run
         f->part[i] = parts++;
         int32_t work = segment->is_collective
                            ? f->work[i]
-                           : ms_segment_work(l, f->plan->first + i, MS_TURN_AHEAD);
+                           : ms_segment_work(l, f->plan->first + i, MS_TURN_AHEAD) +
+                                 l->factor_of[f->p * l->ranks.simulated_per_pp];
         int communicator = segment->is_collective ? communicator_of(&places, segment) : -1;
         add_part(f, i, work, communicator);
         add_waits(f, i, run);
@@ -414,13 +415,13 @@ static bool init_finder(layout_finder *f) {
 
 static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigned whens,
                          ms_pass_layout *layout) {
-    bool is_synchronising = ms_host_waits(&l->in->host, (ms_pass)action->pass, l->ranks.pp > 1);
+    bool is_synchronising = ms_host_waits(&l->job->host, (ms_pass)action->pass, l->ranks.pp > 1);
     layout_finder f = {.l = l,
                        .p = p,
                        .plan = &ms_lowering_cost(l, action)->passes[action->pass],
                        .has_to_compute_first =
-                           is_synchronising || l->in->program->shard_moves != NULL};
-    f.segments = &l->in->costs->segments[f.plan->first];
+                           is_synchronising || l->job->program.shard_moves != NULL};
+    f.segments = &l->job->costs.segments[f.plan->first];
     if (!init_finder(&f)) {
         return MS_E_NOMEM;
     }
@@ -439,10 +440,10 @@ static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigne
 ms_status ms_pieces_find(ms_lowering *l, int p, const ms_action *action, unsigned whens,
                          const ms_pass_layout **layout_out) {
     *layout_out = NULL;
-    if (l->pieces.of == NULL) {
+    if (l->pieces.of == NULL || !ms_computes_evenly(l, p)) {
         return MS_OK;
     }
-    int slices = l->in->costs->slices > 1 ? l->in->costs->slices : 1;
+    int slices = l->job->costs.slices > 1 ? l->job->costs.slices : 1;
     size_t index = (size_t)action->stage * (size_t)slices + (size_t)(action->mb % slices);
     index = (index * MS_PASS_COUNT + (size_t)action->pass) * MASKS + whens;
     ms_status status = MS_OK;

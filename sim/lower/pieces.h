@@ -52,7 +52,8 @@ typedef struct ms_pieces {
 ms_status ms_pieces_init(struct ms_lowering *l);
 
 /* The pieces of an action on pipeline rank `p`, laid out on first use.  whens: 1 << ms_when of the
- * segments that run on its microbatch.  *layout_out: NULL at granularity layer.  Returns MS_OK;
+ * segments that run on its microbatch.  *layout_out: NULL at granularity layer, and
+ * where ranks that would go through a piece together compute at different speeds.  Returns MS_OK;
  * MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 ms_status ms_pieces_find(struct ms_lowering *l, int p, const ms_action *action, unsigned whens,
                          const ms_pass_layout **layout_out);

@@ -9,11 +9,11 @@ static void list_ranks(ms_ranks *ranks, int *listed) {
     }
 }
 
-ms_status ms_ranks_init(ms_ranks *ranks, int pp, ms_arena *arena) {
-    const ms_mesh *mesh = ranks->mesh;
-    int per_pp = mesh->ranks / pp;
+ms_status ms_ranks_init(ms_ranks *ranks, const ms_job *job, ms_arena *arena) {
+    const ms_mesh *mesh = &job->mesh;
+    int pp = job->program.spec.pipeline_ranks, per_pp = mesh->ranks / pp;
     *ranks = (ms_ranks){.mesh = mesh,
-                        .expert_mesh = ranks->expert_mesh,
+                        .expert_mesh = job->expert_mesh,
                         .pp = pp,
                         .per_pp = per_pp,
                         .simulated = mesh->ranks,

@@ -3,7 +3,7 @@
 #define MS_LOWER_RANKS_H
 
 #include "meshsim/arena.h"
-#include "meshsim/mesh.h"
+#include "meshsim/spec.h"
 
 /* The ranks of a job by pipeline rank. A rank's place is its number among those of its pipeline
  * rank. Places are in classes, the same for all pipeline ranks, and one rank of each class is
@@ -24,9 +24,9 @@ typedef struct ms_ranks {
     int *multiplicity;          /* [simulated_per_pp] places of a class */
 } ms_ranks;
 
-/* Fill a caller's ranks, whose meshes are set; every place is a class of its own.  pp: divides the
- * mesh's ranks.  Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_ranks_init(ms_ranks *ranks, int pp, ms_arena *arena);
+/* Fill a caller's ranks with those of a job, whose meshes are borrowed; every place is a class of
+ * its own.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_ranks_init(ms_ranks *ranks, const ms_job *job, ms_arena *arena);
 
 /* Put places in classes.  class_of: [per_pp] numbered by their lowest place; copied. */
 void ms_ranks_fold(ms_ranks *ranks, const int *class_of);

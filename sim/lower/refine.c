@@ -34,8 +34,9 @@ typedef struct link_view {
 
 typedef struct refinement {
     const ms_traffic *traffic;
-    const ms_platform *platform;
-    const bool *can_bind; /* [links]; NULL: none can */
+    const ms_job *job;
+    const ms_platform *platform; /* the job's */
+    const bool *can_bind;        /* [links]; NULL: none can */
     ms_arena scratch;
     ms_vector groups;    /* of group_view, communication by communication */
     ms_vector flows;     /* of flow_view, group by group */
@@ -282,6 +283,17 @@ static ms_status allocate(refinement *r) {
     return has_all ? MS_OK : MS_E_NOMEM;
 }
 
+/* Ranks that compute at different speeds are told apart. */
+static void colour_ranks(refinement *r) {
+    const ms_ranks *ranks = r->traffic->ranks;
+    for (int p = 0; p < ranks->pp && r->job->rank_properties != NULL; p++) {
+        for (int place = 0; place < ranks->per_pp; place++) {
+            double factor = ms_job_compute_factor(r->job, ms_rank_at(ranks, p, place));
+            r->places[place] = join(r->places[place], bits_of(factor));
+        }
+    }
+}
+
 static ms_status make_table(refinement *r) {
     size_t links = (size_t)r->platform->link_count;
     size_t binding = 0;
@@ -304,6 +316,9 @@ static ms_status refine(refinement *r) {
     status = status == MS_OK ? add_all(r) : status;
     status = status == MS_OK ? make_table(r) : status;
     size_t colours = 0;
+    if (status == MS_OK) {
+        colour_ranks(r);
+    }
     for (size_t before = SIZE_MAX; status == MS_OK && colours != before;) {
         before = colours;
         colour_flows(r);
@@ -313,9 +328,10 @@ static ms_status refine(refinement *r) {
     return status;
 }
 
-ms_status ms_refine(const ms_traffic *traffic, const ms_platform *platform, const bool *can_bind,
+ms_status ms_refine(const ms_traffic *traffic, const ms_job *job, const bool *can_bind,
                     int *class_out, int32_t *link_class_out) {
-    refinement r = {.traffic = traffic, .platform = platform, .can_bind = can_bind};
+    refinement r = {
+        .traffic = traffic, .job = job, .platform = job->platform, .can_bind = can_bind};
     ms_arena_init(&r.scratch);
     ms_vector_init(&r.groups, sizeof(group_view));
     ms_vector_init(&r.flows, sizeof(flow_view));

@@ -59,18 +59,18 @@ static ms_status norm_work(ms_lowering *l, int32_t *work_out) {
         return MS_OK;
     }
     ms_world_sum sum = {.algorithm = MS_ALGORITHM_TREE, .tier = -1};
-    if (l->in->costs->parameters_total > 0.0) {
+    if (l->job->costs.parameters_total > 0.0) {
         ms_status status =
-            ms_coll_world_sum(l->in->platform, l->in->mesh, &l->works.algorithms, &sum);
+            ms_coll_world_sum(l->job->platform, &l->job->mesh, &l->works.algorithms, &sum);
         if (status != MS_OK) {
             return status;
         }
     }
-    ms_dag_work work = {.host_s = l->in->host.launch_s,
+    ms_dag_work work = {.host_s = l->job->host.launch_s,
                         .bytes = sum.sent_B,
                         .size_B = sum.size_B,
                         .stands_for = 1,
-                        .group_size = l->in->mesh->ranks,
+                        .group_size = l->job->mesh.ranks,
                         .tier = (int16_t)sum.tier,
                         .coll = MS_COLL_ALL_REDUCE,
                         .algorithm = (uint8_t)sum.algorithm,
@@ -104,37 +104,28 @@ static ms_status exchange_norm(void *context) {
  * come before the parameters are gathered. */
 static void update(void *context, int p) {
     ms_lowering *l = context;
-    double time_s = l->in->costs->optimizer_s[p];
+    double time_s = l->job->costs.optimizer_s[p];
     ms_waits *before = l->waiting.update + p * l->waiting.count;
     if (time_s <= 0.0 && ms_waits_are_empty(&before[0])) {
         return;
     }
     ms_dag_work work = {.time_s = time_s,
-                        .host_s = l->in->costs->optimizer_launches * l->in->host.launch_s,
-                        .is_synchronising =
-                            (l->in->host.syncs & MS_SYNC_NORM) && !l->in->is_validated_late,
+                        .host_s = l->job->costs.optimizer_launches * l->job->host.launch_s,
+                        .is_synchronising = (l->job->host.syncs & MS_SYNC_NORM) &&
+                                            !ms_job_is_validated_late(l->job),
                         .stands_for = 1,
                         .group_size = 1,
                         .tier = -1,
                         .tag = -1};
     ms_dag_op op = MS_NO_LABELS;
     op.kind = MS_OP_OPTIMIZER;
-    op.work = ms_dag_add_work(l->dag, &work);
+    op.work = ms_computation_add(l, &work);
     ms_before_take(&l->waiting, ms_next(l, p));
     ms_before_take(&l->waiting, before);
     ms_compute_lower(l, p, &op, ms_next(l, p));
 }
 
-ms_step_ending ms_lowering_end(const ms_lowering *l) {
-    return (ms_step_ending){.program = l->in->program,
-                            .costs = l->in->costs,
-                            .ranks = l->in->mesh->ranks,
-                            .steps = l->in->steps,
-                            .is_validated_late = l->in->is_validated_late};
-}
-
 ms_status ms_step_end_lower(ms_lowering *l) {
     static const ms_step_end_visitor VISITOR = {lower_group, lower_pair, exchange_norm, update};
-    const ms_step_ending end = ms_lowering_end(l);
-    return ms_step_end_visit(&end, &VISITOR, l, l->works.diag);
+    return ms_step_end_visit(l->job, &VISITOR, l, l->works.diag);
 }

@@ -51,7 +51,7 @@ static ms_status note_segment(ms_lowering *l, int p, const ms_segment *segment) 
 static ms_status note_plan(ms_lowering *l, int p, const ms_pass_plan *plan) {
     ms_status status = MS_OK;
     for (int i = 0; i < plan->count && status == MS_OK; i++) {
-        status = note_segment(l, p, &l->in->costs->segments[plan->first + i]);
+        status = note_segment(l, p, &l->job->costs.segments[plan->first + i]);
     }
     return status;
 }
@@ -66,7 +66,7 @@ static ms_status note_pair(ms_lowering *l, const ms_pair_op *op, uint64_t stream
 
 /* The message that hands an action's result on, if any does. */
 static ms_status note_message(ms_lowering *l, int p, const ms_action *action) {
-    const ms_program *program = l->in->program;
+    const ms_program *program = &l->job->program;
     const ms_stage_cost *cost = ms_lowering_cost(l, action);
     int receiver = ms_action_receiver(program, action);
     if (receiver < 0 || program->stage_rank[receiver] == p) {
@@ -82,8 +82,8 @@ static ms_status note_message(ms_lowering *l, int p, const ms_action *action) {
 
 /* What the actions of all pipeline ranks send; actions of one stage, slice and pass send alike. */
 static ms_status note_passes(ms_lowering *l) {
-    const ms_program *program = l->in->program;
-    int slices = l->in->costs->slices > 1 ? l->in->costs->slices : 1;
+    const ms_program *program = &l->job->program;
+    int slices = l->job->costs.slices > 1 ? l->job->costs.slices : 1;
     bool *is_known =
         MS_NEW(l->works.arena, bool, (size_t)program->stages *(size_t)slices *MS_PASS_COUNT);
     ms_status status = is_known == NULL ? MS_E_NOMEM : MS_OK;
@@ -103,14 +103,14 @@ static ms_status note_passes(ms_lowering *l) {
 }
 
 static ms_status note_unshards(ms_lowering *l) {
-    const ms_program *program = l->in->program;
+    const ms_program *program = &l->job->program;
     ms_status status = MS_OK;
     for (int p = 0; p < l->ranks.pp && program->shard_moves != NULL; p++) {
         for (size_t i = program->shard_first[p]; i < program->shard_first[p + 1]; i++) {
             const ms_shard_move *move = &program->shard_moves[i];
             int stage = ms_program_model_stage(program, move->stage);
             if (move->is_unshard && status == MS_OK) {
-                status = note_plan(l, p, &l->in->costs->stage[stage].unshard);
+                status = note_plan(l, p, &l->job->costs.stage[stage].unshard);
             }
         }
     }
@@ -139,8 +139,7 @@ static void note_no_update(void *context, int p) {
 static ms_status note_end(ms_lowering *l) {
     static const ms_step_end_visitor VISITOR = {note_group_at_end, note_pair_at_end, note_nothing,
                                                 note_no_update};
-    const ms_step_ending end = ms_lowering_end(l);
-    return ms_step_end_visit(&end, &VISITOR, l, l->works.diag);
+    return ms_step_end_visit(l->job, &VISITOR, l, l->works.diag);
 }
 
 static int by_stream(const void *a, const void *b) {

@@ -267,18 +267,17 @@ static ms_status follow_ranks(tracker *t, ms_arena *scratch, ms_arena *arena,
     return status;
 }
 
-ms_status ms_memory_compute(const ms_dag *dag, const ms_timeline *timeline,
-                            const ms_stage_costs *costs, const ms_program *program, ms_arena *arena,
-                            ms_rank_memory **ranks_out) {
+ms_status ms_memory_compute(const ms_job *job, const ms_dag *dag, const ms_timeline *timeline,
+                            ms_arena *arena, ms_rank_memory **ranks_out) {
     ms_rank_memory *ranks = MS_NEW(arena, ms_rank_memory, dag->rank_count);
     if (ranks == NULL) {
         return MS_E_NOMEM;
     }
-    tracker t = {.dag = dag, .timeline = timeline, .program = program};
+    tracker t = {.dag = dag, .timeline = timeline, .program = &job->program};
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_arena_fail_after(&scratch, arena->fail_after);
-    ms_status status = ms_memory_model_init(program, costs, &scratch, &t.model);
+    ms_status status = ms_memory_model_init(&job->program, &job->costs, &scratch, &t.model);
     if (status == MS_OK) {
         status = follow_ranks(&t, &scratch, arena, ranks);
     }

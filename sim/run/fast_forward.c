@@ -120,7 +120,7 @@ static ms_dag_repeat next_repeat(const ms_program *program, ms_part *part) {
 }
 
 ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
-    bool is_folded = part->attempts == 0 || part->job.fold.is_exact;
+    bool is_folded = part->attempts == 0 || part->fold.is_exact;
     bool is_attempted = is_regular(job) && is_worth_it(job) && is_folded;
     ms_dag_repeat repeat = is_attempted ? next_repeat(&job->program, part) : (ms_dag_repeat){0};
     part->repeat = (ms_dag_repeat){0};
@@ -128,18 +128,12 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
     if (repeat.times <= 0) {
         return MS_OK;
     }
-    ms_job_spec spec = ms_job_spec_derive(&job->spec);
-    spec.batch.global = 0;
-    spec.batch.microbatches =
-        job->microbatches - microbatches_of(&job->program, repeat.mbs * repeat.times);
-    ms_job_layout laid_out;
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    ms_status status = ms_job_lay_out(&spec, arena, &mute, &laid_out);
+    part->job = *job;
+    part->job.microbatches -= microbatches_of(&job->program, repeat.mbs * repeat.times);
+    ms_status status = ms_job_order(&part->job, arena, &mute);
     if (status == MS_OK) {
-        part->job = *job;
-        part->job.program = laid_out.program;
-        part->microbatches = spec.batch.microbatches;
         part->repeat = repeat;
     }
     return status == MS_E_NOMEM ? status : MS_OK;
@@ -150,7 +144,7 @@ int64_t ms_part_ops_max(const ms_part *part, const ms_job *job, const ms_dag *da
     for (int32_t op = 0; op < dag->op_count; op++) {
         of_microbatches += dag->ops[op].mb >= 0;
     }
-    double left_out = (double)(job->microbatches - part->microbatches) / part->microbatches;
+    double left_out = (double)(job->microbatches - part->job.microbatches) / part->job.microbatches;
     double whole = dag->op_count + of_microbatches * left_out;
     return (int64_t)(ATTEMPTS_SHARE * whole) - part->ops_run;
 }
@@ -317,7 +311,7 @@ ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_resul
     if (last == NULL) {
         return MS_E_NOMEM;
     }
-    bool does = result->timeline.steady.count > 0 && part->job.fold.is_exact;
+    bool does = result->timeline.steady.count > 0 && part->fold.is_exact;
     for (int32_t step = 0; step < result->timeline.steady.count && does; step++) {
         does = stands_for_step(part, job, result, step, last);
     }

@@ -6,8 +6,8 @@
 
 /* A job that does a part of what another one does. */
 typedef struct ms_part {
-    ms_job job; /* with fewer microbatches */
-    int microbatches;
+    ms_job job;         /* with fewer microbatches */
+    ms_lower_fold fold; /* set when it is lowered */
     ms_dag_repeat
         repeat;   /* what is left out; times 0: nothing, the job is better simulated whole */
     int seen_mbs; /* set by the one who ran it: microbatches of a period that was found but does not

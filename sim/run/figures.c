@@ -19,7 +19,7 @@ static void take_rates(const ms_result *result, ms_run_figures *figures) {
     double tokens = batch * job->spec.model.sequence;
     double forward = job->costs.forward_flop * batch;
     double attention = job->costs.attention_flop * batch;
-    double peak = job->platform.gpu.peak_flop_per_s * gpus * step_s;
+    double peak = job->platform->gpu.peak_flop_per_s * gpus * step_s;
     bool has_peak = isfinite(peak) && has_model;
     double executed = 3.0 * forward + job->costs.recompute_flop * batch;
     figures->samples_per_s = batch / step_s;
@@ -42,13 +42,6 @@ static void take_shares(const ms_result *result, ms_run_figures *figures) {
     }
 }
 
-ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s) {
-    return (ms_price_use){.gpus = job->mesh.ranks,
-                          .spare_gpus = job->placement.spare_gpus,
-                          .step_s = step_s,
-                          .busy_s = busy_s};
-}
-
 /* What a step costs, once shares and rates are known. */
 static void take_price(const ms_result *result, ms_run_figures *figures) {
     const ms_job *job = result->job;
@@ -57,10 +50,10 @@ static void take_price(const ms_result *result, ms_run_figures *figures) {
     const ms_price_use use = ms_job_price_use(job, step_s, busy_s);
     double tokens = figures->tokens_per_s * step_s; /* NAN without a model, and so is the cost */
     figures->cost_USD =
-        known(ms_price_has_rent(&job->platform), ms_price_step_USD(&job->platform, &use));
+        known(ms_price_has_rent(job->platform), ms_price_step_USD(job->platform, &use));
     figures->cost_USD_per_million_tokens = figures->cost_USD / tokens * 1e6;
     figures->energy_J =
-        known(ms_price_has_power(&job->platform), ms_price_step_J(&job->platform, &use));
+        known(ms_price_has_power(job->platform), ms_price_step_J(job->platform, &use));
 }
 
 void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
@@ -118,7 +111,7 @@ static ms_tier_use use_of_tier(const ms_result *result, const double *counts, in
 }
 
 static ms_status find_tiers(ms_result *result, ms_arena *arena) {
-    int tiers = result->job->platform.tier_count;
+    int tiers = result->job->platform->tier_count;
     double *counts = MS_NEW(arena, double, result->dag.work_count);
     result->tiers = MS_NEW(arena, ms_tier_use, tiers);
     if (counts == NULL || result->tiers == NULL) {

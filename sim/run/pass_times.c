@@ -198,7 +198,7 @@ const char *ms_step_phase_name(ms_step_phase phase) {
 }
 
 void ms_result_pass_times(const ms_result *result, ms_pass_times *times_out) {
-    *times_out = (ms_pass_times){.reserve_B = result->job->platform.gpu.reserve_B};
+    *times_out = (ms_pass_times){.reserve_B = result->job->platform->gpu.reserve_B};
     find_passes(result, times_out);
     find_halves(result, times_out);
     find_phases(result, times_out->phase_s);

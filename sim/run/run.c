@@ -8,52 +8,25 @@
 #include "run/fast_forward.h"
 #include "run/figures.h"
 
-/* Lower; where collectives inside pieces clash, once more with them as operations. */
-static ms_status lower_pieces(ms_lower_input *input, ms_diag *diag, ms_dag *dag_out,
-                              ms_lower_fold *fold_out) {
-    unsigned axes = 0;
-    ms_status status = ms_lower(input, diag, dag_out, fold_out);
-    if (status != MS_OK || dag_out->network.pieces.count == 0 || input->is_alone) {
+ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out) {
+    ms_job again = *job;
+    ms_status status = ms_lower(job, diag, dag_out, fold_out);
+    if (status != MS_OK || dag_out->network.pieces.count == 0 || ms_job_is_alone(job)) {
         return status;
     }
-    if (ms_granularity_find_clashes(dag_out, &axes) != MS_OK) {
+    if (ms_granularity_find_clashes(dag_out, &again.run.operation_axes) != MS_OK) {
         ms_diag_error(diag, "out of memory while looking for links that passes share");
         return MS_E_NOMEM;
     }
-    if (axes == 0) {
+    if (again.run.operation_axes == 0) {
         return MS_OK;
     }
-    input->operation_axes = axes;
     ms_dag_release(dag_out);
-    return ms_lower(input, diag, dag_out, fold_out);
-}
-
-static ms_lower_input lower_input(const ms_job *job) {
-    return (ms_lower_input){.platform = &job->platform,
-                            .mesh = &job->mesh,
-                            .expert_mesh = job->expert_mesh,
-                            .program = &job->program,
-                            .costs = &job->costs,
-                            .algorithms = job->spec.algorithms,
-                            .host = ms_spec_host_of(&job->spec),
-                            .granularity = job->spec.simulation.granularity,
-                            .is_alone = job->spec.simulation.fidelity == MS_FIDELITY_ANALYTIC,
-                            .has_own_solver = job->run.solver == MS_SOLVER_MAXMIN,
-                            .is_stepped = job->spec.simulation.fidelity == MS_FIDELITY_STEP,
-                            .no_fold = job->run.no_fold,
-                            .is_bounded = job->run.is_bounded,
-                            .is_blocking = job->is_blocking,
-                            .steps = job->spec.simulation.steps,
-                            .is_validated_late = job->is_validated_late};
-}
-
-ms_status ms_job_lower(ms_job *job, ms_diag *diag, ms_dag *dag_out) {
-    ms_lower_input input = lower_input(job);
-    return lower_pieces(&input, diag, dag_out, &job->fold);
+    return ms_lower(&again, diag, dag_out, fold_out);
 }
 
 static void find_peak(ms_result *result) {
-    result->capacity_B = result->job->platform.gpu.hbm_B - result->job->platform.gpu.reserve_B;
+    result->capacity_B = result->job->platform->gpu.hbm_B - result->job->platform->gpu.reserve_B;
     result->peak_rank = 0;
     for (int r = 1; r < result->dag.rank_count; r++) {
         if (result->memory[r].peak_B > result->memory[result->peak_rank].peak_B) {
@@ -66,15 +39,14 @@ static void find_peak(ms_result *result) {
 /* Sum up where time and memory went. */
 static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_status status = MS_OK;
-    if (!job->fold.is_exact && !job->fold.is_chaotic) {
+    if (!result->fold.is_exact && !result->fold.is_chaotic) {
         status = ms_fold_find_bounds(&result->dag, diag, result->bounds_s);
     }
     if (status == MS_OK) {
         status = ms_metrics_compute(&result->dag, &result->timeline, arena, diag, &result->metrics);
     }
     if (status == MS_OK) {
-        status = ms_memory_compute(&result->dag, &result->timeline, &job->costs, &job->program,
-                                   arena, &result->memory);
+        status = ms_memory_compute(job, &result->dag, &result->timeline, arena, &result->memory);
         if (status == MS_E_NOMEM) {
             ms_diag_error(diag, "out of memory while following memory over the step");
         }
@@ -90,11 +62,11 @@ static ms_status lower_part(const ms_job *job, ms_part *part, ms_diag *diag, ms_
     ms_diag mute;
     ms_diag_init_mute(&mute);
     ms_progress_begin("laying out operations", 0);
-    ms_status status = ms_job_lower(&part->job, &mute, dag_out);
+    ms_status status = ms_job_lower(&part->job, &mute, dag_out, &part->fold);
     dag_out->repeat = part->repeat;
     dag_out->repeat.ops_max = status == MS_OK ? ms_part_ops_max(part, job, dag_out) : 0;
     *is_lowered_out =
-        status == MS_OK && part->job.fold.is_exact && dag_out->op_count <= dag_out->repeat.ops_max;
+        status == MS_OK && part->fold.is_exact && dag_out->op_count <= dag_out->repeat.ops_max;
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : MS_OK;
 }
 
@@ -130,11 +102,11 @@ static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_d
     if (status != MS_OK) {
         return status;
     }
+    result->fold = part->fold;
     status = *is_done_out ? measure(&part->job, arena, diag, result) : MS_OK;
     *is_done_out = *is_done_out && status != MS_E_RANGE;
     if (*is_done_out) {
-        job->fold = part->job.fold;
-        result->fast_forwarded = job->microbatches - part->microbatches;
+        result->fast_forwarded = job->microbatches - part->job.microbatches;
         return status;
     }
     part->seen_mbs = result->timeline.steady.count == 0 ? result->timeline.steady.seen_mbs : 0;
@@ -161,11 +133,11 @@ static ms_status simulate_parts(ms_job *job, ms_arena *arena, ms_diag *diag, ms_
 
 /* Find bounds of a job's step that hold however its dates are rounded. */
 static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_out[2]) {
-    ms_lower_input input = lower_input(job);
-    input.is_bounded = input.has_bounds = true;
+    ms_job bounded = *job;
+    bounded.run.is_bounded = bounded.run.has_bounds = true;
     ms_dag dag;
     ms_lower_fold fold;
-    ms_status status = lower_pieces(&input, diag, &dag, &fold);
+    ms_status status = ms_job_lower(&bounded, diag, &dag, &fold);
     status = status == MS_OK ? ms_fold_find_bounds(&dag, diag, bounds_s_out) : status;
     ms_dag_release(&dag);
     return status;
@@ -174,7 +146,7 @@ static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_o
 /* Lower and run the whole job. */
 static ms_status simulate_whole(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_progress_begin("laying out operations", 0);
-    ms_status status = ms_job_lower(job, diag, &result->dag);
+    ms_status status = ms_job_lower(job, diag, &result->dag, &result->fold);
     return status == MS_OK ? run_graph(job, arena, diag, result) : status;
 }
 
@@ -193,16 +165,16 @@ static ms_status settle_chaos(ms_job *job, ms_arena *arena, ms_diag *diag, ms_re
         job->run.no_fold = true;
         status = simulate_whole(job, arena, diag, result);
     } else {
-        job->fold.is_exact = false;
+        result->fold.is_exact = false;
         status = bound_chaos(job, diag, result->bounds_s);
     }
-    job->fold.is_chaotic = true;
+    result->fold.is_chaotic = true;
     return status;
 }
 
 /* Test whether a run in which ranks stand for others is stable, and replace it if it is not. */
 static ms_status test_folding(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
-    bool has_folded = job->fold.is_exact && result->dag.rank_count < job->mesh.ranks;
+    bool has_folded = result->fold.is_exact && result->dag.rank_count < job->mesh.ranks;
     if (job->run.trusts_folding || !has_folded || !result->timeline.has_shared) {
         return MS_OK;
     }

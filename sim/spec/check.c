@@ -9,7 +9,7 @@ typedef struct checking {
     const ms_platform *cluster;
     ms_arena *arena;
     ms_diag *diag;
-    ms_job_layout *out;
+    ms_job *out;
     ms_status status; /* first fault of any part */
 } checking;
 
@@ -133,25 +133,21 @@ static ms_status check_steps(const checking *c) {
 
 /* What products multiply in, the GPU must have units for. */
 static ms_status check_products(const checking *c) {
-    static const char *const NAMES[] = {
-        [MS_PRODUCT_FP8] = "fp8", [MS_PRODUCT_MXFP8] = "mxfp8", [MS_PRODUCT_NVFP4] = "nvfp4"};
     ms_product_format format = c->spec->precision.products.format;
     const ms_gpu_type *gpu = &c->cluster->gpu;
     if (!c->spec->has_model || format == MS_PRODUCT_PLAIN ||
         gpu->products.of[format].peak_flop_per_s > 0) {
         return MS_OK;
     }
+    const char *word = ms_job_spec_words("precision.products")[format];
     return ms_spec_fault(c->spec, c->diag, "precision.products",
                          "%s: the GPU '%s' has no such products: its type has no '%s: {peak: ...}' "
                          "('platform.gpu.%s.peak' sets one)",
-                         NAMES[format], gpu->name, NAMES[format], NAMES[format]);
+                         word, gpu->name, word, word);
 }
 
 /* What the attention's products multiply in, needs kernels for it. */
 static ms_status check_attention_format(const checking *c) {
-    static const char *const NAMES[] = {[MS_ATTENTION_FP8_FORWARD] = "fp8_forward",
-                                        [MS_ATTENTION_FP8_DOT_PRODUCT] = "fp8_dot_product",
-                                        [MS_ATTENTION_FP8_MULTI_HEAD] = "fp8_multi_head"};
     const ms_products *products = &c->spec->precision.products;
     const char *against = c->spec->has_model
                               ? ms_attention_format_against(&c->spec->model, &c->out->layout,
@@ -160,7 +156,8 @@ static ms_status check_attention_format(const checking *c) {
     return against == NULL
                ? MS_OK
                : ms_spec_fault(c->spec, c->diag, "precision.attention", "%s on '%s': %s",
-                               NAMES[products->attention], c->cluster->gpu.name, against);
+                               ms_job_spec_words("precision.attention")[products->attention],
+                               c->cluster->gpu.name, against);
 }
 
 /* Activations in fp32 need products of them, and no fused attention takes them.
@@ -281,8 +278,7 @@ static bool lay_out_shape(checking *c) {
     if (!has_mesh || !has_order(spec)) {
         return false;
     }
-    bool has_layout =
-        note(c, ms_spec_find_layout(spec, c->out, c->arena, c->diag, &c->out->layout));
+    bool has_layout = note(c, ms_spec_find_layout(c->out, c->arena, c->diag));
     if (has_layout && c->cluster != NULL) {
         note(c, check_attention_format(c));
     }
@@ -294,70 +290,68 @@ static bool lay_out_shape(checking *c) {
 
 static ms_status lay_out_order(const checking *c) {
     const ms_job_spec *spec = c->spec;
-    ms_status status = ms_spec_build_program(spec, c->arena, c->diag, c->out);
+    ms_status status = ms_spec_build_program(c->out, c->arena, c->diag);
     bool has_costs = !spec->has_model && spec->costs.forward.count > 0;
     return status == MS_OK && has_costs ? check_costs(c) : status;
 }
 
-static checking begin(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job_layout *out) {
+static ms_job job_of(const ms_job_spec *spec) {
+    return (ms_job){.spec = *spec,
+                    .name = spec->name,
+                    .platform = spec->platform.cluster,
+                    .precision = precision_of(&spec->precision),
+                    .host = ms_spec_host_of(spec)};
+}
+
+static checking begin(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return (checking){
-        .spec = spec, .cluster = spec->platform.cluster, .arena = arena, .diag = diag, .out = out};
+        .spec = &job->spec, .cluster = job->platform, .arena = arena, .diag = diag, .out = job};
 }
 
-ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                ms_job_layout *layout_out) {
-    ms_job_layout out = {.precision = precision_of(&spec->precision)};
-    checking c = begin(spec, arena, diag, &out);
+void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag) {
+    ms_job job = job_of(spec);
+    checking c = begin(&job, arena, diag);
     if (lay_out_shape(&c)) {
-        note(&c, lay_out_order(&c));
+        lay_out_order(&c);
     }
-    if (c.status == MS_OK) {
-        *layout_out = out;
-    }
-    return c.status;
 }
 
-ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                       ms_job_layout *layout_out) {
-    ms_job_layout out = {.precision = precision_of(&spec->precision)};
-    checking c = begin(spec, arena, diag, &out);
+ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
+    ms_job job = job_of(spec);
+    checking c = begin(&job, arena, diag);
     if (note(&c, ms_spec_check_fields(spec, diag)) && lay_out_shape(&c)) {
-        note(&c, ms_spec_count_node_ranks(spec, arena, &out));
+        note(&c, ms_spec_count_node_ranks(&job, arena));
     }
     if (c.status == MS_OK) {
-        *layout_out = out;
+        *job_out = job;
     }
     return c.status;
 }
 
-ms_status ms_job_order(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                       ms_job_layout *layout) {
-    checking c = begin(spec, arena, diag, layout);
+ms_status ms_job_order(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    checking c = begin(job, arena, diag);
     return lay_out_order(&c);
 }
 
-ms_status ms_job_partition(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                           ms_job_layout *layout) {
-    ms_status status = ms_spec_partition_layers(spec, arena, diag, layout);
+ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    ms_status status = ms_spec_partition_layers(job, arena, diag);
     if (status != MS_OK) {
         return status;
     }
     ms_key_diag placed;
-    ms_key_diag_init(&placed, spec, "model", diag);
-    return ms_layout_check(&spec->model, &layout->layout, &spec->platform.cluster->gpu,
-                           &placed.diag);
+    ms_key_diag_init(&placed, &job->spec, "model", diag);
+    return ms_layout_check(&job->spec.model, &job->layout, &job->platform->gpu, &placed.diag);
 }
 
-ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                         ms_job_layout *layout_out) {
-    ms_job_layout out;
-    ms_status status = ms_job_shape(spec, arena, diag, &out);
-    status = status == MS_OK ? ms_job_order(spec, arena, diag, &out) : status;
+ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
+    ms_job job;
+    ms_status status = ms_job_shape(spec, arena, diag, &job);
+    status = status == MS_OK ? ms_job_order(&job, arena, diag) : status;
     if (status == MS_OK && spec->has_model) {
-        status = ms_job_partition(spec, arena, diag, &out);
+        status = ms_job_partition(&job, arena, diag);
     }
     if (status == MS_OK) {
-        *layout_out = out;
+        *job_out = job;
     }
     return status;
 }

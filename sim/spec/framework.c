@@ -1,5 +1,6 @@
 /* The framework of a workload: its profile found, laid below the workload's keys, and fitted. */
 #include <string.h>
+#include <strings.h>
 
 #include "meshsim/find.h"
 #include "spec/internal.h"
@@ -379,12 +380,13 @@ static void fit_attention(ms_node *root, ms_job_spec *spec) {
     bool has_second = has_attention(&cluster->gpu, MS_ATTENTION_FLASH2);
     spec->model.attention = has_second ? MS_ATTENTION_FLASH2 : MS_ATTENTION_FUSED;
     if (holder != NULL) {
-        ms_node_get(holder, at.key)->text = has_second ? "flash2" : "fused";
+        ms_node_get(holder, at.key)->text =
+            ms_job_spec_words("model.attention")[spec->model.attention];
     }
 }
 
 /* Take a profile's choice of a part back. */
-static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part, const char *name) {
+static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
     const choice_key at = {NULL, "recompute_parts"};
     unsigned parts = spec->recompute.parts & ~(unsigned)part;
     if (parts == spec->recompute.parts || (root != NULL && holder_of(root, at) == NULL)) {
@@ -392,6 +394,7 @@ static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part,
     }
     ms_node *list = ms_node_get(root, at.key);
     const ms_node *entry = list == NULL ? NULL : list->first;
+    const char *name = ms_job_spec_words(at.key)[ffs((int)part) - 1];
     while (entry != NULL && strcmp(entry->text, name) != 0) {
         entry = entry->next;
     }
@@ -410,10 +413,10 @@ static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
     const ms_model *model = &spec->model;
     bool is_latent = model->mla.kv_rank > 0;
     if (!is_latent) {
-        leave_part(root, spec, MS_RECOMPUTE_LATENT_UP, "latent_up");
+        leave_part(root, spec, MS_RECOMPUTE_LATENT_UP);
     }
     if (is_latent || model->moe.experts > 0 || !model->is_gated) {
-        leave_part(root, spec, MS_RECOMPUTE_PRODUCTS, "products");
+        leave_part(root, spec, MS_RECOMPUTE_PRODUCTS);
     }
 }
 

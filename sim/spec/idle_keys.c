@@ -11,7 +11,7 @@ enum { KEYS_MAX = 64 };
 
 typedef struct finding {
     const ms_job_spec *spec;
-    const ms_job_layout *job;
+    const ms_job *job;
     const ms_stage_costs *costs;
     const ms_model_layout *layout; /* of the job */
     ms_idle_key *keys;             /* [KEYS_MAX] */
@@ -38,8 +38,7 @@ static void note(finding *f, const char *key, bool is_idle, const char *why) {
 }
 
 /* Whether the schedule's order is the same without moving passes to earlier gaps. */
-static ms_status find_gaps(const ms_job_layout *job, ms_arena *arena, ms_diag *diag,
-                           bool *has_none_out) {
+static ms_status find_gaps(const ms_job *job, ms_arena *arena, ms_diag *diag, bool *has_none_out) {
     ms_schedule_spec spec = job->program.spec;
     ms_program plain;
     *has_none_out = false;
@@ -453,13 +452,13 @@ static void check_experts(finding *f) {
          "their own");
 }
 
-ms_status ms_idle_keys_find(const ms_job_spec *spec, const ms_job_layout *laid_out,
-                            const ms_stage_costs *costs, ms_arena *arena, ms_diag *diag,
+ms_status ms_idle_keys_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                             ms_idle_keys *keys_out) {
-    finding f = {.spec = spec, .job = laid_out, .costs = costs, .layout = &laid_out->layout};
+    const ms_job_spec *spec = &job->spec;
+    finding f = {.spec = spec, .job = job, .costs = &job->costs, .layout = &job->layout};
     f.keys = MS_NEW(arena, ms_idle_key, KEYS_MAX);
     bool has_no_gaps = false;
-    ms_status status = f.keys == NULL ? MS_E_NOMEM : find_gaps(laid_out, arena, diag, &has_no_gaps);
+    ms_status status = f.keys == NULL ? MS_E_NOMEM : find_gaps(job, arena, diag, &has_no_gaps);
     if (status != MS_OK) {
         return status;
     }

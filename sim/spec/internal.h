@@ -27,9 +27,10 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
                                 ms_node *root, ms_arena *arena, ms_diag *diag);
 
 /* Lay what the Hugging Face config says that `model.hf` names below the model's other keys, and
- * take that key out.  folder: of the workload.  Returns MS_OK, also where there is none;
- * MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
-ms_status ms_spec_lay_hf(const char *folder, ms_node *root, ms_arena *arena, ms_diag *diag);
+ * take that key out.  folder: of the workload.  data_folder: as for ms_hf_load_types.  Returns
+ * MS_OK, also where there is none; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *root,
+                         ms_arena *arena, ms_diag *diag);
 
 /* Take back choices that came from the framework and that the job has no place for, in the spec and
  * in its tree.  root: with the framework's choices laid below; NULL: the spec comes from no file,
@@ -52,31 +53,28 @@ ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag);
  * Returns MS_OK; MS_E_NOMEM (not reported). */
 ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out);
 
-/* As ms_job_lay_out, of a spec that may lack parts, which are then left unchecked: their faults are
- * known. */
-ms_status ms_spec_lay_out_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                ms_job_layout *layout_out);
+/* Report what ms_job_lay_out refuses in a spec that may lack parts; the faults of what it lacks are
+ * reported already. */
+void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag);
 
-/* The spec's choices with the degrees of `meshes`; what the schedule decides, stage_layers and
- * ep_node_ranks are left unset.  Returns MS_OK; MS_E_INPUT for axes that cannot be used, reported.
- */
-ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *meshes, ms_arena *arena,
-                              ms_diag *diag, ms_model_layout *layout_out);
+/* Set job->layout to the spec's choices with the degrees of the job's meshes; what the schedule
+ * decides, stage_layers and ep_node_ranks are left unset.  Returns MS_OK; MS_E_INPUT for axes that
+ * cannot be used, reported. */
+ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag);
 
-/* Set out->layout.ep_node_ranks: the members of rank 0's ep group on its node.  Returns MS_OK;
+/* Set job->layout.ep_node_ranks: the members of rank 0's ep group on its node.  Returns MS_OK;
  * MS_E_NOMEM. */
-ms_status ms_spec_count_node_ranks(const ms_job_spec *spec, ms_arena *arena, ms_job_layout *out);
+ms_status ms_spec_count_node_ranks(ms_job *job, ms_arena *arena);
 
 /* Check that `schedule.v` is given for a kind that takes any number of virtual stages: with one it
  * would be another kind, and its step would be mistaken for that of the kind asked for.  ranks: of
  * the pipeline.  Returns MS_OK; MS_E_INPUT (reported). */
 ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag);
 
-/* Check that the model's layers can be shared among the stages of out->program, and set
- * out->layout.stage_layers: in `arena` or borrowed from the spec, NULL for a balanced partition.
+/* Check that the model's layers can be shared among the stages of job->program, and set
+ * job->layout.stage_layers: in `arena` or borrowed from the spec, NULL for a balanced partition.
  * Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
-ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                   ms_job_layout *out);
+ms_status ms_spec_partition_layers(ms_job *job, ms_arena *arena, ms_diag *diag);
 
 /* Ranks that each take other sequences of the batch: dp, the user's own axis, and ep where it is an
  * axis of the mesh and not of the experts alone. */
@@ -88,11 +86,10 @@ int ms_layout_replicas(const ms_model_layout *layout);
 ms_status ms_spec_check_refusals(const ms_job_spec *spec, const ms_model_layout *layout,
                                  ms_diag *diag);
 
-/* Build out->program from the spec's schedule, and set what it decides of out->layout; mesh and
+/* Build job->program from the spec's schedule, and set what it decides of job->layout; mesh and
  * microbatches are known. A file's lists are checked; those of a kind, and where gathers stand, are
  * our own and hold ms_program_check, which is for tests: it takes longer than making them.  Returns
  * MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
-ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                ms_job_layout *out);
+ms_status ms_spec_build_program(ms_job *job, ms_arena *arena, ms_diag *diag);
 
 #endif

@@ -99,8 +99,8 @@ static ms_model_layout choices_of(const ms_job_spec *spec) {
         .blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0};
 }
 
-static void set_degrees(const ms_job_layout *meshes, ms_model_layout *layout) {
-    const ms_mesh *mesh = &meshes->mesh, *experts = meshes->expert_mesh;
+static void set_degrees(const ms_job *job, ms_model_layout *layout) {
+    const ms_mesh *mesh = &job->mesh, *experts = job->expert_mesh;
     layout->tp = ms_mesh_size(mesh, MS_AXIS_TP);
     layout->pp = ms_mesh_size(mesh, MS_AXIS_PP);
     layout->dp = ms_mesh_size(mesh, MS_AXIS_DP);
@@ -116,14 +116,14 @@ static void set_degrees(const ms_job_layout *meshes, ms_model_layout *layout) {
     }
 }
 
-ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *meshes, ms_arena *arena,
-                              ms_diag *diag, ms_model_layout *layout_out) {
-    const ms_mesh *mesh = &meshes->mesh;
+ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    const ms_job_spec *spec = &job->spec;
+    const ms_mesh *mesh = &job->mesh;
     ms_model_layout layout = choices_of(spec);
-    set_degrees(meshes, &layout);
-    if (spec->platform.cluster != NULL) { /* else its faults are reported already */
-        layout.slowest_gpu = ms_platform_slowest(spec->platform.cluster, mesh->ranks,
-                                                 !spec->host.replaces_slow_nodes);
+    set_degrees(job, &layout);
+    if (job->platform != NULL) { /* else its faults are reported already */
+        layout.slowest_gpu =
+            ms_platform_slowest(job->platform, mesh->ranks, !spec->host.replaces_slow_nodes);
     }
     /* only a ring has something to hide behind; where it is not asked for, it is not wanted
      * elsewhere */
@@ -139,23 +139,23 @@ ms_status ms_spec_find_layout(const ms_job_spec *spec, const ms_job_layout *mesh
         status = find_shard_axes(spec, mesh, diag, &layout.shard_axes);
     }
     if (status == MS_OK) {
-        *layout_out = layout;
+        job->layout = layout;
     }
     return status;
 }
 
-ms_status ms_spec_count_node_ranks(const ms_job_spec *spec, ms_arena *arena, ms_job_layout *out) {
-    const ms_platform *cluster = spec->platform.cluster;
-    const ms_mesh *mesh = ms_mesh_of_axes(&out->mesh, out->expert_mesh, MS_AXES_OF_EXPERTS);
-    int *members = MS_NEW(arena, int, out->layout.ep);
+ms_status ms_spec_count_node_ranks(ms_job *job, ms_arena *arena) {
+    const ms_platform *cluster = job->platform;
+    const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, MS_AXES_OF_EXPERTS);
+    int *members = MS_NEW(arena, int, job->layout.ep);
     if (members == NULL) {
         return MS_E_NOMEM;
     }
     int count = ms_mesh_members(mesh, MS_AXIS_BIT(MS_AXIS_EP), 0, members);
     ms_mesh_to_devices(mesh, members, count);
-    out->layout.ep_node_ranks = 0;
+    job->layout.ep_node_ranks = 0;
     for (int i = 0; i < count; i++) {
-        out->layout.ep_node_ranks +=
+        job->layout.ep_node_ranks +=
             ms_platform_node(cluster, members[i]) == ms_platform_node(cluster, members[0]);
     }
     return MS_OK;

@@ -73,16 +73,16 @@ static ms_status check_layers(const ms_job_spec *spec, int stages, ms_diag *diag
                : check_shares(spec, &open, stages, diag);
 }
 
-ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                   ms_job_layout *out) {
+ms_status ms_spec_partition_layers(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    const ms_job_spec *spec = &job->spec;
     const ms_spec_partition *given = &spec->schedule.partition;
-    int stages = out->program.model_stages;
+    int stages = job->program.model_stages;
     const ms_open_stages open = ms_spec_open_stages(spec, stages);
     bool is_listed = given->stage_layers.count > 0;
     ms_status status = check_layers(spec, stages, diag);
     if (status != MS_OK || is_listed || given->kind == MS_PARTITION_BALANCED) {
-        out->layout.stage_layers =
-            status == MS_OK && is_listed ? given->stage_layers.items : out->layout.stage_layers;
+        job->layout.stage_layers =
+            status == MS_OK && is_listed ? given->stage_layers.items : job->layout.stage_layers;
         return status;
     }
     int *shares = MS_NEW(arena, int, stages);
@@ -95,22 +95,23 @@ ms_status ms_spec_partition_layers(const ms_job_spec *spec, ms_arena *arena, ms_
                     : s < open.first ? given->first_stage_layers
                                      : given->last_stage_layers;
     }
-    out->layout.stage_layers = shares;
+    job->layout.stage_layers = shares;
     return MS_OK;
 }
 
-ms_status ms_job_check_layers(const ms_job_spec *spec, const ms_job_layout *layout, ms_diag *diag) {
+ms_status ms_job_check_layers(const ms_job *job, ms_diag *diag) {
+    const ms_job_spec *spec = &job->spec;
     const ms_spec_schedule *schedule = &spec->schedule;
     if (!spec->has_model || schedule->csv != NULL || schedule->kind == MS_SCHEDULE_CUSTOM) {
         return MS_OK;
     }
-    ms_status status = ms_spec_check_chunks(spec, layout->layout.pp, diag);
+    ms_status status = ms_spec_check_chunks(spec, job->layout.pp, diag);
     if (status != MS_OK) {
         return status;
     }
     const int many = 1 << 24; /* more than any model has layers */
     int own = ms_schedule_kind_traits(schedule->kind).chunks;
     int chunks = schedule->chunks > 0 ? schedule->chunks : own > 0 ? own : 1;
-    double stages = (double)layout->layout.pp * chunks;
+    double stages = (double)job->layout.pp * chunks;
     return check_layers(spec, stages < many ? (int)stages : many, diag);
 }

@@ -28,12 +28,13 @@ static ms_status check_passes(const ms_job_spec *spec, const ms_schedule_spec *o
 }
 
 /* What the schedule's kind makes an order of; bytes between the fields are 0. */
-static void find_order(const ms_job_spec *spec, const ms_job_layout *out, ms_schedule_spec *order) {
+static void find_order(const ms_job *job, ms_schedule_spec *order) {
+    const ms_job_spec *spec = &job->spec;
     memset(order, 0, sizeof *order);
     order->kind = spec->schedule.kind;
-    order->pipeline_ranks = out->layout.pp;
+    order->pipeline_ranks = job->layout.pp;
     order->chunks = spec->schedule.chunks;
-    order->microbatches = out->microbatches;
+    order->microbatches = job->microbatches;
     order->group = spec->schedule.group;
     order->slices = spec->schedule.slices;
     order->is_reordered = spec->schedule.is_reordered;
@@ -92,30 +93,30 @@ ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag
     return status;
 }
 
-static ms_status build_by_kind(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                               ms_job_layout *out) {
+static ms_status build_by_kind(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    const ms_job_spec *spec = &job->spec;
     ms_schedule_spec order;
-    find_order(spec, out, &order);
-    ms_status status = ms_spec_check_chunks(spec, out->layout.pp, diag);
+    find_order(job, &order);
+    ms_status status = ms_spec_check_chunks(spec, job->layout.pp, diag);
     status = status == MS_OK ? check_passes(spec, &order, diag) : status;
     if (status == MS_OK) {
         ms_key_diag placed;
         ms_key_diag_init(&placed, spec, "schedule", diag);
-        status = ms_schedule_build(&order, arena, &placed.diag, &out->program);
+        status = ms_schedule_build(&order, arena, &placed.diag, &job->program);
     }
     return status;
 }
 
 /* The sizes of a file are those of the mesh and the batch. */
-static ms_status check_sizes(const ms_job_spec *spec, const ms_program *program, ms_diag *diag,
-                             const ms_job_layout *out) {
+static ms_status check_sizes(const ms_job *job, const ms_program *program, ms_diag *diag) {
+    const ms_job_spec *spec = &job->spec;
     const ms_schedule_spec *found = &program->spec;
     const struct {
         const char *what, *key;
         int found, wanted;
-    } SIZES[] = {{"pipeline ranks", "mesh.pp", found->pipeline_ranks, out->layout.pp},
+    } SIZES[] = {{"pipeline ranks", "mesh.pp", found->pipeline_ranks, job->layout.pp},
                  {"stages per rank", "schedule.v", found->chunks, spec->schedule.chunks},
-                 {"microbatches", "batch", found->microbatches, out->microbatches}};
+                 {"microbatches", "batch", found->microbatches, job->microbatches}};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
             bool may_be_slices =
@@ -154,8 +155,8 @@ static ms_status check_keys(const ms_job_spec *spec, ms_diag *diag) {
     return MS_OK;
 }
 
-static ms_status read_file(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                           ms_job_layout *out) {
+static ms_status read_file(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    const ms_job_spec *spec = &job->spec;
     const char *path = spec->schedule.csv;
     const char *name = ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", path);
     path = path[0] == '/' ? path : ms_arena_printf(arena, "%s/%s", spec->folder, path);
@@ -170,26 +171,25 @@ static ms_status read_file(const ms_job_spec *spec, ms_arena *arena, ms_diag *di
         status = ms_csv_program(&table, name, slices, arena, diag, &program);
     }
     if (status == MS_OK) {
-        status = check_sizes(spec, &program, diag, out);
+        status = check_sizes(job, &program, diag);
     }
     if (status == MS_OK) {
         status = check_keys(spec, diag);
     }
     if (status == MS_OK) {
-        out->program = program;
-        out->schedule_text = table.text;
+        job->program = program;
+        job->schedule_text = table.text;
     }
     return status;
 }
 
 /* When sharded parameters are gathered, where whole stages are: as the workload's keys say, else as
  * the file does. */
-static ms_status place_gathers(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                               ms_job_layout *out) {
-    int gather_stages = spec->data.gather_stages;
-    ms_program *program = &out->program;
-    if (gather_stages != MS_SPEC_USUAL || out->layout.keeps_parameters ||
-        out->layout.has_gather_overlap) {
+static ms_status place_gathers(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    int gather_stages = job->spec.data.gather_stages;
+    ms_program *program = &job->program;
+    if (gather_stages != MS_SPEC_USUAL || job->layout.keeps_parameters ||
+        job->layout.has_gather_overlap) {
         program->shard_moves = NULL;
     }
     ms_status status = MS_OK;
@@ -200,60 +200,59 @@ static ms_status place_gathers(const ms_job_spec *spec, ms_arena *arena, ms_diag
 }
 
 /* What is reduced once a round needs a schedule that has rounds. */
-static ms_status check_rounds(const ms_job_spec *spec, const ms_job_layout *out, ms_diag *diag) {
-    if (out->layout.reduce != MS_REDUCE_ROUND || out->program.round > 0) {
+static ms_status check_rounds(const ms_job *job, ms_diag *diag) {
+    if (job->layout.reduce != MS_REDUCE_ROUND || job->program.round > 0) {
         return MS_OK;
     }
-    return ms_spec_fault(spec, diag, "data_parallel.reduce",
+    return ms_spec_fault(&job->spec, diag, "data_parallel.reduce",
                          "'round' needs a schedule that takes microbatches in groups "
                          "(interleaved, interleaved_torch, interleaved_flexible, zb1p), and '%s' "
                          "does not; expected 'last' or 'every'",
-                         out->program.name);
+                         job->program.name);
 }
 
 /* What the order says of the layout. */
-static void apply_order(const ms_job_spec *spec, ms_job_layout *out) {
-    const ms_program *program = &out->program;
-    out->layout.has_placed_unshards =
-        spec->data.gather_stages > 0 || (out->layout.zero >= 3 && program->shard_moves != NULL);
-    out->layout.chunks = program->spec.chunks;
-    out->layout.directions = program->parameter_replicas;
-    out->layout.slices = program->spec.slices;
-    out->layout.stage_rank = program->stage_rank;
+static void apply_order(ms_job *job) {
+    const ms_program *program = &job->program;
+    job->layout.has_placed_unshards =
+        job->spec.data.gather_stages > 0 || (job->layout.zero >= 3 && program->shard_moves != NULL);
+    job->layout.chunks = program->spec.chunks;
+    job->layout.directions = program->parameter_replicas;
+    job->layout.slices = program->spec.slices;
+    job->layout.stage_rank = program->stage_rank;
 }
 
-ms_status ms_spec_build_program(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
-                                ms_job_layout *out) {
-    ms_status status = spec->schedule.csv != NULL ? read_file(spec, arena, diag, out)
-                                                  : build_by_kind(spec, arena, diag, out);
+ms_status ms_spec_build_program(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    const ms_spec_schedule *schedule = &job->spec.schedule;
+    ms_status status =
+        schedule->csv != NULL ? read_file(job, arena, diag) : build_by_kind(job, arena, diag);
     if (status != MS_OK) {
         return status;
     }
-    out->has_pairs = ms_program_has_pairs(&out->program);
-    if (spec->schedule.overlap == MS_OVERLAP_SERIAL) {
-        ms_program_part_pairs(&out->program);
+    job->has_pairs = ms_program_has_pairs(&job->program);
+    if (schedule->overlap == MS_OVERLAP_SERIAL) {
+        ms_program_part_pairs(&job->program);
     }
-    status = place_gathers(spec, arena, diag, out);
-    status = status == MS_OK ? check_rounds(spec, out, diag) : status;
-    apply_order(spec, out);
+    status = place_gathers(job, arena, diag);
+    status = status == MS_OK ? check_rounds(job, diag) : status;
+    apply_order(job);
     return status;
 }
 
-void ms_job_find_order_key(const ms_job_spec *spec, const ms_job_layout *layout,
-                           ms_job_order_key *key_out) {
+void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out) {
     memset(key_out, 0, sizeof *key_out);
-    find_order(spec, layout, &key_out->order);
-    key_out->csv = spec->schedule.csv;
-    key_out->gather_stages = spec->data.gather_stages;
-    key_out->is_serial = spec->schedule.overlap == MS_OVERLAP_SERIAL;
-    key_out->keeps_parameters = layout->layout.keeps_parameters;
-    key_out->has_gather_overlap = layout->layout.has_gather_overlap;
-    key_out->has_rounds = layout->layout.reduce == MS_REDUCE_ROUND;
+    find_order(job, &key_out->order);
+    key_out->csv = job->spec.schedule.csv;
+    key_out->gather_stages = job->spec.data.gather_stages;
+    key_out->is_serial = job->spec.schedule.overlap == MS_OVERLAP_SERIAL;
+    key_out->keeps_parameters = job->layout.keeps_parameters;
+    key_out->has_gather_overlap = job->layout.has_gather_overlap;
+    key_out->has_rounds = job->layout.reduce == MS_REDUCE_ROUND;
 }
 
-void ms_job_take_order(const ms_job_spec *spec, const ms_job_layout *other, ms_job_layout *layout) {
-    layout->program = other->program;
-    layout->schedule_text = other->schedule_text;
-    layout->has_pairs = other->has_pairs;
-    apply_order(spec, layout);
+void ms_job_take_order(ms_job *job, const ms_job *other) {
+    job->program = other->program;
+    job->schedule_text = other->schedule_text;
+    job->has_pairs = other->has_pairs;
+    apply_order(job);
 }

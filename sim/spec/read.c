@@ -251,7 +251,8 @@ static void read_parts(reading *r) {
 /* What the tree says, its framework's choices below it. */
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
-    r->lacks_model = !note(r, ms_spec_lay_hf(spec->folder, r->root, r->arena, r->diag));
+    r->lacks_model =
+        !note(r, ms_spec_lay_hf(spec->folder, r->request->data_folder, r->root, r->arena, r->diag));
     ms_config_take_out(r->root, MS_WORKLOAD_FIELDS);
     note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
                                   r->diag));
@@ -299,10 +300,9 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
     read_root(&r, false);
     ms_spec_fit_choices(spec, r.root);
     if (r.status != MS_OK) {
-        ms_job_layout layout;
         miss_batch(&r);
         give_up_batch(&r);
-        ms_spec_lay_out_parts(spec, arena, diag, &layout);
+        ms_spec_check_parts(spec, arena, diag);
     }
     if (r.status == MS_OK) {
         note(&r, read_fidelity(&r));

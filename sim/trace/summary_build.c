@@ -36,7 +36,7 @@ void ms_summary_add_meshes(const ms_job *job, ms_value *parent) {
 
 static void add_job(const ms_job *job, ms_value *root) {
     ms_value_add_string(root, "workload", job->name);
-    ms_value_add_string(root, "platform", job->platform.name);
+    ms_value_add_string(root, "platform", job->platform->name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_summary_add_placement(&job->placement, root);
     ms_summary_add_meshes(job, root);
@@ -71,9 +71,9 @@ static void add_mesh_tiers(const ms_platform *platform, const ms_mesh *mesh, ms_
 }
 
 void ms_summary_add_tiers(const ms_job *job, ms_value *parent) {
-    add_mesh_tiers(&job->platform, &job->mesh, object(parent, "mesh_tiers"));
+    add_mesh_tiers(job->platform, &job->mesh, object(parent, "mesh_tiers"));
     if (job->expert_mesh != NULL) {
-        add_mesh_tiers(&job->platform, job->expert_mesh, object(parent, "expert_mesh_tiers"));
+        add_mesh_tiers(job->platform, job->expert_mesh, object(parent, "expert_mesh_tiers"));
     }
 }
 
@@ -143,7 +143,7 @@ static void add_collectives(const ms_result *result, ms_value *root) {
         ms_value *row = object(rows, NULL);
         ms_value_add_string(row, "axis", ms_axis_name(c->axis));
         ms_value_add_string(row, "kind", ms_coll_kind_name(c->kind));
-        ms_value_add_string(row, "tier", tier_name(&result->job->platform, c->tier));
+        ms_value_add_string(row, "tier", tier_name(result->job->platform, c->tier));
         ms_value_add_string(row, "algorithm",
                             ms_coll_algorithm_name((ms_coll_algorithm)c->algorithm));
         ms_value_add_double(row, "count_per_rank", c->count_per_rank);
@@ -158,7 +158,7 @@ static void add_collectives(const ms_result *result, ms_value *root) {
 }
 
 static void add_tiers(const ms_result *result, ms_value *root) {
-    const ms_platform *platform = &result->job->platform;
+    const ms_platform *platform = result->job->platform;
     ms_value *tiers = object(root, "tiers");
     for (int t = 0; t < platform->tier_count; t++) {
         ms_value *tier = object(tiers, platform->tiers[t].name);
@@ -256,7 +256,7 @@ static void add_risks(const ms_result *result, ms_value *root) {
         ms_value_add_int(row, "stage_last", risk->stage_last);
         ms_value_add_string(row, "axis", ms_axis_name(risk->axis));
         ms_value_add_string(row, "kind", ms_coll_kind_name(risk->kind));
-        ms_value_add_string(row, "tier", tier_name(&result->job->platform, risk->tier));
+        ms_value_add_string(row, "tier", tier_name(result->job->platform, risk->tier));
         ms_value *with = array(row, "with");
         for (int axis = MS_AXIS_NONE + 1; axis < MS_AXIS_COUNT; axis++) {
             if (risk->with & MS_AXIS_BIT(axis)) {
@@ -270,7 +270,7 @@ static void add_risks(const ms_result *result, ms_value *root) {
 
 /* Between which times the step lies, where it is not known exactly. */
 static void add_bounds(const ms_result *result, ms_value *root) {
-    if (!result->job->fold.is_exact) {
+    if (!result->fold.is_exact) {
         ms_value *bounds = array(root, "step_time_bounds_s");
         ms_value_add_double(bounds, NULL, result->bounds_s[0]);
         ms_value_add_double(bounds, NULL, result->bounds_s[1]);
@@ -282,10 +282,10 @@ static void add_engine(const ms_result *result, ms_value *root) {
     ms_value_add_int(engine, "ops", result->dag.op_count);
     ms_value_add_int(engine, "flows", result->timeline.flows);
     ms_value_add_int(engine, "simulated_ranks", result->dag.rank_count);
-    ms_value_add_int(engine, "fold_classes", result->job->fold.classes);
+    ms_value_add_int(engine, "fold_classes", result->fold.classes);
     ms_value_add_int(engine, "fast_forwarded", result->fast_forwarded);
     ms_value_add_int(engine, "attempted_ops", result->attempted_ops);
-    ms_value_add_bool(engine, "fold_exact", result->job->fold.is_exact);
+    ms_value_add_bool(engine, "fold_exact", result->fold.is_exact);
     ms_value_add_string(engine, "solver", ms_solver_name(result->job->run.solver));
     ms_value_add_double(engine, "wall_s", result->wall_s);
     ms_value_add_double(engine, "peak_rss_B", result->peak_rss_B);

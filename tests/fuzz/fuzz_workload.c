@@ -73,7 +73,7 @@ static size_t count_passes(const ms_program *program) {
 static void use(ms_job *job, bool is_chosen, ms_arena *arena, ms_diag *diag) {
     size_t actions = job->program.first[job->program.spec.pipeline_ranks];
     require(job->mesh.ranks + job->placement.idle_gpus + job->placement.spare_gpus ==
-            ms_platform_gpus(&job->platform));
+            ms_platform_gpus(job->platform));
     require(job->microbatches >= 1 && job->global_batch >= job->microbatches);
     require(count_passes(&job->program) ==
             2U * (size_t)job->program.stages * (size_t)job->program.mb_count);

@@ -75,7 +75,7 @@ static inline double job_fixture_sum(const double of_category[MS_TIME_COUNT]) {
 
 /* What the links of a tier did, which must be there. */
 static inline const ms_tier_use *job_fixture_tier(const ms_result *result, const char *name) {
-    const ms_platform *platform = &result->job->platform;
+    const ms_platform *platform = result->job->platform;
     int tier = 0;
     while (tier < platform->tier_count && strcmp(platform->tiers[tier].name, name) != 0) {
         tier++;

@@ -60,27 +60,21 @@ static inline ms_job_spec spec_fixture_read_text(spec_fixture *f, const char *te
     return spec;
 }
 
-/* A spec laid out, with what its passes cost. */
-typedef struct spec_laid_out {
-    ms_job_spec spec;
-    ms_job_layout job;
-    ms_stage_costs costs;
-} spec_laid_out;
-
-/* Lay a spec out, which must be sound and whose partition must not be balanced. */
-static inline spec_laid_out spec_fixture_lay_out(spec_fixture *f, ms_job_spec spec) {
-    spec_laid_out out = {.spec = spec};
-    const ms_model_layout *layout = &out.job.layout;
-    cr_assert_eq(ms_job_lay_out(&spec, &f->arena, &f->diag, &out.job), MS_OK, "%s",
+/* Lay a spec out, which must be sound and whose partition must not be balanced, and find what its
+ * passes cost. */
+static inline ms_job spec_fixture_lay_out(spec_fixture *f, ms_job_spec spec) {
+    ms_job job;
+    const ms_model_layout *layout = &job.layout;
+    cr_assert_eq(ms_job_lay_out(&spec, &f->arena, &f->diag, &job), MS_OK, "%s",
                  ms_buffer_text(&f->messages));
     const ms_given_sizes sizes = {layout->pp, layout->chunks, layout->slices};
     ms_status status =
         spec.has_model
-            ? ms_model_costs(&spec.model, layout, &out.job.precision, &spec.platform.cluster->gpu,
-                             &f->arena, &f->diag, &out.costs)
-            : ms_costs_build(&spec.costs, &sizes, &f->arena, &f->diag, &out.costs);
+            ? ms_model_costs(&spec.model, layout, &job.precision, &spec.platform.cluster->gpu,
+                             &f->arena, &f->diag, &job.costs)
+            : ms_costs_build(&spec.costs, &sizes, &f->arena, &f->diag, &job.costs);
     cr_assert_eq(status, MS_OK, "%s", ms_buffer_text(&f->messages));
-    return out;
+    return job;
 }
 
 #endif

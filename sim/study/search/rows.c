@@ -67,15 +67,15 @@ static ms_status bring_front(ms_search_row *rows, size_t count, ms_arena *arena,
 /* The tier that an axis crosses; NULL: none. */
 static const char *tier_of(const ms_job_spec *spec, const char *name, ms_arena *arena) {
     ms_diag mute;
-    ms_job_layout layout;
+    ms_job job;
     ms_diag_init_mute(&mute);
-    if (ms_job_shape(spec, arena, &mute, &layout) != MS_OK) {
+    if (ms_job_shape(spec, arena, &mute, &job) != MS_OK) {
         return NULL;
     }
-    const ms_mesh *mesh = &layout.mesh;
+    const ms_mesh *mesh = &job.mesh;
     int axis = ms_mesh_axis(mesh, name);
-    if (axis < 0 && layout.expert_mesh != NULL) {
-        mesh = layout.expert_mesh;
+    if (axis < 0 && job.expert_mesh != NULL) {
+        mesh = job.expert_mesh;
         axis = ms_mesh_axis(mesh, name);
     }
     int tier = axis < 0 ? -1 : ms_mesh_axis_tier(mesh, axis, spec->platform.cluster);

@@ -84,7 +84,7 @@ static void list_library(change_list *l) {
         "{tree: [0 s, 0 s, 0 s], ring: [0 s, 0 s, 0 s], collnet_direct: [0 s, 0 s, 0 s], "
         "collnet_chain: [0 s, 0 s, 0 s], nvls: [0 s, 0 s, 0 s], nvls_tree: [0 s, 0 s, 0 s], "
         "pat: [0 s, 0 s, 0 s]}";
-    if (l->job->platform.library != NULL) {
+    if (l->job->platform->library != NULL) {
         begin(l, "library latencies 0");
         set(l, "platform.library.base_latency", NOTHING);
         set(l, "platform.library.node_latency", NOTHING);
@@ -102,7 +102,7 @@ static void list_gpu(change_list *l) {
     } FORMATS[] = {{MS_PRODUCT_FP8, "platform.gpu.fp8.peak"},
                    {MS_PRODUCT_MXFP8, "platform.gpu.mxfp8.peak"},
                    {MS_PRODUCT_NVFP4, "platform.gpu.nvfp4.peak"}};
-    const ms_gpu_type *gpu = &l->job->platform.gpu;
+    const ms_gpu_type *gpu = &l->job->platform->gpu;
     double single = gpu->products.single.peak_flop_per_s;
     begin(l, "GPU peak x 2");
     set(l, "platform.gpu.peak",
@@ -124,7 +124,7 @@ static void list_gpu(change_list *l) {
 
 /* Communication that takes no time: no overlap hides more. */
 static void list_overlap(change_list *l) {
-    const ms_platform *platform = &l->job->platform;
+    const ms_platform *platform = l->job->platform;
     begin(l, "perfect overlap");
     for (int t = 0; t < platform->tier_count; t++) {
         set(l, tier_key(l, &platform->tiers[t], "bandwidth"), "unlimited");
@@ -137,7 +137,7 @@ static void list_overlap(change_list *l) {
 }
 
 static void list_jitter(change_list *l) {
-    const ms_platform *platform = &l->job->platform;
+    const ms_platform *platform = l->job->platform;
     bool has_slow_nodes =
         platform->slow_nodes.share > 0.0 && !l->job->spec.host.replaces_slow_nodes;
     if (platform->gpu.clock.spread > 0.0 || has_slow_nodes) {
@@ -153,12 +153,13 @@ static void list_jitter(change_list *l) {
 static void list_memory(change_list *l) {
     static const scaled_unit BYTES[] = {{"GiB", 0x1p30}, {"GB", 1e9}, {NULL, 0}};
     const ms_spec_recompute *now = &l->job->spec.recompute;
-    const char *hbm = value_text(2.0 * l->job->platform.gpu.hbm_B, MS_DIM_BYTES, BYTES, l->arena);
+    const char *hbm = value_text(2.0 * l->job->platform->gpu.hbm_B, MS_DIM_BYTES, BYTES, l->arena);
     for (int less = 0; less < 2; less++) { /* none, then selective */
         if (now->kind == MS_RECOMPUTE_NONE || (less == 1 && now->kind != MS_RECOMPUTE_FULL)) {
             continue;
         }
-        const char *kind = less == 0 ? "none" : "selective";
+        const char *kind =
+            ms_job_spec_words("recompute")[less == 0 ? MS_RECOMPUTE_NONE : MS_RECOMPUTE_SELECTIVE];
         begin(l, ms_arena_printf(l->arena, "memory x 2, recompute %s", kind));
         set(l, "recompute", kind);
         if (now->layers > 0) {
@@ -174,8 +175,8 @@ ms_status ms_whatif_list(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_w
     if (l.changes == NULL) {
         return ms_diag_no_memory(diag);
     }
-    for (int t = 0; t < job->platform.tier_count; t++) {
-        list_tier(&l, &job->platform.tiers[t]);
+    for (int t = 0; t < job->platform->tier_count; t++) {
+        list_tier(&l, &job->platform->tiers[t]);
     }
     list_library(&l);
     if (job->spec.has_model) {

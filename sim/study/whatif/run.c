@@ -64,7 +64,7 @@ static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, 
 /* Less recomputation counts where it fits; memory that it does not need goes from it. */
 static bool settle_memory(const ms_job *job, const ms_run_figures *figures, ms_arena *arena,
                           ms_whatif *row) {
-    double capacity_B = job->platform.gpu.hbm_B - job->platform.gpu.reserve_B;
+    double capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
     if (!figures->fits) {
         return false;
     }

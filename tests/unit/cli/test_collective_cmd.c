@@ -194,6 +194,7 @@ Test(cli_collective, lays_out_the_tree_that_is_asked_for) {
     cr_assert_eq(r.err.length, 0U, "no ring, no warning of one: %s", ms_run_err(&r));
     ms_run_release(&r);
     r = MS_RUN("collective", "all_reduce", FLAT, "-n", "64", "-e", "1MiB", "--algorithm", "tree");
-    cr_assert_not_null(strstr(ms_run_out(&r), "64 GPUs of flat, fidelity flow"), "%s", ms_run_out(&r));
+    cr_assert_not_null(strstr(ms_run_out(&r), "64 GPUs of flat, fidelity flow"), "%s",
+                       ms_run_out(&r));
     ms_run_release(&r);
 }

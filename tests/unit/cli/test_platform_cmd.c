@@ -13,14 +13,13 @@ typedef struct words_case {
 
 static const words_case SHOWN[] = {
     {{DGX},
-     {"dgx-a100", "  128\n", "312 TFLOP/s", "80 GiB\nof it reserved                3 GiB\n", "bisection",
-      "300 GB/s", "200 Gbit/s", "184 Gbit/s"}},
+     {"dgx-a100", "  128\n", "312 TFLOP/s", "80 GiB\nof it reserved                3 GiB\n",
+      "bisection", "300 GB/s", "200 Gbit/s", "184 Gbit/s"}},
     {{DGX, "--set", "platform.nodes=40"}, {"  320\n", "  40\n", "3.68 TB/s"}},
     {{DGX, "--set", "platform.tiers.rail.bandwidth=100GB/s"}, {"rail", "100 GB/s", "92 GB/s"}},
     {{DGX, "--route", "0", "13"},
-     {"to GPU          13\n", "bottleneck      23 GB/s", "latency         17.4 us",
-      "tier  rail", "nvlink:gpu0:up", "nvlink:gpu5:down", "rail:node0:nic5:up",
-      "rail:node1:nic5:down"}},
+     {"to GPU          13\n", "bottleneck      23 GB/s", "latency         17.4 us", "tier  rail",
+      "nvlink:gpu0:up", "nvlink:gpu5:down", "rail:node0:nic5:up", "rail:node1:nic5:down"}},
     {{DGX, "--route", "3", "3"}, {"from GPU  3\nto GPU    3\nlatency   0 s\n"}},
     {{DGX, "--json", "--route", "0", "1"},
      {"\"gpus\": 128", "\"bisection_Bps\": ", "\"tiers\": [", "\"route\": {",

@@ -133,7 +133,8 @@ Test(cli_run, a_job_that_does_not_fit_prints_everything_and_says_no) {
     const char *small = "platform.gpu.hbm=4 GiB";
     ms_run_result no = MS_RUN("run", WORKLOAD("tiny"), "--set", small, "-o", trace);
     cr_assert_eq(no.exit_code, 1, "%s", ms_run_err(&no));
-    cr_assert_not_null(strstr(ms_run_out(&no), "\nfits                    no\n"), "%s", ms_run_out(&no));
+    cr_assert_not_null(strstr(ms_run_out(&no), "\nfits                    no\n"), "%s",
+                       ms_run_out(&no));
     cr_assert_not_null(strstr(ms_run_err(&no), "does not fit in memory: rank 4 needs 1.1 GiB, "
                                                "1 GiB usable of 4 GiB (4.29 GB)"),
                        "%s", ms_run_err(&no));

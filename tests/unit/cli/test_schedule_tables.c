@@ -108,7 +108,7 @@ Test(schedule_tables, reasons_fit_a_page) {
     cr_assert_eq(run.exit_code, 0, "%s", ms_run_err(&run));
     cr_assert_not_null(strstr(ms_run_out(&run),
                               "\nchimera            chimera needs an even number of "
-                                                "pipeline ranks, got P = '3';\n"),
+                              "pipeline ranks, got P = '3';\n"),
                        "%s", ms_run_out(&run));
     assert_narrow(ms_run_out(&run));
     ms_run_release(&run);

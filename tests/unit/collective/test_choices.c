@@ -86,7 +86,7 @@ static void drop_correction(ms_platform *platform, ms_library *library) {
 
 static void drop_nic_latency(ms_platform *platform, ms_library *library) {
     (void)library;
-    platform->nic_latency_s = 0.0;
+    platform->nics.latency_s = 0.0;
 }
 
 static void drop_ramp(ms_platform *platform, ms_library *library) {

@@ -33,8 +33,8 @@ static void expect_cases(const char *platform, const char *overrides, const nccl
         f.platform.gpu.generation = c->generation;
         f.platform.has_nvls = c->has_nvls;
         f.platform.has_amd_cpu = c->is_amd;
-        f.platform.nic_latency_s = 1e-6 * c->nic_latency_us;
-        f.platform.is_unordered = !c->is_in_order;
+        f.platform.nics.latency_s = 1e-6 * c->nic_latency_us;
+        f.platform.nics.is_unordered = !c->is_in_order;
         f.platform.has_sharp = c->has_sharp;
         const ms_nccl_comm comm = {.ranks = c->ranks,
                                    .nodes = c->nodes,
@@ -424,8 +424,8 @@ Test(nccl, latency_of_links_beyond_the_librarys_is_added) {
 Test(nccl, a_network_without_order_leaves_simple) {
     platform_fixture f;
     fixture_platform(&f, "p6-b200", NULL);
-    cr_assert_eq(f.platform.nic_latency_s, 35e-6);
-    cr_assert(f.platform.is_unordered);
+    cr_assert_eq(f.platform.nics.latency_s, 35e-6);
+    cr_assert(f.platform.nics.is_unordered);
     static const struct {
         double size_B, measured_s;
         int members;
@@ -442,7 +442,7 @@ Test(nccl, a_network_without_order_leaves_simple) {
     }
     request.size_B = 1024;
     cr_assert_eq(plan_of(&f, request, 8, 1).protocol, MS_PROTOCOL_SIMPLE, "inside a node, too");
-    f.platform.is_unordered = false;
+    f.platform.nics.is_unordered = false;
     cr_assert_eq(plan_of(&f, request, 32, 1).protocol, MS_PROTOCOL_LL);
     fixture_release(&f);
 }

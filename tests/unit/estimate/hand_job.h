@@ -13,10 +13,7 @@ enum { HAND_STAGES_MAX = 8, HAND_SEGMENTS_MAX = 32 };
 
 typedef struct hand_job {
     platform_fixture f;
-    ms_mesh mesh;
-    ms_program program;
-    ms_stage_costs costs;
-    ms_estimate_input input;
+    ms_job job;
     ms_stage_cost stage[HAND_STAGES_MAX];
     ms_segment segments[HAND_SEGMENTS_MAX];
     double optimizer_s[HAND_STAGES_MAX];
@@ -55,22 +52,19 @@ static inline void hand_job_init_on(hand_job *x, const char *platform, const cha
     memset(x, 0, sizeof *x);
     fixture_platform(&x->f, platform, overrides);
     const int sizes[] = {spec->pipeline_ranks, 2};
-    cr_assert_eq(ms_mesh_init(&x->mesh, names, sizes, 2, &x->f.diag), MS_OK);
-    cr_assert_eq(ms_schedule_build(spec, &x->f.arena, &x->f.diag, &x->program), MS_OK, "%s",
+    x->job =
+        (ms_job){.platform = &x->f.platform, .spec = {.simulation.fidelity = MS_FIDELITY_ANALYTIC}};
+    cr_assert_eq(ms_mesh_init(&x->job.mesh, names, sizes, 2, &x->f.diag), MS_OK);
+    cr_assert_eq(ms_schedule_build(spec, &x->f.arena, &x->f.diag, &x->job.program), MS_OK, "%s",
                  ms_buffer_text(&x->f.messages));
-    cr_assert_leq(x->program.model_stages, HAND_STAGES_MAX);
-    x->costs = (ms_stage_costs){.stages = x->program.model_stages,
-                                .stage = x->stage,
-                                .segments = x->segments,
-                                .segment_count = HAND_SEGMENTS_MAX,
-                                .optimizer_s = x->optimizer_s,
-                                .before_update = x->before,
-                                .after_update = x->after};
-    x->input = (ms_estimate_input){.platform = &x->f.platform,
-                                   .mesh = &x->mesh,
-                                   .program = &x->program,
-                                   .costs = &x->costs,
-                                   .fidelity = MS_FIDELITY_ANALYTIC};
+    cr_assert_leq(x->job.program.model_stages, HAND_STAGES_MAX);
+    x->job.costs = (ms_stage_costs){.stages = x->job.program.model_stages,
+                                    .stage = x->stage,
+                                    .segments = x->segments,
+                                    .segment_count = HAND_SEGMENTS_MAX,
+                                    .optimizer_s = x->optimizer_s,
+                                    .before_update = x->before,
+                                    .after_update = x->after};
 }
 
 static inline void hand_job_init(hand_job *x, ms_schedule_kind kind, int pp, int microbatches) {
@@ -81,7 +75,7 @@ static inline void hand_job_init(hand_job *x, ms_schedule_kind kind, int pp, int
 
 /* Let segments [first, first + count) be a pass of all stages. */
 static inline void hand_job_pass(hand_job *x, ms_pass pass, int first, int count) {
-    for (int s = 0; s < x->costs.stages; s++) {
+    for (int s = 0; s < x->job.costs.stages; s++) {
         x->stage[s].passes[pass] = (ms_pass_plan){.first = first, .count = count};
     }
 }
@@ -92,8 +86,8 @@ static inline void hand_job_plain(hand_job *x, double forward_s, double message_
     x->segments[1] = hand_compute(2 * forward_s);
     hand_job_pass(x, MS_PASS_F, 0, 1);
     hand_job_pass(x, MS_PASS_B, 1, 1);
-    for (int s = 0; s < x->costs.stages; s++) {
-        x->stage[s].send_forward_B = s + 1 < x->costs.stages ? message_B : 0.0;
+    for (int s = 0; s < x->job.costs.stages; s++) {
+        x->stage[s].send_forward_B = s + 1 < x->job.costs.stages ? message_B : 0.0;
         x->stage[s].send_backward_B = s > 0 ? message_B : 0.0;
     }
 }
@@ -101,7 +95,7 @@ static inline void hand_job_plain(hand_job *x, double forward_s, double message_
 /* The estimate's step, in an arena that is released with the job. */
 static inline ms_estimate hand_job_estimate(hand_job *x) {
     ms_estimate estimate;
-    cr_assert_eq(ms_estimate_compute(&x->input, &x->f.arena, &x->f.diag, &estimate), MS_OK, "%s",
+    cr_assert_eq(ms_job_estimate(&x->job, &x->f.arena, &x->f.diag, &estimate), MS_OK, "%s",
                  ms_buffer_text(&x->f.messages));
     return estimate;
 }

@@ -223,8 +223,7 @@ static ms_job_spec draw_job(const ms_job_spec *bases, ms_random *random, int *li
 /* When the job's own passes end on paper, with free messages and no update: no simulation, which
  * has these passes in the same order, ends sooner.  Returns 0 where the job is refused. */
 static double paper_s(spec_fixture *f, const ms_job_spec *spec, ms_arena *arena) {
-    ms_job_layout job;
-    ms_stage_costs costs;
+    ms_job job;
     ms_schedule_costs times;
     ms_schedule_result paper;
     ms_diag mute;
@@ -232,11 +231,11 @@ static double paper_s(spec_fixture *f, const ms_job_spec *spec, ms_arena *arena)
     if (ms_job_lay_out(spec, arena, &mute, &job) != MS_OK) {
         return 0.0;
     }
-    cr_assert_eq(ms_layer_partition_balance(spec, arena, &f->diag, &job), MS_OK);
+    cr_assert_eq(ms_layer_partition_balance(&job, arena, &f->diag), MS_OK);
     cr_assert_eq(ms_model_costs(&spec->model, &job.layout, &job.precision,
-                                &spec->platform.cluster->gpu, arena, &f->diag, &costs),
+                                &spec->platform.cluster->gpu, arena, &f->diag, &job.costs),
                  MS_OK);
-    cr_assert_eq(ms_estimate_pass_times(&job.program, &costs, arena, &times), MS_OK);
+    cr_assert_eq(ms_estimate_pass_times(&job, arena, &times), MS_OK);
     cr_assert_eq(ms_schedule_evaluate(&job.program, &times, arena, &f->diag, &paper), MS_OK);
     return paper.makespan;
 }

@@ -15,7 +15,8 @@ Test(bubble, of_1f1b_is_the_textbooks) {
         ms_estimate estimate = hand_job_estimate(&x);
         cr_assert_float_eq(estimate.ideal_bubble_fraction, (p - 1) / (m + p - 1), 1e-12, "%g",
                            estimate.ideal_bubble_fraction);
-        x.input.is_validated_late = true; /* a first stage is under way all the time */
+        x.job.spec.schedule.step_end =
+            MS_STEP_END_POST_VALIDATION; /* a first stage is under way all the time */
         estimate = hand_job_estimate(&x);
         cr_assert_float_eq(estimate.ideal_bubble_fraction, (p - 1) / (m + p - 1), 1e-12);
         hand_job_release(&x);
@@ -37,7 +38,7 @@ Test(bubble, of_zbh2_is_only_there_where_ranks_meet) {
     ms_estimate estimate = hand_job_estimate(&x);
     cr_assert_float_eq(estimate.ideal_bubble_fraction, 3 / 30.0, 1e-12, "%g",
                        estimate.ideal_bubble_fraction);
-    x.input.is_validated_late = true;
+    x.job.spec.schedule.step_end = MS_STEP_END_POST_VALIDATION;
     estimate = hand_job_estimate(&x);
     cr_assert_float_eq(estimate.ideal_bubble_fraction, 0.0, 1e-12, "%g",
                        estimate.ideal_bubble_fraction);
@@ -102,7 +103,7 @@ Test(latency_ahead, of_rings_is_counted_where_ranks_wait) {
     const int ranks = 8;
     hand_job x;
     hand_job_init(&x, MS_SCHEDULE_1F1B, 1, 100);
-    cr_assert_eq(ms_mesh_init(&x.mesh, NAMES, &ranks, 1, &x.f.diag), MS_OK);
+    cr_assert_eq(ms_mesh_init(&x.job.mesh, NAMES, &ranks, 1, &x.f.diag), MS_OK);
     x.segments[0] = hand_compute(9.52e-6);
     x.segments[1] = hand_collective(MS_COLL_ALL_REDUCE, 8000);
     x.segments[2] = hand_compute(19.04e-6);
@@ -111,7 +112,7 @@ Test(latency_ahead, of_rings_is_counted_where_ranks_wait) {
     ms_estimate estimate = hand_job_estimate(&x);
     double step_s = 100 * (9.52e-6 + 19.04e-6 + 14 * (1e-6 + 1000 / 25e9));
     cr_assert_float_eq(estimate.step_s, step_s, 1e-14, "%.12g", estimate.step_s);
-    cr_assert_eq(ms_advise_latency_ahead(&x.input, &estimate, &x.f.diag), MS_OK);
+    cr_assert_eq(ms_advise_latency_ahead(&x.job, &estimate, &x.f.diag), MS_OK);
     char expected[128];
     snprintf(expected, sizeof expected,
              "about %.1f %% of the step waits for rings whose time is mostly latency: dp "
@@ -121,11 +122,11 @@ Test(latency_ahead, of_rings_is_counted_where_ranks_wait) {
                        ms_buffer_text(&x.f.messages), expected);
     ms_buffer_release(&x.f.messages);
     x.segments[1].is_async = true;
-    cr_assert_eq(ms_advise_latency_ahead(&x.input, &estimate, &x.f.diag), MS_OK);
+    cr_assert_eq(ms_advise_latency_ahead(&x.job, &estimate, &x.f.diag), MS_OK);
     cr_assert_str_empty(ms_buffer_text(&x.f.messages));
     x.segments[1].is_async = false;
     x.segments[1].coll_B = 8e6; /* 8 us and 1 MB: mostly bytes */
-    cr_assert_eq(ms_advise_latency_ahead(&x.input, &estimate, &x.f.diag), MS_OK);
+    cr_assert_eq(ms_advise_latency_ahead(&x.job, &estimate, &x.f.diag), MS_OK);
     cr_assert_str_empty(ms_buffer_text(&x.f.messages));
     hand_job_release(&x);
 }

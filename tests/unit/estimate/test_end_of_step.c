@@ -57,7 +57,7 @@ Test(end_of_step, ranks_meet_before_they_update) {
 Test(end_of_step, late_validation_lets_each_rank_update_alone) {
     hand_job x;
     init_two_stages(&x);
-    x.input.is_validated_late = true;
+    x.job.spec.schedule.step_end = MS_STEP_END_POST_VALIDATION;
     x.optimizer_s[0] = 1e-3;
     x.optimizer_s[1] = 4e-3;
     ms_estimate estimate = hand_job_estimate(&x);
@@ -173,7 +173,7 @@ Test(end_of_step, steps_follow_each_other) {
     hand_job x;
     init_two_stages(&x);
     x.optimizer_s[0] = x.optimizer_s[1] = 1e-3;
-    x.input.steps = 3;
+    x.job.spec.simulation.steps = 3;
     hand_job_expect(&x, LAST_PASS_S[0] + 1e-3, "all alike");
     end_with(&x, x.after, 1, MS_COLL_ALL_GATHER, 200e6);
     /* rank 1 begins 4.001 ms later than rank 0, its first input is there 1.041 ms after rank 0

@@ -110,38 +110,25 @@ static void list_specs(spec_set *set) {
 /* A single estimate of the whole job: every layer of every stage. */
 static ms_status estimate_alone(spec_set *set, const ms_job_spec *spec, ms_arena *arena,
                                 ms_estimate *estimate) {
-    ms_job_layout job;
-    ms_stage_costs costs;
+    ms_job job;
     ms_diag mute;
     ms_diag_init_mute(&mute);
     ms_status status = ms_job_lay_out(spec, arena, &mute, &job);
-    if (status == MS_OK) {
-        status = ms_layer_partition_balance(spec, arena, &set->f.diag, &job);
-    }
+    status = status == MS_OK ? ms_layer_partition_balance(&job, arena, &set->f.diag) : status;
     if (status != MS_OK) {
         return status;
     }
-    cr_assert_eq(ms_model_costs(&spec->model, &job.layout, &job.precision,
-                                &spec->platform.cluster->gpu, arena, &set->f.diag, &costs),
+    cr_assert_eq(ms_model_costs(&spec->model, &job.layout, &job.precision, &job.platform->gpu,
+                                arena, &set->f.diag, &job.costs),
                  MS_OK);
-    ms_estimate_input input = {.platform = spec->platform.cluster,
-                               .mesh = &job.mesh,
-                               .expert_mesh = job.expert_mesh,
-                               .program = &job.program,
-                               .costs = &costs,
-                               .algorithms = spec->algorithms,
-                               .host = spec->host,
-                               .fidelity = spec->simulation.fidelity,
-                               .no_sharing = true,
-                               .is_blocking = spec->schedule.sends == MS_SENDS_BLOCKING,
-                               .steps = spec->simulation.steps};
-    return ms_estimate_compute(&input, arena, &set->f.diag, estimate);
+    job.run.no_sharing = true;
+    return ms_job_estimate(&job, arena, &set->f.diag, estimate);
 }
 
 /* Sums are rounded in another order.  Where communication slows computation down, the estimator
  * lets all repetitions of a layer take what the last one takes, a single estimate each its own. */
 static double tolerance_of(const ms_job_spec *spec) {
-    bool is_slowed = ms_stretch_is_needed(spec->platform.cluster->gpu.compute_slowdown);
+    bool is_slowed = ms_slowdown_is_needed(spec->platform.cluster->gpu.compute_slowdown);
     return is_slowed ? 5e-3 : 1e-11;
 }
 
@@ -149,13 +136,10 @@ static double tolerance_of(const ms_job_spec *spec) {
 static void check_price_bounds(const ms_job_spec *spec, const ms_estimate *alone,
                                const ms_spec_estimate *found, ms_arena *arena) {
     ms_diag mute;
-    ms_job_layout job;
+    ms_job job;
     ms_diag_init_mute(&mute);
     cr_assert_eq(ms_job_lay_out(spec, arena, &mute, &job), MS_OK);
-    const ms_price_use least = {.gpus = job.mesh.ranks,
-                                .spare_gpus = job.placement.spare_gpus,
-                                .step_s = found->lower_bound_s,
-                                .busy_s = alone->busy_s};
+    const ms_price_use least = ms_job_price_use(&job, found->lower_bound_s, alone->busy_s);
     const ms_platform *platform = spec->platform.cluster;
     double energy_J = ms_price_step_J(platform, &least);
     cr_assert_eq(found->cost_bound_USD, ms_price_step_USD(platform, &least));
@@ -318,7 +302,7 @@ Test(estimator, refuses_again_what_it_refused) {
  * the whole check lets pass, and all that it refuses for their layers, in the same words. */
 static int expect_early(spec_fixture *f, const ms_job_spec *spec) {
     ms_arena arena;
-    ms_job_layout job;
+    ms_job job;
     ms_buffer early, late;
     ms_diag first, second;
     ms_arena_init(&arena);
@@ -329,7 +313,7 @@ static int expect_early(spec_fixture *f, const ms_job_spec *spec) {
     first.reason = &early;
     second.reason = &late;
     cr_assert_eq(ms_job_shape(spec, &arena, &f->diag, &job), MS_OK);
-    bool is_refused = ms_job_check_layers(spec, &job, &first) != MS_OK;
+    bool is_refused = ms_job_check_layers(&job, &first) != MS_OK;
     bool is_illegal = ms_job_lay_out(spec, &arena, &second, &job) != MS_OK;
     bool is_of_layers = strstr(ms_buffer_text(&late), "virtual stages") != NULL ||
                         strstr(ms_buffer_text(&late), "entries (pp x v)") != NULL;

@@ -24,12 +24,12 @@ static ms_model small_model(void) {
 static ms_layer_times find(platform_fixture *f, const ms_mesh *mesh, const ms_model *model,
                            const ms_model_layout *layout) {
     ms_layer_times times;
-    ms_layer_times_input input = {.platform = &f->platform,
-                                  .mesh = mesh,
-                                  .model = model,
-                                  .layout = layout,
-                                  .precision = &MIXED};
-    cr_assert_eq(ms_layer_times_find(&input, &f->arena, &f->diag, &times), MS_OK, "%s",
+    const ms_job job = {.spec.model = *model,
+                        .platform = &f->platform,
+                        .mesh = *mesh,
+                        .precision = MIXED,
+                        .layout = *layout};
+    cr_assert_eq(ms_layer_times_find(&job, &f->arena, &f->diag, &times), MS_OK, "%s",
                  ms_buffer_text(&f->messages));
     return times;
 }
@@ -171,13 +171,13 @@ Test(layer_times, follow_a_slow_host) {
         }
     }
     const double LAUNCH_S = 0.1;
-    ms_layer_times_input input = {.platform = &f.platform,
-                                  .mesh = &mesh,
-                                  .model = &model,
-                                  .layout = &layout,
-                                  .precision = &MIXED,
-                                  .host = {.launch_s = LAUNCH_S}};
-    cr_assert_eq(ms_layer_times_find(&input, &f.arena, &f.diag, &times), MS_OK);
+    const ms_job job = {.spec.model = model,
+                        .platform = &f.platform,
+                        .mesh = mesh,
+                        .precision = MIXED,
+                        .layout = layout,
+                        .host = {.launch_s = LAUNCH_S}};
+    cr_assert_eq(ms_layer_times_find(&job, &f.arena, &f.diag, &times), MS_OK);
     double total_s = layers_s(&times, 8) + times.first_s + times.last_s;
     cr_assert_lt(fabs(total_s / (launches * LAUNCH_S) - 1.0), 1e-9, "%g, %d launches", total_s,
                  launches);

@@ -38,9 +38,9 @@ static double peak_of(const char *const *sets) {
     spec_fixture f;
     double peak_B = 0.0;
     spec_fixture_init(&f);
-    const spec_laid_out s =
+    const ms_job job =
         spec_fixture_lay_out(&f, spec_fixture_read(&f, "gpt3-175b-1024", sets, count_of(sets)));
-    cr_assert_eq(ms_estimate_peak_B(&s.job.program, &s.costs, &f.arena, &peak_B), MS_OK);
+    cr_assert_eq(ms_estimate_peak_B(&job, &f.arena, &peak_B), MS_OK);
     spec_fixture_release(&f);
     return peak_B;
 }

@@ -6,14 +6,14 @@
 /* Layers of each stage of a workload whose partition is balanced. */
 static const int *balance(spec_fixture *f, const char *name, const char *const *sets,
                           size_t set_count, int *stages_out) {
-    ms_job_layout laid_out;
+    ms_job job;
     const ms_job_spec spec = spec_fixture_read(f, name, sets, set_count);
-    cr_assert_eq(ms_job_lay_out(&spec, &f->arena, &f->diag, &laid_out), MS_OK, "%s",
+    cr_assert_eq(ms_job_lay_out(&spec, &f->arena, &f->diag, &job), MS_OK, "%s",
                  ms_buffer_text(&f->messages));
-    cr_assert_null(laid_out.layout.stage_layers, "they need times");
-    cr_assert_eq(ms_layer_partition_balance(&spec, &f->arena, &f->diag, &laid_out), MS_OK);
-    *stages_out = laid_out.program.model_stages;
-    return laid_out.layout.stage_layers;
+    cr_assert_null(job.layout.stage_layers, "they need times");
+    cr_assert_eq(ms_layer_partition_balance(&job, &f->arena, &f->diag), MS_OK);
+    *stages_out = job.program.model_stages;
+    return job.layout.stage_layers;
 }
 
 /* With fewer layers than stages the model's ends have none. */
@@ -119,11 +119,11 @@ Test(layer_partition, layers_that_differ_count_as_what_they_take) {
 Test(layer_partition, what_is_known_stays) {
     static const char *const SETS[] = {"schedule.stage_layers=[7, 1]"};
     spec_fixture f;
-    ms_job_layout laid_out;
+    ms_job job;
     spec_fixture_init(&f);
     const ms_job_spec spec = spec_fixture_read(&f, "tiny", SETS, 1);
-    cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &laid_out), MS_OK);
-    cr_assert_eq(ms_layer_partition_balance(&spec, &f.arena, &f.diag, &laid_out), MS_OK);
-    cr_assert(laid_out.layout.stage_layers[0] == 7 && laid_out.layout.stage_layers[1] == 1);
+    cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &job), MS_OK);
+    cr_assert_eq(ms_layer_partition_balance(&job, &f.arena, &f.diag), MS_OK);
+    cr_assert(job.layout.stage_layers[0] == 7 && job.layout.stage_layers[1] == 1);
     spec_fixture_release(&f);
 }

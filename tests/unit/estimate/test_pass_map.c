@@ -15,7 +15,7 @@ typedef struct hand_pass {
 } hand_pass;
 
 static void begin(hand_pass *p) {
-    *p = (hand_pass){.view = {.segments = p->segments, .time_s = p->time_s}};
+    *p = (hand_pass){.view = {.segments = p->segments, .time_s = p->time_s, .compute_factor = 1}};
 }
 
 static ms_segment *add(hand_pass *p, double time_s) {
@@ -295,4 +295,22 @@ Test(pass_map, only_bits_that_segments_ask_for_count) {
     cr_assert_eq(ms_unit_bits_of(MS_UNIT_FIRST, &plan), 0);
     plan.when = 1U << MS_WHEN_FIRST | 1U << MS_WHEN_ROUND;
     cr_assert_eq(ms_unit_bits_of(all, &plan), MS_UNIT_FIRST | MS_UNIT_CLOSES_ROUND);
+}
+
+/* A host's last launch is that of the last kernel, so that a computation that takes twice as long
+ * starts that much earlier; whether or not a collective runs beside it. */
+Test(pass_map, hosts_launch_what_a_slow_rank_computes) {
+    for (int is_async = 0; is_async < 2; is_async++) {
+        hand_pass p;
+        begin(&p);
+        add_compute(&p, 2);
+        p.segments[0].kernels.launches = 10;
+        add_collective(&p, MS_AXIS_DP, 1, is_async == 1);
+        p.view.launch_s = 1;
+        p.view.compute_factor = 2;
+        p.time_s[0] = 4;
+        ms_pass_map map = make(&p, NULL);
+        cr_assert_float_eq(map.end_s[MS_FROM_HOST], is_async ? 10 : 12, 1e-12, "%g",
+                           map.end_s[MS_FROM_HOST]);
+    }
 }

@@ -46,8 +46,8 @@ Test(placement_advice, groups_that_straddle_are_told) {
         const placement_case *c = &PLACEMENTS[i];
         spec_fixture f;
         spec_fixture_init(&f);
-        const spec_laid_out s = spec_fixture_lay_out(&f, spec_fixture_read_text(&f, c->workload));
-        ms_advise_placement(&s.job.mesh, s.spec.platform.cluster, &f.diag);
+        const ms_job job = spec_fixture_lay_out(&f, spec_fixture_read_text(&f, c->workload));
+        ms_advise_placement(&job.mesh, job.platform, &f.diag);
         const char *said = ms_buffer_text(&f.messages);
         if (c->says == NULL) {
             cr_assert_str_empty(said, "case %zu: %s", i, said);

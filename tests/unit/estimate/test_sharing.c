@@ -19,9 +19,9 @@ static void init(hand_job *x) {
     const ms_schedule_spec spec = {
         .kind = MS_SCHEDULE_1F1B, .pipeline_ranks = 4, .microbatches = 1};
     hand_job_init_on(x, "dgx-a100", ONE_NIC, &spec);
-    cr_assert_eq(ms_mesh_init(&x->mesh, NAMES, SIZES, 2, &x->f.diag), MS_OK);
+    cr_assert_eq(ms_mesh_init(&x->job.mesh, NAMES, SIZES, 2, &x->f.diag), MS_OK);
     hand_job_plain(x, 1e-3, 0);
-    x->input.fidelity = MS_FIDELITY_FLOW;
+    x->job.spec.simulation.fidelity = MS_FIDELITY_FLOW;
 }
 
 /* Let rank p reduce what takes `alone_s` by itself: a ring of two sends all bytes over each NIC. */
@@ -36,11 +36,11 @@ static void expect(hand_job *x, double step_s, double apart_s, const char *what)
                        estimate.step_s, step_s);
     cr_assert_float_eq(estimate.lower_bound_s, apart_s, 1e-10, "%s: bound %.12g, expected %g", what,
                        estimate.lower_bound_s, apart_s);
-    x->input.no_sharing = true;
+    x->job.run.no_sharing = true;
     estimate = hand_job_estimate(x);
     cr_assert_float_eq(estimate.step_s, apart_s, 1e-11, "%s: apart %.12g, expected %g", what,
                        estimate.step_s, apart_s);
-    x->input.no_sharing = false;
+    x->job.run.no_sharing = false;
 }
 
 Test(sharing, one_reduction_has_the_nic_by_itself) {
@@ -106,7 +106,7 @@ Test(sharing, gathers_after_the_update_share_a_nic) {
         x.optimizer_s[p] = 0.5e-3;
     }
     expect(&x, 12e-3 + 0.5e-3 + 4e-3, 12e-3 + 0.5e-3 + 1e-3, "all ranks");
-    x.input.fidelity = MS_FIDELITY_ANALYTIC;
+    x.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
     expect(&x, 12e-3 + 0.5e-3 + 1e-3, 12e-3 + 0.5e-3 + 1e-3, "links without contention");
     hand_job_release(&x);
 }
@@ -116,7 +116,7 @@ Test(sharing, ranks_with_nics_of_their_own_share_nothing) {
     hand_job x;
     hand_job_init(&x, MS_SCHEDULE_1F1B, 4, 1);
     hand_job_plain(&x, 1e-3, 0);
-    x.input.fidelity = MS_FIDELITY_FLOW;
+    x.job.spec.simulation.fidelity = MS_FIDELITY_FLOW;
     double last_s = 12e-3 + 6e-6;
     reduce(&x, 0, 2e-3);
     reduce(&x, 1, 6e-3);
@@ -159,9 +159,9 @@ Test(queue_sharing, messages_that_cross_the_same_nic_meet) {
     for (int is_alternating = 0; is_alternating < 2; is_alternating++) {
         hand_job x;
         hand_job_init_on(&x, "dgx-a100", ONE_NIC, &spec);
-        cr_assert_eq(ms_mesh_init(&x.mesh, NAMES, SIZES, 2, &x.f.diag), MS_OK);
+        cr_assert_eq(ms_mesh_init(&x.job.mesh, NAMES, SIZES, 2, &x.f.diag), MS_OK);
         if (is_alternating) {
-            cr_assert_eq(ms_mesh_set_devices(&x.mesh, ALTERNATING, 8, &x.f.arena, &x.f.diag),
+            cr_assert_eq(ms_mesh_set_devices(&x.job.mesh, ALTERNATING, 8, &x.f.arena, &x.f.diag),
                          MS_OK);
         }
         ms_plan_space space;
@@ -170,9 +170,10 @@ Test(queue_sharing, messages_that_cross_the_same_nic_meet) {
         ms_order order;
         ms_queue_sharing *found = NULL;
         ms_plan_space_init(&space, &x.f.diag);
-        cr_assert_eq(ms_comm_classes_init(&comm, &x.f.platform, &x.mesh, &space.kept), MS_OK);
+        cr_assert_eq(ms_comm_classes_init(&comm, &x.job, &space.kept), MS_OK);
         cr_assert_eq(ms_sharing_init(&sharing, &comm, &space, &x.f.arena), MS_OK);
-        cr_assert_eq(ms_order_make(&x.program, &x.f.arena, &x.f.arena, &x.f.diag, &order), MS_OK);
+        cr_assert_eq(ms_order_make(&x.job.program, &x.f.arena, &x.f.arena, &x.f.diag, &order),
+                     MS_OK);
         cr_assert_eq(ms_queue_sharing_find(&sharing, &order, &x.f.arena, &found), MS_OK);
         if (!is_alternating) {
             /* forwards and backwards cross it in different directions */

@@ -16,10 +16,7 @@ enum { LOWER_RANKS_MAX = 4, LOWER_STAGES_MAX = 4, LOWER_SEGMENTS_MAX = 24, LOWER
 
 typedef struct lower_fixture {
     platform_fixture f;
-    ms_mesh mesh;
-    ms_program program;
-    ms_stage_costs costs;
-    ms_lower_input input;
+    ms_job job;
     ms_dag dag;
     ms_lower_fold fold;
     ms_buffer text;
@@ -93,8 +90,11 @@ static inline void lower_init(lower_fixture *x, lower_degrees of, int mbs,
     memset(x, 0, sizeof *x);
     snprintf(nodes, sizeof nodes, "{nodes: %d}", pp * of.dp * of.tp);
     fixture_platform(&x->f, "flat", nodes);
+    x->job = (ms_job){.platform = &x->f.platform,
+                      .spec = {.schedule.step_end = MS_STEP_END_POST_VALIDATION,
+                               .simulation.fidelity = MS_FIDELITY_FLOW}};
     const char *const names[] = {"pp", "dp", "tp"};
-    cr_assert_eq(ms_mesh_init(&x->mesh, names, (const int[]){pp, of.dp, of.tp}, 3, &x->f.diag),
+    cr_assert_eq(ms_mesh_init(&x->job.mesh, names, (const int[]){pp, of.dp, of.tp}, 3, &x->f.diag),
                  MS_OK);
     int stages = pp;
     for (int p = 0; p < pp; p++) {
@@ -108,31 +108,26 @@ static inline void lower_init(lower_fixture *x, lower_degrees of, int mbs,
         x->stage_chunk[s] = s / pp;
         x->stage[s].send_forward_B = x->stage[s].send_backward_B = 1e6;
     }
-    x->program = (ms_program){.spec = {.pipeline_ranks = pp, .microbatches = mbs},
-                              .name = "hand-made",
-                              .stages = stages,
-                              .model_stages = stages,
-                              .mb_count = mbs,
-                              .parameter_replicas = 1,
-                              .stage_rank = x->stage_rank,
-                              .stage_chunk = x->stage_chunk,
-                              .first = x->first,
-                              .actions = x->actions};
-    x->costs = (ms_stage_costs){.stages = stages,
-                                .stage = x->stage,
-                                .segments = x->segments,
-                                .segment_count = LOWER_SEGMENTS_MAX,
-                                .optimizer_s = x->optimizer_s};
-    x->input = (ms_lower_input){.platform = &x->f.platform,
-                                .mesh = &x->mesh,
-                                .program = &x->program,
-                                .costs = &x->costs,
-                                .is_validated_late = true};
+    x->job.program = (ms_program){.spec = {.pipeline_ranks = pp, .microbatches = mbs},
+                                  .name = "hand-made",
+                                  .stages = stages,
+                                  .model_stages = stages,
+                                  .mb_count = mbs,
+                                  .parameter_replicas = 1,
+                                  .stage_rank = x->stage_rank,
+                                  .stage_chunk = x->stage_chunk,
+                                  .first = x->first,
+                                  .actions = x->actions};
+    x->job.costs = (ms_stage_costs){.stages = stages,
+                                    .stage = x->stage,
+                                    .segments = x->segments,
+                                    .segment_count = LOWER_SEGMENTS_MAX,
+                                    .optimizer_s = x->optimizer_s};
 }
 
 /* Give every stage's pass `count` segments from `first` on. */
 static inline void lower_set_pass(lower_fixture *x, ms_pass pass, int first, int count) {
-    for (int s = 0; s < x->program.stages; s++) {
+    for (int s = 0; s < x->job.program.stages; s++) {
         x->stage[s].passes[pass] = (ms_pass_plan){.first = first, .count = count};
     }
 }
@@ -183,7 +178,7 @@ static inline void lower_write_op(lower_fixture *x, int32_t op) {
 /* Lower the job, which must give this graph. */
 static inline void lower_expect(lower_fixture *x, const char *expected) {
     ms_buffer_release(&x->text);
-    cr_assert_eq(ms_lower(&x->input, &x->f.diag, &x->dag, &x->fold), MS_OK, "%s",
+    cr_assert_eq(ms_lower(&x->job, &x->f.diag, &x->dag, &x->fold), MS_OK, "%s",
                  ms_buffer_text(&x->f.messages));
     for (int32_t op = 0; op < x->dag.op_count; op++) {
         lower_write_op(x, op);

@@ -60,13 +60,16 @@ static const ms_coll_algorithm_row TOY = {.kind = MS_COLL_ALL_REDUCE,
  * the last stand on one node, the others on two. */
 static void lower(platform_fixture *f, ms_coll_algorithm asked, bool no_fold, ms_dag *dag,
                   ms_lower_fold *fold) {
-    ms_mesh mesh;
+    ms_job job = {.platform = &f->platform,
+                  .spec = {.algorithms = {.of = {[MS_COLL_ALL_REDUCE] = asked}},
+                           .schedule.step_end = MS_STEP_END_POST_VALIDATION,
+                           .simulation.fidelity = MS_FIDELITY_FLOW},
+                  .run.no_fold = no_fold};
     const char *const names[] = {"dp", "tp", "pp"};
-    cr_assert_eq(ms_mesh_init(&mesh, names, (const int[]){DP, TP, 1}, 3, &f->diag), MS_OK);
+    cr_assert_eq(ms_mesh_init(&job.mesh, names, (const int[]){DP, TP, 1}, 3, &f->diag), MS_OK);
     const ms_schedule_spec spec = {
         .kind = MS_SCHEDULE_GPIPE, .pipeline_ranks = 1, .chunks = 1, .microbatches = 1};
-    ms_program program;
-    cr_assert_eq(ms_schedule_build(&spec, &f->arena, &f->diag, &program), MS_OK);
+    cr_assert_eq(ms_schedule_build(&spec, &f->arena, &f->diag, &job.program), MS_OK);
     ms_segment segments[2] = {{.is_collective = true,
                                .layer = -1,
                                .axis = MS_AXIS_TP,
@@ -76,19 +79,12 @@ static void lower(platform_fixture *f, ms_coll_algorithm asked, bool no_fold, ms
     double optimizer_s = 0.0;
     ms_stage_cost stage = {
         .passes = {[MS_PASS_F] = {.first = 0, .count = 1}, [MS_PASS_B] = {.first = 1, .count = 1}}};
-    const ms_stage_costs costs = {.stages = 1,
-                                  .stage = &stage,
-                                  .segments = segments,
-                                  .segment_count = 2,
-                                  .optimizer_s = &optimizer_s};
-    const ms_lower_input input = {.platform = &f->platform,
-                                  .mesh = &mesh,
-                                  .program = &program,
-                                  .costs = &costs,
-                                  .algorithms = {.of = {[MS_COLL_ALL_REDUCE] = asked}},
-                                  .no_fold = no_fold,
-                                  .is_validated_late = true};
-    cr_assert_eq(ms_lower(&input, &f->diag, dag, fold), MS_OK, "%s", ms_buffer_text(&f->messages));
+    job.costs = (ms_stage_costs){.stages = 1,
+                                 .stage = &stage,
+                                 .segments = segments,
+                                 .segment_count = 2,
+                                 .optimizer_s = &optimizer_s};
+    cr_assert_eq(ms_lower(&job, &f->diag, dag, fold), MS_OK, "%s", ms_buffer_text(&f->messages));
 }
 
 /* Time of a group by itself; groups of the same algorithm share no links here. */

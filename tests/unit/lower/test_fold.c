@@ -11,13 +11,10 @@ static const double SIZE_B = 48e6;
 /* A job of one pipeline rank: a forward pass of one all-reduce over each axis asked for. */
 typedef struct fold_job {
     platform_fixture f;
-    ms_mesh mesh;
-    ms_program program;
+    ms_job job;
     ms_segment segments[3];
     ms_stage_cost stage;
     double optimizer_s;
-    ms_stage_costs costs;
-    ms_lower_input input;
     ms_dag dag;
     ms_lower_fold fold;
 } fold_job;
@@ -29,8 +26,11 @@ static void init(fold_job *x, const char *platform, const char *overrides, int d
         .kind = MS_SCHEDULE_GPIPE, .pipeline_ranks = 1, .chunks = 1, .microbatches = 1};
     memset(x, 0, sizeof *x);
     fixture_platform(&x->f, platform, overrides);
-    cr_assert_eq(ms_mesh_init(&x->mesh, NAMES, sizes, 2, &x->f.diag), MS_OK);
-    cr_assert_eq(ms_schedule_build(&spec, &x->f.arena, &x->f.diag, &x->program), MS_OK);
+    x->job = (ms_job){.platform = &x->f.platform,
+                      .spec = {.schedule.step_end = MS_STEP_END_POST_VALIDATION,
+                               .simulation.fidelity = MS_FIDELITY_FLOW}};
+    cr_assert_eq(ms_mesh_init(&x->job.mesh, NAMES, sizes, 2, &x->f.diag), MS_OK);
+    cr_assert_eq(ms_schedule_build(&spec, &x->f.arena, &x->f.diag, &x->job.program), MS_OK);
     x->segments[0] = (ms_segment){.time_s = 1e-3, .layer = -1};
     for (int i = 1; i < 3; i++) {
         x->segments[i] = (ms_segment){.is_collective = true,
@@ -40,23 +40,18 @@ static void init(fold_job *x, const char *platform, const char *overrides, int d
     }
     x->stage.passes[MS_PASS_F] = (ms_pass_plan){.first = 0, .count = 3};
     x->stage.passes[MS_PASS_B] = (ms_pass_plan){.first = 0, .count = 1};
-    x->costs = (ms_stage_costs){.stages = 1,
-                                .stage = &x->stage,
-                                .segments = x->segments,
-                                .segment_count = 3,
-                                .optimizer_s = &x->optimizer_s};
-    x->input = (ms_lower_input){.platform = &x->f.platform,
-                                .mesh = &x->mesh,
-                                .program = &x->program,
-                                .costs = &x->costs,
-                                .is_validated_late = true};
+    x->job.costs = (ms_stage_costs){.stages = 1,
+                                    .stage = &x->stage,
+                                    .segments = x->segments,
+                                    .segment_count = 3,
+                                    .optimizer_s = &x->optimizer_s};
 }
 
 /* Lower it with what the axes send; it must come to so many classes. */
 static void expect(fold_job *x, double tp_B, double dp_B, int classes, const char *what) {
     x->segments[1].coll_B = tp_B;
     x->segments[2].coll_B = dp_B;
-    cr_assert_eq(ms_lower(&x->input, &x->f.diag, &x->dag, &x->fold), MS_OK, "%s: %s", what,
+    cr_assert_eq(ms_lower(&x->job, &x->f.diag, &x->dag, &x->fold), MS_OK, "%s: %s", what,
                  ms_buffer_text(&x->f.messages));
     cr_assert(x->fold.is_exact, "%s", what);
     cr_assert_eq(x->fold.classes, classes, "%s: %d classes", what, x->fold.classes);
@@ -74,7 +69,7 @@ Test(lower_fold, ranks_on_one_switch_are_alike) {
     init(&x, "flat", NULL, 4, 3);
     expect(&x, SIZE_B, 0, 1, "tp");
     expect(&x, SIZE_B, SIZE_B, 1, "tp and dp");
-    x.input.no_fold = true;
+    x.job.run.no_fold = true;
     expect(&x, SIZE_B, SIZE_B, 12, "all of them");
     release(&x);
 }
@@ -90,7 +85,7 @@ Test(lower_fold, groups_across_nodes_are_told_apart) {
     release(&x);
     init(&x, "dgx-h100", "{library: none, nodes: 2, pxn: true}", 4, 3);
     expect(&x, SIZE_B, 0, 3, "tp through ports of others");
-    x.input.is_alone = true;
+    x.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
     expect(&x, SIZE_B, 0, 2, "which is no matter where groups do not meet");
     release(&x);
     init(&x, "dgx-h100", "{library: none, nodes: 2}", 4, 4);
@@ -105,10 +100,10 @@ Test(lower_fold, latency_tells_groups_apart) {
     static const int NEAR[] = {0, 1, 2, 3, 4, 5, 6, 7}, FAR[] = {0, 1, 2, 5, 3, 4, 6, 7};
     fold_job x;
     init(&x, "tpu-v4", "{nodes: 2, fabric: {shape: [8, 1, 1]}}", 4, 2);
-    x.input.is_alone = true;
-    cr_assert_eq(ms_mesh_set_devices(&x.mesh, NEAR, 8, &x.f.arena, &x.f.diag), MS_OK);
+    x.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
+    cr_assert_eq(ms_mesh_set_devices(&x.job.mesh, NEAR, 8, &x.f.arena, &x.f.diag), MS_OK);
     expect(&x, SIZE_B, 0, 1, "all pairs are neighbours");
-    cr_assert_eq(ms_mesh_set_devices(&x.mesh, FAR, 8, &x.f.arena, &x.f.diag), MS_OK);
+    cr_assert_eq(ms_mesh_set_devices(&x.job.mesh, FAR, 8, &x.f.arena, &x.f.diag), MS_OK);
     expect(&x, SIZE_B, 0, 2, "2 and 5 are not");
     release(&x);
 }
@@ -121,7 +116,7 @@ Test(lower_fold, works_stand_for_groups_that_take_as_long) {
          "0 s}, rail: {bandwidth: 10 GB/s, efficiency: 1, latency: 0 s}}}",
          4, 3);
     x.segments[1].coll_B = SIZE_B;
-    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+    cr_assert_eq(ms_lower(&x.job, &x.f.diag, &x.dag, &x.fold), MS_OK);
     int inside = 0, across = 0;
     for (int32_t i = 0; i < x.dag.work_count; i++) {
         const ms_dag_work *work = &x.dag.works[i];
@@ -155,8 +150,8 @@ Test(lower_fold, rounding_tells_nothing_apart) {
     }
     cr_assert_neq(latency_s[0], latency_s[1], "both are %.17g", latency_s[0]);
     cr_assert_float_eq(latency_s[0], latency_s[1], 1e-18);
-    x.input.is_alone = true;
-    cr_assert_eq(ms_mesh_set_devices(&x.mesh, DEVICES, 6, &x.f.arena, &x.f.diag), MS_OK);
+    x.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
+    cr_assert_eq(ms_mesh_set_devices(&x.job.mesh, DEVICES, 6, &x.f.arena, &x.f.diag), MS_OK);
     expect(&x, SIZE_B, 0, 1, "six alike");
     release(&x);
 }

@@ -51,7 +51,7 @@ Test(lower, stages_of_one_rank_hand_over_without_a_message) {
     lower_init(&x, (lower_degrees){2, 1, 1}, 1,
                (const char *const[]){"0F0 3F0 3B0 0B0", "1F0 2F0 2B0 1B0"});
     lower_set_plain_passes(&x);
-    x.program.stage_rank = (int[]){0, 1, 1, 0};
+    x.job.program.stage_rank = (int[]){0, 1, 1, 0};
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 p2p s0 m0: 0>1 after 0\n"
                      "2 forward s1 m0: 1 after 1\n"
@@ -299,8 +299,8 @@ Test(lower, an_unshard_runs_beside_passes_of_other_stages) {
     for (int s = 0; s < 2; s++) {
         x.stage[s].unshard = (ms_pass_plan){.first = 1, .count = 1};
     }
-    x.program.shard_first = shard_first;
-    x.program.shard_moves = moves;
+    x.job.program.shard_first = shard_first;
+    x.job.program.shard_moves = moves;
     lower_expect(&x, "0 all_gather s0: 0.dp\n"
                      "1 all_gather s1: 0.dp\n"
                      "2 forward s0 m0: 0 after 0\n"
@@ -323,8 +323,8 @@ Test(lower, a_computation_waits_for_parameters_and_a_collective_does_not) {
     lower_set_pass(&x, MS_PASS_F, 0, 2);
     lower_set_pass(&x, MS_PASS_B, 1, 1);
     x.stage[0].unshard = (ms_pass_plan){.first = 2, .count = 1};
-    x.program.shard_first = shard_first;
-    x.program.shard_moves = &move;
+    x.job.program.shard_first = shard_first;
+    x.job.program.shard_moves = &move;
     lower_expect(&x, "0 all_gather s0: 0.dp\n"
                      "1 all_gather s0 m0: 0.tp\n"
                      "2 forward s0 m0: 0 after 1 0\n"
@@ -348,7 +348,7 @@ Test(lower, sharded_state_runs_on_the_first_and_the_last_microbatch) {
     x.segments[4] = lower_collective(MS_COLL_ALL_GATHER, MS_AXIS_DP);
     lower_set_pass(&x, MS_PASS_F, 0, 2);
     lower_set_pass(&x, MS_PASS_B, 2, 2);
-    x.costs.after_update = &after;
+    x.job.costs.after_update = &after;
     x.optimizer_s[0] = 1e-3;
     lower_expect(&x, "0 all_gather s0 m0: 0.dp\n"
                      "1 forward s0 m0: 0 after 0\n"
@@ -368,10 +368,10 @@ Test(lower, gradients_are_reduced_then_the_norm_then_the_update) {
     lower_set_plain_passes(&x);
     x.segments[1] = lower_collective(REDUCE, MS_AXIS_DP);
     x.stage[0].tied_B = 1e6;
-    x.costs.before_update = before;
-    x.costs.parameters_total = 1e9;
+    x.job.costs.before_update = before;
+    x.job.costs.parameters_total = 1e9;
     x.optimizer_s[0] = x.optimizer_s[1] = 1e-3;
-    x.input.is_validated_late = false;
+    x.job.spec.schedule.step_end = MS_STEP_END_SYNCHRONOUS;
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 p2p s0 m0: 0>2 after 0\n"
                      "2 forward s1 m0: 2 after 1\n"
@@ -396,7 +396,7 @@ Test(lower, the_norm_waits_for_what_no_segment_waited_for) {
     lower_set_pass(&x, MS_PASS_F, 0, 1);
     lower_set_pass(&x, MS_PASS_B, 0, 2);
     x.optimizer_s[0] = 1e-3;
-    x.input.is_validated_late = false;
+    x.job.spec.schedule.step_end = MS_STEP_END_SYNCHRONOUS;
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 backward s0 m0: 0\n"
                      "2 all_reduce s0 m0: 0.dp after 1\n"
@@ -413,7 +413,7 @@ Test(lower, a_blocking_sender_waits_for_the_arrival) {
     x.segments[1] = lower_compute();
     x.segments[2] = lower_collective(REDUCE, MS_AXIS_TP);
     lower_set_pass(&x, MS_PASS_F, 1, 2);
-    x.input.is_blocking = true;
+    x.job.spec.schedule.sends = MS_SENDS_BLOCKING;
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 all_reduce s0 m0: 0.tp after 0\n"
                      "2 p2p s0 m0: 0>2 after 1\n"
@@ -439,7 +439,7 @@ Test(lower, a_blocking_pair_waits_for_both_messages) {
     lower_init(&x, (lower_degrees){3, 1, 1}, 2,
                (const char *const[]){"0F0 0F1 0B0 0B1", "1F0 1F1+1B0 1B1", "2F0 2B0 2F1 2B1"});
     lower_set_plain_passes(&x);
-    x.input.is_blocking = true;
+    x.job.spec.schedule.sends = MS_SENDS_BLOCKING;
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 p2p s0 m0: 0>1 after 0\n"
                      "2 forward s0 m1: 0 after 1\n"
@@ -469,7 +469,7 @@ Test(lower, steps_follow_each_other) {
     lower_fixture x;
     lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
     lower_set_plain_passes(&x);
-    x.input.steps = 2;
+    x.job.spec.simulation.steps = 2;
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 p2p s0 m0: 0>1 after 0\n"
                      "2 forward s1 m0: 1 after 1\n"
@@ -524,7 +524,7 @@ Test(lower, folded_one_rank_stands_for_its_replicas) {
 Test(lower, without_folding_every_rank_is_a_member) {
     lower_fixture x;
     init_folding(&x);
-    x.input.no_fold = true;
+    x.job.run.no_fold = true;
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 forward s0 m0: 1\n"
                      "2 forward s0 m0: 2\n"
@@ -577,7 +577,7 @@ Test(lower, a_schedule_that_waits_for_itself_is_refused) {
     lower_fixture x;
     lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1B0 1F0"});
     lower_set_plain_passes(&x);
-    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_E_INPUT);
+    cr_assert_eq(ms_lower(&x.job, &x.f.diag, &x.dag, &x.fold), MS_E_INPUT);
     cr_assert_not_null(strstr(ms_buffer_text(&x.f.messages),
                               "the schedule deadlocks: rank 1 at '1B0' waits for 1F0 of rank 1"),
                        "%s", ms_buffer_text(&x.f.messages));

@@ -9,10 +9,10 @@ Test(lower_host, launches_what_is_lowered) {
     lower_set_plain_passes(&x);
     x.segments[0].kernels.launches = 3;
     x.optimizer_s[0] = x.optimizer_s[1] = 1e-3;
-    x.costs.optimizer_launches = 7;
-    x.input.is_validated_late = false;
-    x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM};
-    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+    x.job.costs.optimizer_launches = 7;
+    x.job.spec.schedule.step_end = MS_STEP_END_SYNCHRONOUS;
+    x.job.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM};
+    cr_assert_eq(ms_lower(&x.job, &x.f.diag, &x.dag, &x.fold), MS_OK);
     for (int32_t op = 0; op < x.dag.op_count; op++) {
         const ms_dag_work *work = &x.dag.works[x.dag.ops[op].work];
         int launches = work->is_communication ? 1 : x.dag.ops[op].kind == MS_OP_OPTIMIZER ? 7 : 3;
@@ -31,10 +31,10 @@ Test(lower_host, waits_for_the_norm_before_the_update) {
         lower_init(&x, (lower_degrees){2, 1, 1}, 1, (const char *const[]){"0F0 0B0", "1F0 1B0"});
         lower_set_plain_passes(&x);
         x.optimizer_s[0] = x.optimizer_s[1] = 1e-3;
-        x.costs.optimizer_launches = 7;
-        x.input.is_validated_late = false;
-        x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = SYNCS[i]};
-        cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+        x.job.costs.optimizer_launches = 7;
+        x.job.spec.schedule.step_end = MS_STEP_END_SYNCHRONOUS;
+        x.job.host = (ms_spec_host){.launch_s = 2e-6, .syncs = SYNCS[i]};
+        cr_assert_eq(ms_lower(&x.job, &x.f.diag, &x.dag, &x.fold), MS_OK);
         int updates = 0;
         for (int32_t op = 0; op < x.dag.op_count; op++) {
             if (x.dag.ops[op].kind == MS_OP_OPTIMIZER) {
@@ -56,8 +56,8 @@ Test(lower_host, waits_before_some_passes) {
         lower_fixture x;
         lower_init(&x, (lower_degrees){1, 1, 1}, 1, (const char *const[]){"0F0 0I0 0W0"});
         lower_set_plain_passes(&x);
-        x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = SYNCS[i]};
-        cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+        x.job.host = (ms_spec_host){.launch_s = 2e-6, .syncs = SYNCS[i]};
+        cr_assert_eq(ms_lower(&x.job, &x.f.diag, &x.dag, &x.fold), MS_OK);
         cr_assert_eq(x.dag.op_count, 3);
         for (int32_t op = 0; op < 3; op++) {
             bool waits = x.dag.works[x.dag.ops[op].work].is_synchronising;
@@ -76,8 +76,8 @@ Test(lower_host, waits_before_a_computation_inside_a_pass) {
     x.segments[1] = x.segments[2] = lower_compute();
     x.segments[1].kernels.has_host_wait = true;
     lower_set_pass(&x, MS_PASS_F, 0, 3);
-    x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_EXPERTS};
-    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+    x.job.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_EXPERTS};
+    cr_assert_eq(ms_lower(&x.job, &x.f.diag, &x.dag, &x.fold), MS_OK);
     for (int32_t op = 0; op < x.dag.op_count; op++) {
         cr_assert_eq(x.dag.works[x.dag.ops[op].work].is_synchronising, op == 1, "operation %d", op);
     }
@@ -92,7 +92,7 @@ Test(lower_host, waits_nowhere_in_a_pair) {
     x.segments[1] = x.segments[2] = lower_compute();
     x.segments[2].kernels.has_host_wait = true;
     lower_set_pass(&x, MS_PASS_F, 1, 2);
-    x.input.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_BATCH | MS_SYNC_EXPERTS};
+    x.job.host = (ms_spec_host){.launch_s = 2e-6, .syncs = MS_SYNC_BATCH | MS_SYNC_EXPERTS};
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 forward s0 m0: 0\n"
                      "2 forward s0 m1: 0\n"
@@ -112,7 +112,7 @@ Test(lower_host, computations_of_a_pair_take_longer) {
     lower_init(&x, (lower_degrees){1, 1, 1}, 2, (const char *const[]){"0F0 0F1+0B0 0B1"});
     lower_set_plain_passes(&x);
     x.segments[0].pair_extra_s = 0.25e-3;
-    cr_assert_eq(ms_lower(&x.input, &x.f.diag, &x.dag, &x.fold), MS_OK);
+    cr_assert_eq(ms_lower(&x.job, &x.f.diag, &x.dag, &x.fold), MS_OK);
     static const double EXPECTED_S[] = {1e-3, 1.25e-3, 1.25e-3, 1e-3};
     cr_assert_eq(x.dag.op_count, 4);
     for (int32_t op = 0; op < 4; op++) {

@@ -74,13 +74,14 @@ static void check_update(const ms_dag *dag, unsigned joined, placement where) {
 Test(outstanding, the_update_waits_for_what_no_segment_joined) {
     platform_fixture f;
     const ms_platform *platform = fixture_platform(&f, "flat", "nodes: 8");
-    ms_mesh mesh;
+    ms_job job = {.platform = platform,
+                  .spec = {.schedule.step_end = MS_STEP_END_POST_VALIDATION,
+                           .simulation.fidelity = MS_FIDELITY_FLOW}};
     const char *const names[] = {"dp", "cp", "tp", "pp"};
-    cr_assert_eq(ms_mesh_init(&mesh, names, (const int[]){2, 2, 2, 1}, 4, &f.diag), MS_OK);
+    cr_assert_eq(ms_mesh_init(&job.mesh, names, (const int[]){2, 2, 2, 1}, 4, &f.diag), MS_OK);
     const ms_schedule_spec spec = {
         .kind = MS_SCHEDULE_GPIPE, .pipeline_ranks = 1, .chunks = 1, .microbatches = 1};
-    ms_program program;
-    cr_assert_eq(ms_schedule_build(&spec, &f.arena, &f.diag, &program), MS_OK);
+    cr_assert_eq(ms_schedule_build(&spec, &f.arena, &f.diag, &job.program), MS_OK);
     for (unsigned joined = 0; joined < 1U << ASYNC; joined++) {
         for (placement where = NEXT; where < PLACEMENTS; where++) {
             ms_segment segments[SEGMENTS + 1];
@@ -89,19 +90,14 @@ Test(outstanding, the_update_waits_for_what_no_segment_joined) {
             double optimizer_s = 1e-3;
             ms_stage_cost stage = {.passes = {[MS_PASS_F] = {.first = 0, .count = SEGMENTS},
                                               [MS_PASS_B] = {.first = SEGMENTS, .count = 1}}};
-            const ms_stage_costs costs = {.stages = 1,
-                                          .stage = &stage,
-                                          .segments = segments,
-                                          .segment_count = SEGMENTS + 1,
-                                          .optimizer_s = &optimizer_s};
-            const ms_lower_input input = {.platform = platform,
-                                          .mesh = &mesh,
-                                          .program = &program,
-                                          .costs = &costs,
-                                          .is_validated_late = true};
+            job.costs = (ms_stage_costs){.stages = 1,
+                                         .stage = &stage,
+                                         .segments = segments,
+                                         .segment_count = SEGMENTS + 1,
+                                         .optimizer_s = &optimizer_s};
             ms_dag dag;
             ms_lower_fold fold = {0};
-            cr_assert_eq(ms_lower(&input, &f.diag, &dag, &fold), MS_OK, "%s",
+            cr_assert_eq(ms_lower(&job, &f.diag, &dag, &fold), MS_OK, "%s",
                          ms_buffer_text(&f.messages));
             check_update(&dag, joined, where);
             ms_dag_release(&dag);

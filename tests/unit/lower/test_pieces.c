@@ -10,7 +10,7 @@
 static void init(lower_fixture *x, lower_degrees of, const char *list, int mbs) {
     lower_init(x, of, mbs, &list);
     lower_set_plain_passes(x);
-    x->input.granularity = MS_GRANULARITY_PASS;
+    x->job.spec.simulation.granularity = MS_GRANULARITY_PASS;
 }
 
 static void expect_time(const lower_fixture *x, int32_t op, double time_s) {
@@ -151,7 +151,7 @@ Test(lower_pieces, some_passes_are_lowered_by_layers) {
     expect_time(&x, 0, 2e-3 + REDUCE_S);
     cr_assert_eq(x.dag.works[x.dag.ops[5].work].piece, 0);
     ms_dag_release(&x.dag);
-    x.input.operation_axes = MS_AXIS_BIT(MS_AXIS_TP);
+    x.job.run.operation_axes = MS_AXIS_BIT(MS_AXIS_TP);
     lower_expect(&x, "0 forward s0 m0: 0\n"
                      "1 all_reduce s0 m0: 0.tp after 0\n"
                      "2 forward s0 m0: 0 after 1\n"
@@ -168,7 +168,7 @@ Test(lower_pieces, some_passes_are_lowered_by_layers) {
 Test(lower_pieces, ranks_of_a_group_go_through_it_together) {
     lower_fixture x;
     init(&x, (lower_degrees){1, 2, 2}, "0F0 0B0", 1);
-    x.input.no_fold = true;
+    x.job.run.no_fold = true;
     x.segments[1] = lower_collective(MS_COLL_ALL_REDUCE, MS_AXIS_TP);
     x.segments[2] = x.segments[3] = lower_compute();
     lower_set_pass(&x, MS_PASS_F, 0, 3);
@@ -190,7 +190,7 @@ Test(lower_pieces, inputs_and_gathers_are_waited_for) {
     const char *const lists[] = {"0F0 0B0", "1F0 1B0"};
     lower_init(&x, (lower_degrees){2, 2, 1}, 1, lists);
     lower_set_plain_passes(&x);
-    x.input.granularity = MS_GRANULARITY_PASS;
+    x.job.spec.simulation.granularity = MS_GRANULARITY_PASS;
     x.segments[1] = x.segments[2] = lower_compute();
     x.segments[3] = lower_async(MS_COLL_ALL_GATHER, MS_AXIS_DP);
     x.segments[4] = x.segments[5] = lower_compute();

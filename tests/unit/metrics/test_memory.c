@@ -11,19 +11,19 @@ static const ms_stage_memory MEMORY = {.parameter_B = 100.0,
 /* Costs of `stages` equal stages, of which only the memory is set; stage s on rank s % ranks. */
 typedef struct memory_setup {
     ms_stage_cost stage[64];
-    ms_stage_costs costs;
-    ms_program program; /* up to 64 microbatches */
+    ms_job job; /* up to 64 microbatches */
     int stage_rank[64];
     size_t first[65]; /* of empty lists: they are those of the graph */
     ms_action actions[2048];
 } memory_setup;
 
 static void set_up(memory_setup *setup, int stages, int ranks) {
-    *setup = (memory_setup){.costs = {.stages = stages},
-                            .program = {.stages = stages, .model_stages = stages, .mb_count = 64}};
-    setup->costs.stage = setup->stage;
-    setup->program.stage_rank = setup->stage_rank;
-    setup->program.first = setup->first;
+    *setup = (memory_setup){
+        .job = {.costs = {.stages = stages},
+                .program = {.stages = stages, .model_stages = stages, .mb_count = 64}}};
+    setup->job.costs.stage = setup->stage;
+    setup->job.program.stage_rank = setup->stage_rank;
+    setup->job.program.first = setup->first;
     for (int s = 0; s < stages; s++) {
         setup->stage[s].memory = MEMORY;
         setup->stage_rank[s] = s % ranks;
@@ -59,7 +59,7 @@ static void list_pass(memory_setup *setup, int rank, const ms_dag_op *op) {
 
 /* A program whose lists are what the graph's ranks run. */
 static void list_passes(const dag_fixture *f, memory_setup *setup) {
-    setup->program.actions = setup->actions;
+    setup->job.program.actions = setup->actions;
     for (int rank = 0; rank < 64; rank++) {
         setup->first[rank + 1] = setup->first[rank];
         for (int32_t i = 0; i < f->dag.op_count; i++) {
@@ -73,12 +73,10 @@ static void list_passes(const dag_fixture *f, memory_setup *setup) {
 
 static ms_rank_memory *compute(dag_fixture *f, memory_setup *setup) {
     ms_rank_memory *ranks;
-    if (setup->program.actions == NULL || setup->program.actions == setup->actions) {
+    if (setup->job.program.actions == NULL || setup->job.program.actions == setup->actions) {
         list_passes(f, setup);
     }
-    cr_assert_eq(
-        ms_memory_compute(&f->dag, &f->timeline, &setup->costs, &setup->program, &f->arena, &ranks),
-        MS_OK);
+    cr_assert_eq(ms_memory_compute(&setup->job, &f->dag, &f->timeline, &f->arena, &ranks), MS_OK);
     return ranks;
 }
 
@@ -139,7 +137,7 @@ Test(memory, allocator_overhead_comes_on_top) {
     fixture_init(&f);
     fixture_rank(&f, 0, 1);
     set_up(&setup, 1, 1);
-    setup.costs.allocator_overhead = 0.5;
+    setup.job.costs.allocator_overhead = 0.5;
     add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
     add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
     fixture_run(&f);
@@ -223,7 +221,7 @@ Test(memory, copies_of_a_stage_have_states_of_their_own) {
     fixture_rank(&f, 0, 1);
     fixture_rank(&f, 1, 1);
     set_up(&setup, 2, 2);
-    setup.costs.stages = setup.program.model_stages = 1;
+    setup.job.costs.stages = setup.job.program.model_stages = 1;
     setup.stage[1].memory = (ms_stage_memory){0}; /* nobody's */
     add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
     add_pass(&f, MS_OP_BACKWARD, 0, 0, 1.0);
@@ -248,8 +246,8 @@ Test(memory, parts_of_a_sequence_keep_their_own) {
     fixture_init(&f);
     fixture_rank(&f, 0, 1);
     set_up(&setup, 2, 1);
-    setup.costs.stages = setup.program.stages = setup.program.model_stages = 1;
-    setup.costs.slices = 2;
+    setup.job.costs.stages = setup.job.program.stages = setup.job.program.model_stages = 1;
+    setup.job.costs.slices = 2;
     setup.stage[1].memory = (ms_stage_memory){.activation_B = 40.0, .working_B = 5.0};
     add_pass(&f, MS_OP_FORWARD, 0, 2, 1.0);
     add_pass(&f, MS_OP_FORWARD, 0, 3, 1.0);
@@ -293,7 +291,7 @@ static void follow_pair(const ms_action *first, const ms_action *second) {
     set_up(&setup, 1, 1);
     ms_action actions[] = {{.pass = MS_PASS_F}, *first, *second, {.pass = MS_PASS_B, .mb = 1}};
     actions[1].is_overlapped = 1;
-    setup.program.actions = actions;
+    setup.job.program.actions = actions;
     setup.first[1] = 4;
     add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);
     for (int turn = 0; turn < 2; turn++) {
@@ -424,8 +422,7 @@ Test(memory, running_out_of_memory_is_told) {
         ms_arena arena;
         ms_arena_init(&arena);
         ms_arena_fail_after(&arena, n);
-        status =
-            ms_memory_compute(&f.dag, &f.timeline, &setup.costs, &setup.program, &arena, &ranks);
+        status = ms_memory_compute(&setup.job, &f.dag, &f.timeline, &arena, &ranks);
         cr_assert(status == MS_OK || (status == MS_E_NOMEM && ranks == &untouched));
         fails += status != MS_OK;
         ms_arena_release(&arena);
@@ -456,10 +453,10 @@ Test(memory, gathered_stages_hold_their_parameters) {
     ms_shard_move moves[] = {{0, 0, true},  {1, 0, false}, {1, 1, true},
                              {3, 1, false}, {3, 0, true},  {4, 0, false}};
     size_t shard_first[] = {0, 6};
-    setup.program.actions = actions;
+    setup.job.program.actions = actions;
     setup.first[1] = 4;
-    setup.program.shard_first = shard_first;
-    setup.program.shard_moves = moves;
+    setup.job.program.shard_first = shard_first;
+    setup.job.program.shard_moves = moves;
     for (int step = 0; step < 2; step++) {
         ms_dag_begin_step(&f.dag);
         add_pass(&f, MS_OP_FORWARD, 0, 0, 1.0);

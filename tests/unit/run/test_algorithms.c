@@ -30,8 +30,8 @@ static double time_of(const job_fixture *f, const ms_coll_row *row, ms_coll_algo
     ms_coll_plan plan;
     double time_s = 0.0;
     ms_arena_init(&scratch);
-    cr_assert_eq(ms_coll_plan_build(&f->job.platform, &request, &scratch, &plan), MS_OK);
-    cr_assert_eq(ms_coll_plan_time(&f->job.platform, &plan, &time_s), MS_OK);
+    cr_assert_eq(ms_coll_plan_build(f->job.platform, &request, &scratch, &plan), MS_OK);
+    cr_assert_eq(ms_coll_plan_time(f->job.platform, &plan, &time_s), MS_OK);
     ms_arena_release(&scratch);
     return time_s;
 }

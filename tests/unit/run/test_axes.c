@@ -136,11 +136,11 @@ ParameterizedTest(int *index, job_axes, folded_equals_unfolded) {
         cr_assert_leq(fabs(folded->metrics.axes[axis].bytes - every->metrics.axes[axis].bytes),
                       1e-9 * every->metrics.axes[axis].bytes, "axis %d", axis);
     }
-    for (int t = 0; t < a.job.platform.tier_count; t++) {
+    for (int t = 0; t < a.job.platform->tier_count; t++) {
         double folded_B = folded->tiers[t].bytes;
         double every_B = every->tiers[t].bytes;
         cr_assert_leq(fabs(folded_B - every_B), 1e-9 * every_B, "case %d: %s %g against %g", *index,
-                      a.job.platform.tiers[t].name, folded_B, every_B);
+                      a.job.platform->tiers[t].name, folded_B, every_B);
     }
     job_fixture_release(&a);
     job_fixture_release(&b);

@@ -78,7 +78,7 @@ Test(job_derive, a_spec_that_is_laid_out_is_built) {
         change_at_random(&spec, &random, layers);
         job_fixture f;
         job_fixture_init(&f);
-        ms_job_layout laid_out;
+        ms_job laid_out;
         ms_status status = ms_job_lay_out(&spec, &f.arena, &f.diag, &laid_out);
         cr_assert_eq(ms_job_build(&spec, &f.arena, &f.diag, &f.job), status, "MS_SEED=%llu: %s",
                      (unsigned long long)(seed + i), ms_buffer_text(&f.messages));

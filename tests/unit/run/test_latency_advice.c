@@ -52,8 +52,7 @@ Test(latency_advice, latency_that_dominates_is_told_before_and_after) {
                          ms_buffer_text(&f.messages));
             if (is_ahead == 1) {
                 cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
-                const ms_estimate_input input = ms_job_estimate_input(&f.job);
-                cr_assert_eq(ms_advise_latency_ahead(&input, &estimate, &f.diag), MS_OK);
+                cr_assert_eq(ms_advise_latency_ahead(&f.job, &estimate, &f.diag), MS_OK);
             } else {
                 f.job.spec.simulation.fidelity = MS_FIDELITY_ANALYTIC;
                 cr_assert_eq(ms_job_run(&f.job, &f.arena, &f.diag, &f.result), MS_OK);

@@ -340,7 +340,7 @@ Test(job_load, relative_platforms_start_at_the_workload) {
         ms_job_request request = {.workload = PATHS[i], .data_folder = MS_SOURCE_DIR};
         cr_assert_eq(ms_job_load(&request, &f.arena, &f.diag, &f.job), MS_OK, "%s: %s", PATHS[i],
                      ms_buffer_text(&f.messages));
-        cr_assert_str_eq(f.job.platform.name, "own");
+        cr_assert_str_eq(f.job.platform->name, "own");
         cr_assert_str_eq(f.job.name, "w");
         job_fixture_release(&f);
     }
@@ -360,15 +360,15 @@ Test(job_load, overrides_reach_workload_and_platform) {
     cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     cr_assert_eq(f.job.mesh.ranks, 16);
-    cr_assert_eq(ms_platform_gpus(&f.job.platform), 16);
-    cr_assert_float_eq(f.job.platform.tiers[1].bandwidth_Bps, 100e9, 1.0);
-    cr_assert_float_eq(f.job.platform.gpu.hbm_B, 60.0 * 1073741824.0, 1.0);
+    cr_assert_eq(ms_platform_gpus(f.job.platform), 16);
+    cr_assert_float_eq(f.job.platform->tiers[1].bandwidth_Bps, 100e9, 1.0);
+    cr_assert_float_eq(f.job.platform->gpu.hbm_B, 60.0 * 1073741824.0, 1.0);
     cr_assert_str_eq(f.job.program.name, "1f1b");
     job_fixture_release(&f);
     const char *other[] = {"platform=dgx-h100", "platform.nodes=1", NULL};
     cr_assert_eq(job_fixture_load(&f, "tiny", other, NULL, false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
-    cr_assert_str_eq(f.job.platform.name, "dgx-h100");
+    cr_assert_str_eq(f.job.platform->name, "dgx-h100");
     job_fixture_release(&f);
 }
 

@@ -16,9 +16,7 @@ static const double COLLECTIVE_B = (1e-3 - 2e-6) * 25e9;
 
 typedef struct segments_fixture {
     platform_fixture f;
-    ms_mesh mesh;
-    ms_program program;
-    ms_stage_costs costs;
+    ms_job job;
     ms_stage_cost stages[2];
     ms_segment segments[SEGMENTS_MAX];
     double optimizer_s[2];
@@ -58,29 +56,28 @@ static void run(segments_fixture *x, int stages, int microbatches, int count) {
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
         x->f.platform.gpu.compute_slowdown[kind] = 1.0;
     }
+    x->job = (ms_job){.platform = &x->f.platform, .spec.simulation.fidelity = MS_FIDELITY_FLOW};
     const char *names[] = {"pp", "dp"};
     const int sizes[] = {stages, 2};
-    cr_assert_eq(ms_mesh_init(&x->mesh, names, sizes, 2, &x->f.diag), MS_OK);
+    cr_assert_eq(ms_mesh_init(&x->job.mesh, names, sizes, 2, &x->f.diag), MS_OK);
     ms_schedule_spec spec = {.kind = MS_SCHEDULE_GPIPE,
                              .pipeline_ranks = stages,
                              .chunks = 1,
                              .microbatches = microbatches};
-    cr_assert_eq(ms_schedule_build(&spec, &x->f.arena, &x->f.diag, &x->program), MS_OK);
+    cr_assert_eq(ms_schedule_build(&spec, &x->f.arena, &x->f.diag, &x->job.program), MS_OK);
     x->segments[SEGMENTS_MAX - 1] = compute(0);
     for (int s = 0; s < stages; s++) {
         x->stages[s].passes[MS_PASS_F] = (ms_pass_plan){.first = 0, .count = count};
         x->stages[s].passes[MS_PASS_B] = (ms_pass_plan){.first = SEGMENTS_MAX - 1, .count = 1};
     }
-    x->costs = (ms_stage_costs){.stages = stages,
-                                .stage = x->stages,
-                                .segments = x->segments,
-                                .segment_count = SEGMENTS_MAX,
-                                .optimizer_s = x->optimizer_s,
-                                .after_update = x->after_update};
-    ms_lower_input input = {
-        .platform = &x->f.platform, .mesh = &x->mesh, .program = &x->program, .costs = &x->costs};
+    x->job.costs = (ms_stage_costs){.stages = stages,
+                                    .stage = x->stages,
+                                    .segments = x->segments,
+                                    .segment_count = SEGMENTS_MAX,
+                                    .optimizer_s = x->optimizer_s,
+                                    .after_update = x->after_update};
     ms_lower_fold fold = {0};
-    cr_assert_eq(ms_lower(&input, &x->f.diag, &x->dag, &fold), MS_OK, "%s",
+    cr_assert_eq(ms_lower(&x->job, &x->f.diag, &x->dag, &fold), MS_OK, "%s",
                  ms_buffer_text(&x->f.messages));
     cr_assert_eq(ms_engine_run(&x->dag, MS_FIDELITY_ANALYTIC, MS_SOLVER_SIMGRID, &x->f.arena,
                                &x->f.diag, &x->timeline),

@@ -262,8 +262,8 @@ static double four_bytes_s(job_fixture *f, int ranks) {
     }
     const ms_coll_request request = {
         .kind = MS_COLL_ALL_REDUCE, .gpus = gpus, .members = ranks, .size_B = 4.0};
-    cr_assert_eq(ms_coll_plan_build(&f->job.platform, &request, &f->arena, &plan), MS_OK);
-    cr_assert_eq(ms_coll_plan_time(&f->job.platform, &plan, &time_s), MS_OK);
+    cr_assert_eq(ms_coll_plan_build(f->job.platform, &request, &f->arena, &plan), MS_OK);
+    cr_assert_eq(ms_coll_plan_time(f->job.platform, &plan, &time_s), MS_OK);
     return time_s;
 }
 
@@ -306,8 +306,8 @@ Test(job_steps, the_norm_crosses_the_whole_platform) {
         const ms_result *r = job_fixture_run(&f, "tiny", sets, "analytic", false);
         ms_route inside;
         ms_route between;
-        ms_platform_route(&f.job.platform, 0, 1, &inside);
-        ms_platform_route(&f.job.platform, 7, 8, &between);
+        ms_platform_route(f.job.platform, 0, 1, &inside);
+        ms_platform_route(f.job.platform, 7, 8, &between);
         double norm_s = r->metrics.share[MS_TIME_OTHER] * r->metrics.step_time_s;
         double by_hand_s = i == 0 ? 22e-6 + 6.8e-6 + 2 * (7 * 0.6e-6 + 5e-6)
                                   : 30 * (14 * inside.latency_s + 2 * between.latency_s) / 16;

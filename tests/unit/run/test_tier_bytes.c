@@ -76,10 +76,10 @@ Test(tier_bytes, slow_transfers_carry_the_same) {
         for (int t = 0; t < 2; t++) {
             cr_assert_float_eq(b->tiers[t].bytes / a->tiers[t].bytes, 1, 1e-12, "row %zu tier %d",
                                i, t);
-            double links = b->job->platform.tiers[t].links;
+            double links = b->job->platform->tiers[t].links;
             double most_B =
                 links * b->tiers[t].busy_s *
-                ms_platform_link(&b->job->platform, b->job->platform.tiers[t].first_link)
+                ms_platform_link(b->job->platform, b->job->platform->tiers[t].first_link)
                     .capacity_Bps;
             cr_assert_leq(b->tiers[t].bytes, most_B, "row %zu tier %d", i, t);
         }

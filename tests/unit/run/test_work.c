@@ -88,7 +88,7 @@ static work_done of_step(const char *workload, int gpus, const char *const *more
     cr_assert_eq(job_fixture_load(&f, workload, sets, "flow", false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     done = (work_done){.routes = 0};
-    cr_assert_eq(ms_job_lower(&f.job, &f.diag, &f.result.dag), MS_OK, "%s",
+    cr_assert_eq(ms_job_lower(&f.job, &f.diag, &f.result.dag, &f.result.fold), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     ms_dag_release(&f.result.dag);
     ms_dag_init(&f.result.dag);
@@ -131,8 +131,8 @@ Test(work, pieces_share_arrays_over_links) {
     cr_assert_eq(job_fixture_load(&f, "megatron-1t-3072", sets, "flow", false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     done = (work_done){.routes = 0};
-    link_count = (size_t)f.job.platform.link_count;
-    cr_assert_eq(ms_job_lower(&f.job, &f.diag, &f.result.dag), MS_OK, "%s",
+    link_count = (size_t)f.job.platform->link_count;
+    cr_assert_eq(ms_job_lower(&f.job, &f.diag, &f.result.dag, &f.result.fold), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     link_count = 0;
     cr_assert_geq(f.result.dag.network.pieces.count, 64);

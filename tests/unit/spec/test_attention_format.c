@@ -23,7 +23,7 @@ static ms_status lay_out(spec_fixture *f, const refusal *row) {
     }
     sets[count++] = ms_arena_printf(&f->arena, "precision.attention=%s", row->format);
     ms_job_spec spec = spec_fixture_read(f, "tiny", sets, count);
-    ms_job_layout layout;
+    ms_job layout;
     return ms_job_lay_out(&spec, &f->arena, &f->diag, &layout);
 }
 

@@ -358,7 +358,7 @@ Test(spec, derived_degrees_are_laid_out_as_overrides_are) {
     derived.data.zero = 3;
     derived.batch.global = 1536;
     ms_job_spec set = spec_fixture_read(&f, "gpt3-175b-1024", SETS, 5);
-    ms_job_layout one, two;
+    ms_job one, two;
     cr_assert_eq(ms_job_lay_out(&derived, &f.arena, &f.diag, &one), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     cr_assert_eq(ms_job_lay_out(&set, &f.arena, &f.diag, &two), MS_OK);
@@ -473,7 +473,7 @@ Test(spec, a_derived_spec_is_checked_as_a_file_is) {
         ms_job_spec base = spec_fixture_read(&f, "tiny", NULL, 0);
         ms_job_spec derived = ms_job_spec_derive(&base);
         CASES[i].apply(&derived);
-        ms_job_layout layout;
+        ms_job layout;
         cr_assert_eq(ms_job_lay_out(&derived, &f.arena, &f.diag, &layout), MS_E_INPUT, "case %zu",
                      i);
         const char *said = ms_buffer_text(&f.messages);
@@ -488,7 +488,7 @@ Test(spec, faults_point_into_the_file_where_there_is_one) {
     spec_fixture f;
     spec_fixture_init(&f);
     ms_job_spec spec = spec_fixture_read(&f, "tiny", NULL, 0);
-    ms_job_layout layout;
+    ms_job layout;
     spec.batch.global = 15;
     cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &layout), MS_E_INPUT);
     cr_assert(strstr(ms_buffer_text(&f.messages), "tiny.yaml:8:17: error: batch.global: 15") !=
@@ -516,16 +516,16 @@ Test(spec, idle_keys_are_those_of_the_file) {
                                        "context_parallel.kind=all_to_all", "data_parallel.zero=1"};
     spec_fixture f;
     spec_fixture_init(&f);
-    const spec_laid_out s = spec_fixture_lay_out(&f, spec_fixture_read(&f, "tiny", SETS, 3));
-    const ms_job_spec derived = ms_job_spec_derive(&s.spec);
+    ms_job job = spec_fixture_lay_out(&f, spec_fixture_read(&f, "tiny", SETS, 3));
     ms_idle_keys keys;
-    cr_assert_eq(ms_idle_keys_find(&s.spec, &s.job, &s.costs, &f.arena, &f.diag, &keys), MS_OK);
+    cr_assert_eq(ms_idle_keys_find(&job, &f.arena, &f.diag, &keys), MS_OK);
     cr_assert_eq(keys.count, 2);
     cr_assert_str_eq(keys.items[0].key, "tensor_parallel.chunks");
     cr_assert_str_eq(keys.items[0].why,
                      "only 'tensor_parallel.overlap: chunks' cuts products into them");
     cr_assert_str_eq(keys.items[1].key, "context_parallel.kind");
-    cr_assert_eq(ms_idle_keys_find(&derived, &s.job, &s.costs, &f.arena, &f.diag, &keys), MS_OK);
+    job.spec = ms_job_spec_derive(&job.spec);
+    cr_assert_eq(ms_idle_keys_find(&job, &f.arena, &f.diag, &keys), MS_OK);
     cr_assert_eq(keys.count, 0);
     spec_fixture_release(&f);
 }
@@ -556,7 +556,7 @@ Test(spec, hosts_that_wait_for_kernels_launch_nothing_beside_them) {
     spec_fixture_init(&f);
     for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
         ms_job_spec spec = spec_fixture_read(&f, "tiny", SETS, is_blocking ? 3 : 2);
-        ms_job_layout job;
+        ms_job job;
         cr_assert_eq(ms_job_lay_out(&spec, &f.arena, &f.diag, &job), MS_OK);
         cr_assert_float_eq(ms_spec_host_of(&spec).launch_s, is_blocking ? 0 : 5e-6, 1e-18);
         cr_assert_float_eq(job.layout.blocking_launch_s, is_blocking ? 5e-6 : 0, 1e-18);

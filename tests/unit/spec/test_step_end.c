@@ -16,12 +16,10 @@ static const ms_segment SEGMENTS[] = {
 typedef struct step_case {
     platform_fixture f; /* for its diagnostics */
     int stage_rank[4];
-    ms_program program;
     ms_stage_cost stage;
     double optimizer_s[2];
     ms_pass_plan before[2], after[2];
-    ms_stage_costs costs;
-    ms_step_ending end;
+    ms_job job;
     ms_buffer told;
 } step_case;
 
@@ -31,16 +29,16 @@ static void begin(step_case *c, int directions) {
                      .after = {{.first = 3, .count = 1}, {.first = 3, .count = 1}}};
     fixture_init(&c->f);
     ms_buffer_init(&c->told);
-    c->program = (ms_program){.spec = {.pipeline_ranks = 2},
-                              .stages = 2 * directions,
-                              .model_stages = 2,
-                              .stage_rank = c->stage_rank};
-    c->costs = (ms_stage_costs){.segments = (ms_segment *)(uintptr_t)SEGMENTS,
-                                .stage = &c->stage,
-                                .optimizer_s = c->optimizer_s,
-                                .before_update = c->before,
-                                .after_update = c->after};
-    c->end = (ms_step_ending){.program = &c->program, .costs = &c->costs, .ranks = 2, .steps = 1};
+    c->job.program = (ms_program){.spec = {.pipeline_ranks = 2},
+                                  .stages = 2 * directions,
+                                  .model_stages = 2,
+                                  .stage_rank = c->stage_rank};
+    c->job.costs = (ms_stage_costs){.segments = (ms_segment *)(uintptr_t)SEGMENTS,
+                                    .stage = &c->stage,
+                                    .optimizer_s = c->optimizer_s,
+                                    .before_update = c->before,
+                                    .after_update = c->after};
+    c->job.mesh.ranks = 2;
 }
 
 static void end(step_case *c) {
@@ -70,7 +68,7 @@ static void tell_update(void *context, int p) {
 static const ms_step_end_visitor VISITOR = {tell_group, tell_pair, tell_meeting, tell_update};
 
 static void expect(step_case *c, ms_status status, const char *told) {
-    cr_assert_eq(ms_step_end_visit(&c->end, &VISITOR, &c->told, &c->f.diag), status);
+    cr_assert_eq(ms_step_end_visit(&c->job, &VISITOR, &c->told, &c->f.diag), status);
     cr_assert_str_eq(ms_buffer_text(&c->told), told);
 }
 
@@ -95,7 +93,7 @@ Test(step_end, tied_embeddings_come_after_all_other_reductions) {
 Test(step_end, without_plans_there_are_updates) {
     step_case c;
     begin(&c, 1);
-    c.costs.before_update = c.costs.after_update = NULL;
+    c.job.costs.before_update = c.job.costs.after_update = NULL;
     expect(&c, MS_OK, "update0 update1 ");
     end(&c);
 }
@@ -104,17 +102,17 @@ Test(step_end, without_plans_there_are_updates) {
 Test(step_end, all_ranks_meet_where_something_follows) {
     step_case c;
     begin(&c, 1);
-    cr_assert_not(ms_step_end_meets(&c.end));
+    cr_assert_not(ms_step_end_meets(&c.job));
     c.optimizer_s[1] = 1e-9;
-    cr_assert(ms_step_end_meets(&c.end));
+    cr_assert(ms_step_end_meets(&c.job));
     c.optimizer_s[1] = 0;
-    c.end.steps = 2;
-    cr_assert(ms_step_end_meets(&c.end));
-    c.end.is_validated_late = true;
-    cr_assert_not(ms_step_end_meets(&c.end));
-    c.end.is_validated_late = false;
-    c.end.ranks = 1;
-    cr_assert_not(ms_step_end_meets(&c.end), "alone");
+    c.job.spec.simulation.steps = 2;
+    cr_assert(ms_step_end_meets(&c.job));
+    c.job.spec.schedule.step_end = MS_STEP_END_POST_VALIDATION;
+    cr_assert_not(ms_step_end_meets(&c.job));
+    c.job.spec.schedule.step_end = MS_STEP_END_SYNCHRONOUS;
+    c.job.mesh.ranks = 1;
+    cr_assert_not(ms_step_end_meets(&c.job), "alone");
     end(&c);
 }
 
@@ -122,7 +120,7 @@ Test(step_end, faults_end_it) {
     static const ms_segment REFUSED[] = {{.coll_B = 1}, {.coll_B = 5}};
     step_case c;
     begin(&c, 1);
-    c.costs.segments = (ms_segment *)(uintptr_t)REFUSED;
+    c.job.costs.segments = (ms_segment *)(uintptr_t)REFUSED;
     c.before[0] = c.before[1] = (ms_pass_plan){.first = 0, .count = 2};
     expect(&c, MS_E_INPUT, "0:1 0:5 ");
     end(&c);

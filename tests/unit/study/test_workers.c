@@ -125,9 +125,10 @@ Test(workers, texts_come_back_with_their_run) {
             char text[64];
             ms_job job;
             ms_dag dag;
+            ms_lower_fold fold;
             ms_dag_init(&dag);
             cr_assert_eq(ms_job_build(&specs[i], &f.arena, &f.diag, &job), MS_OK);
-            cr_assert_eq(ms_job_lower(&job, &f.diag, &dag), MS_OK);
+            cr_assert_eq(ms_job_lower(&job, &f.diag, &dag, &fold), MS_OK);
             snprintf(text, sizeof text, "%d operations", (int)dag.op_count);
             cr_assert_str_eq(outcomes[i].text, text);
             ms_dag_release(&dag);

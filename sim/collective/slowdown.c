@@ -1,0 +1,34 @@
+#include "meshsim/slowdown.h"
+
+bool ms_slowdown_is_needed(const double *factors) {
+    bool is_needed = false;
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        is_needed = is_needed || factors[kind] > 1.0;
+    }
+    return is_needed;
+}
+
+/* The factor at a time; *until_out: how long it stays. */
+static double factor_at(const ms_slow_span *spans, int count, double now_s, double *until_out) {
+    double factor = 1.0;
+    *until_out = INFINITY;
+    for (int i = 0; i < count; i++) {
+        if (spans[i].from_s <= now_s && now_s < spans[i].until_s) {
+            factor = fmax(factor, spans[i].factor);
+            *until_out = fmin(*until_out, spans[i].until_s);
+        } else if (spans[i].from_s > now_s) {
+            *until_out = fmin(*until_out, spans[i].from_s);
+        }
+    }
+    return factor;
+}
+
+double ms_slowed_end_s(const ms_slow_span *spans, int count, double start_s, double time_s) {
+    double until_s = 0.0;
+    ms_running running = {time_s, start_s, factor_at(spans, count, start_s, &until_s)};
+    while (ms_running_end_s(&running) > until_s) {
+        double now_s = until_s;
+        ms_running_change(&running, now_s, factor_at(spans, count, now_s, &until_s));
+    }
+    return ms_running_end_s(&running);
+}
