@@ -59,8 +59,7 @@ static bool is_none(const ms_value *value) {
     bool holds_nothing = value != NULL &&
                          (value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT) &&
                          value->count == 0;
-    bool is_empty =
-        value != NULL && value->type == MS_VALUE_STRING && value->as.string[0] == '\0';
+    bool is_empty = value != NULL && value->type == MS_VALUE_STRING && value->as.string[0] == '\0';
     return value == NULL || value->type == MS_VALUE_NULL || holds_nothing || is_empty;
 }
 
