@@ -37,18 +37,18 @@ typedef struct ms_shown_column {
 } ms_shown_column;
 
 /* What the rows of a table are. */
-typedef enum ms_shown_rows {
+typedef enum ms_shown_form {
     MS_SHOWN_OF_LIST,  /* what a list or object of the tree holds */
     MS_SHOWN_OF_FACTS, /* the columns themselves: a heading and a value each */
     MS_SHOWN_OF_LISTS, /* the places of several lists: the first key of a path is its list */
     MS_SHOWN_OF_NOTES, /* a paragraph for each text of a list */
     MS_SHOWN_OF_LINES, /* a text that has lines already; in text only */
-} ms_shown_rows;
+} ms_shown_form;
 
 /* A table. */
 typedef struct ms_shown_table {
     const char *title; /* NULL behind the last table; "": none */
-    ms_shown_rows rows;
+    ms_shown_form rows;
     const char *path; /* keys with '/' between that lead from the tree to the rows */
     const ms_shown_column *columns;
     const char *needs;   /* path from a row to what it must have to be shown; NULL: nothing */
