@@ -2,7 +2,8 @@
 
 /* ---- run ---- */
 
-static const ms_shown_column RUN_FACTS[] = {
+/* What run and check say of a job first. */
+static const ms_shown_column JOB_FACTS[] = {
     {"page/framework", "framework", MS_SHOWN_TEXT},
     {"platform", "platform", MS_SHOWN_TEXT},
     {"page/nodes", "nodes", MS_SHOWN_TEXT},
@@ -18,6 +19,8 @@ static const ms_shown_column RUN_FACTS[] = {
     {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
     {"page/micro_batch", "sequences in one", MS_SHOWN_COUNT},
     {"global_batch", "batch", MS_SHOWN_COUNT},
+    {0}};
+static const ms_shown_column RUN_FACTS[] = {
     {"page/updates", "updates", MS_SHOWN_TEXT},
     {"steps", "steps", MS_SHOWN_COUNT},
     {"step_time_s", "step time", MS_SHOWN_TIME},
@@ -94,7 +97,8 @@ static const ms_shown_column WHATIF_COLUMNS[] = {{"change", "change", MS_SHOWN_T
                                                  {"settings", "settings", MS_SHOWN_COMMAND},
                                                  {0}};
 const ms_shown_table MS_RUN_TABLES[] = {
-    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = RUN_FACTS},
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = JOB_FACTS},
+    {.title = "the step", .rows = MS_SHOWN_OF_FACTS, .columns = RUN_FACTS},
     {.title = "where the time goes",
      .path = "time_share",
      .columns = TIME_COLUMNS,
@@ -119,21 +123,6 @@ const ms_shown_table MS_RUN_TABLES[] = {
 /* ---- check ---- */
 
 static const ms_shown_column CHECK_FACTS[] = {
-    {"page/framework", "framework", MS_SHOWN_TEXT},
-    {"platform", "platform", MS_SHOWN_TEXT},
-    {"page/nodes", "nodes", MS_SHOWN_TEXT},
-    {"placement", "placement", MS_SHOWN_TEXT},
-    {"mesh", "mesh", MS_SHOWN_TEXT},
-    {"gpus", "GPUs", MS_SHOWN_COUNT},
-    {"mesh_tiers", "tiers", MS_SHOWN_TEXT},
-    {"expert_mesh", "experts", MS_SHOWN_TEXT},
-    {"expert_mesh_tiers", "tiers of experts", MS_SHOWN_TEXT},
-    {"schedule", "schedule", MS_SHOWN_TEXT},
-    {"page/stages", "stages", MS_SHOWN_COUNT},
-    {"page/replicas", "copies of parameters", MS_SHOWN_COUNT},
-    {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
-    {"page/micro_batch", "sequences in one", MS_SHOWN_COUNT},
-    {"global_batch", "batch", MS_SHOWN_COUNT},
     {"parameters/total", "parameters", MS_SHOWN_COUNT},
     {"parameters/active", "of them active", MS_SHOWN_COUNT},
     {"parameters/total_without_mtp", "without prediction modules", MS_SHOWN_COUNT},
@@ -170,7 +159,8 @@ static const ms_shown_column CHANGE_FACTS[] = {
 static const ms_shown_column NOTE_COLUMNS[] = {
     {"key", "key", MS_SHOWN_TEXT}, {"changes_nothing", "changes nothing, as", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_CHECK_TABLES[] = {
-    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = CHECK_FACTS},
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = JOB_FACTS},
+    {.title = "estimate", .rows = MS_SHOWN_OF_FACTS, .columns = CHECK_FACTS},
     {.title = "pipeline ranks", .path = "stages", .columns = CHECK_STAGE_COLUMNS},
     {.title = "what would save memory", .path = "memory_options", .columns = OPTION_COLUMNS},
     {.title = "the smallest change that fits", .rows = MS_SHOWN_OF_FACTS, .columns = CHANGE_FACTS},
@@ -586,6 +576,37 @@ const ms_shown_table MS_COMPARE_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = COMPARE_FACTS},
     {.title = "", .path = "overview", .columns = OVERVIEW_COLUMNS},
     {0}};
+
+/* ---- textbook ---- */
+
+static const ms_shown_column LEGAL_FACTS[] = {{"counts/legal", "meshes", MS_SHOWN_COUNT},
+                                              {"counts/feasible", "of them fit", MS_SHOWN_COUNT},
+                                              {0}};
+static const ms_shown_column TEXTBOOK_COLUMNS[] = {
+    {"dp", "dp", MS_SHOWN_COUNT},           {"pp", "pp", MS_SHOWN_COUNT},
+    {"tp", "tp", MS_SHOWN_COUNT},           {"cost_s", "step", MS_SHOWN_TIME},
+    {"tensor_s", "tensor", MS_SHOWN_TIME},  {"pipeline_s", "pipeline", MS_SHOWN_TIME},
+    {"bubble_s", "bubble", MS_SHOWN_TIME},  {"data_s", "data", MS_SHOWN_TIME},
+    {"memory_B", "memory", MS_SHOWN_BYTES}, {0}};
+const ms_shown_table MS_TEXTBOOK_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = LEGAL_FACTS},
+    {.title = "by closed forms", .path = "results", .columns = TEXTBOOK_COLUMNS},
+    {.title = "best with all three", .path = "best_of_three", .columns = TEXTBOOK_COLUMNS},
+    {0}};
+
+/* ---- merge ---- */
+
+static const ms_shown_column MERGE_FACTS[] = {
+    {"store", "store", MS_SHOWN_TEXT},
+    {"rows", "rows", MS_SHOWN_COUNT},
+    {"shards", "shards", MS_SHOWN_COUNT},
+    {"page/complete", "complete", MS_SHOWN_COUNT},
+    {"page/missing", "missing", MS_SHOWN_TEXT},
+    {"page/double", "jobs of two shards, no harm", MS_SHOWN_COUNT},
+    {"page/programs", "versions of meshsim, no rows shared", MS_SHOWN_COUNT},
+    {0}};
+const ms_shown_table MS_MERGE_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = MERGE_FACTS}, {0}};
 
 /* ---- collective ---- */
 

@@ -13,6 +13,8 @@ extern const ms_shown_table MS_SCHEDULES_TABLES[];          /* of many on paper 
 extern const ms_shown_table MS_SIMULATED_SCHEDULE_TABLES[]; /* of many in a workload */
 extern const ms_shown_table MS_COLLECTIVE_TABLES[];
 extern const ms_shown_table MS_PLATFORM_TABLES[];
+extern const ms_shown_table MS_TEXTBOOK_TABLES[];
+extern const ms_shown_table MS_MERGE_TABLES[];
 extern const ms_shown_table MS_COMPARE_TABLES[]; /* of all traces; of each: its differences */
 extern const ms_shown_column MS_DIFFERENCE_COLUMNS[];
 extern const ms_shown_table MS_MESH_TABLES[];
