@@ -1,4 +1,4 @@
-/* Which tables the commands print in Markdown. */
+/* Which tables of their trees the commands print. */
 #ifndef MS_CLI_SHOWN_TABLES_H
 #define MS_CLI_SHOWN_TABLES_H
 
