@@ -228,6 +228,10 @@ typedef struct ms_field {
     const ms_field_shape *shape;   /**< NULL: the type says how the value is written */
     bool gives_rest; /**< the file that the value names gives the required keys beside it */
     bool is_choice;  /**< required, but another file, such as a framework's profile, may give it */
+    bool is_of_job;  /**< the workload's to say: a framework's profile must not have it */
+    bool is_of_family; /**< it says how models of a type are made: a profile's value holds for its
+                          own type of models alone */
+    bool needs_model;  /**< it has no meaning beside `costs` */
 } ms_field;
 
 /** A row of a table: key, text (NULL: none), type without its prefix, offset in the struct, and

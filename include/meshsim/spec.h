@@ -268,10 +268,6 @@ typedef struct ms_job_spec {
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out);
 
-/** Keys of a workload that a framework's profile cannot have, since its sizes are its own to say;
- * NULL-terminated. */
-extern const char *const MS_FRAMEWORK_LEAVES_OUT[];
-
 /** Read what a framework's profile chooses, as the spec of a small model on one GPU, for who sets
  * sizes, mesh, batch and cluster by hand.
  *  name: of the profile.  data_folder: installed data, whose `workloads/frameworks` is searched

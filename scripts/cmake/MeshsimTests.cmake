@@ -112,11 +112,6 @@ if(TARGET meshsim)
   endforeach()
 endif()
 
-# tests/manifest.txt: what should be there is there, and has entries
-if(TARGET meshsim)
-  ms_add_check(guards.manifest ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_manifest --build ${PROJECT_BINARY_DIR})
-endif()
-
 # ms_add_fuzz_program(NAME SOURCE): a fuzz target without its driver
 function(ms_add_fuzz_program name source)
   add_executable(${name} ${source})

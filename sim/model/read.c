@@ -30,34 +30,37 @@ typedef struct model_text {
     ms_model model;
 } model_text;
 
+/* a size of the job's model */
 #define SIZE_FIELD(key_, member_, required_, help_)                                                \
     MS_KEY((key_), (help_), INT, offsetof(model_text, model.member_), .is_required = (required_),  \
-           MS_RANGE(1, 10000000))
-#define FLAG_FIELD(key_, member_, help_)                                                           \
-    MS_KEY((key_), (help_), BOOL, offsetof(model_text, model.member_))
-#define WORD_FIELD(key_, member_, words_, help_)                                                   \
-    MS_KEY((key_), (help_), ENUM, offsetof(model_text, member_), .words = (words_))
+           MS_RANGE(1, 10000000), .is_of_job = true)
+#define FLAG_FIELD(key_, member_, help_, ...)                                                      \
+    MS_KEY((key_), (help_), BOOL, offsetof(model_text, model.member_), __VA_ARGS__)
+#define WORD_FIELD(key_, member_, words_, help_, ...)                                              \
+    MS_KEY((key_), (help_), ENUM, offsetof(model_text, member_), .words = (words_), __VA_ARGS__)
 
 const ms_field MS_MODEL_FIELDS[] = {
-    MS_KEY("name", "name for output", STRING, offsetof(model_text, model.name),
-           .fallback = "model"),
+    MS_KEY("name", "name for output", STRING, offsetof(model_text, model.name), .fallback = "model",
+           .is_of_job = true),
     MS_KEY("hf", "a Hugging Face config, or its folder, that says what the other keys leave out",
-           STRING, offsetof(model_text, hf), .gives_rest = true),
+           STRING, offsetof(model_text, hf), .gives_rest = true, .is_of_job = true),
     MS_KEY("type", "family that sets the defaults: gpt or llama", ENUM, offsetof(model_text, type),
            .is_required = true, .is_choice = true, .words = TYPES),
     /* every layer is laid out: the limit keeps a typing error from filling the memory */
     MS_KEY("layers", "transformer layers", INT, offsetof(model_text, model.layers),
-           .is_required = true, MS_RANGE(1, 100000)),
+           .is_required = true, MS_RANGE(1, 100000), .is_of_job = true),
     SIZE_FIELD("hidden", hidden, true, "hidden size"),
     SIZE_FIELD("heads", heads, true, "query heads"),
     SIZE_FIELD("kv_heads", kv_heads, false, "key and value heads, default heads"),
     SIZE_FIELD("head_dim", head_dim, false, "size of a head, default hidden / heads"),
     SIZE_FIELD("ffn", ffn, false, "inner size of the MLP, default 4 hidden for gpt"),
     MS_KEY("vocab", "vocabulary; 0: neither embedding nor head and loss", INT,
-           offsetof(model_text, model.vocab), .is_required = true, MS_RANGE(0, 10000000)),
+           offsetof(model_text, model.vocab), .is_required = true, MS_RANGE(0, 10000000),
+           .is_of_job = true),
     SIZE_FIELD("sequence", sequence, true, "tokens per sequence"),
     FLAG_FIELD("tied_embeddings", has_tied_embeddings,
-               "the head uses the word embedding's weights, default true for gpt"),
+               "the head uses the word embedding's weights, default true for gpt",
+               .is_of_family = true),
     MS_KEY("attention",
            "kernel: the GPU type's own fused one, a generation of its own, or unfused products",
            ENUM, offsetof(model_text, attention), .former = "flash_attention", .fallback = "fused",
@@ -91,17 +94,21 @@ const ms_field MS_MODEL_FIELDS[] = {
            "weight gradients are cast to the gradient buffer's type before they are added", BOOL,
            offsetof(model_text, model.kernel_traits.has_cast_gradients), .fallback = "false"),
     MS_KEY("dropout", "dropout probability, default 0.1 for gpt and 0 for llama", NUMBER,
-           offsetof(model_text, model.dropout), MS_RANGE(0, 1)),
-    FLAG_FIELD("bias", has_bias, "biases in the linear layers, default true for gpt"),
+           offsetof(model_text, model.dropout), MS_RANGE(0, 1), .is_of_family = true),
+    FLAG_FIELD("bias", has_bias, "biases in the linear layers, default true for gpt",
+               .is_of_family = true),
     MS_KEY("biases", "linear layers that have one where 'bias' is false, or besides: some of",
-           FLAGS, offsetof(model_text, model.parts.biases), .words = BIASES),
+           FLAGS, offsetof(model_text, model.parts.biases), .words = BIASES, .is_of_family = true),
     WORD_FIELD(
         "norm", norm, NORMS,
         "layer (gain and bias), gain (a layer norm without bias), rms (gain) or plain (neither); "
-        "default layer for gpt"),
+        "default layer for gpt",
+        .is_of_family = true),
     WORD_FIELD("positions", positions, POSITIONS,
-               "learned embedding (default for gpt), rotary, or alibi, biases on attention scores"),
-    FLAG_FIELD("gated", is_gated, "MLP with a gate (SwiGLU), default true for llama"),
+               "learned embedding (default for gpt), rotary, or alibi, biases on attention scores",
+               .is_of_family = true),
+    FLAG_FIELD("gated", is_gated, "MLP with a gate (SwiGLU), default true for llama",
+               .is_of_family = true),
     MS_KEY("window", "sliding window: latest tokens that a token attends to; 0: all before it", INT,
            offsetof(model_text, model.window), .fallback = "0", MS_RANGE(0, 1 << 28)),
     MS_KEY("window_skip_freq",
@@ -111,26 +118,31 @@ const ms_field MS_MODEL_FIELDS[] = {
     MS_KEY("parallel_block", "attention and MLP side by side behind one norm, their outputs summed",
            BOOL, offsetof(model_text, model.has_parallel_block), .fallback = "false"),
     MS_KEY("branch_norms", "side by side, attention and MLP have a norm each (GPT-NeoX)", BOOL,
-           offsetof(model_text, model.parts.has_branch_norms), .fallback = "false"),
+           offsetof(model_text, model.parts.has_branch_norms), .fallback = "false",
+           .is_of_family = true),
     MS_KEY("qk_norm",
            "queries and keys are normed head by head before the attention (Qwen 3, Gemma 3)", BOOL,
-           offsetof(model_text, model.parts.has_qk_norms), .fallback = "false"),
+           offsetof(model_text, model.parts.has_qk_norms), .fallback = "false",
+           .is_of_family = true),
     MS_KEY("qk_gains",
            "all heads share the gains of these norms, or each has its own (OLMo 2, Command R+)",
-           ENUM, offsetof(model_text, qk_gains), .fallback = "shared", .words = QK_GAINS),
+           ENUM, offsetof(model_text, qk_gains), .fallback = "shared", .words = QK_GAINS,
+           .is_of_family = true),
     MS_KEY("post_norms",
            "results of attention and MLP are normed before they are added (Gemma 2, 3)", BOOL,
-           offsetof(model_text, model.parts.has_post_norms), .fallback = "false"),
+           offsetof(model_text, model.parts.has_post_norms), .fallback = "false",
+           .is_of_family = true),
     MS_KEY("moe", "mixture of experts in place of the MLP", MAP, offsetof(model_text, moe),
            .fields = MS_MOE_FIELDS),
     MS_KEY("mla", "latent attention in place of plain heads", MAP, offsetof(model_text, model.mla),
-           .fields = MS_MLA_FIELDS),
+           .fields = MS_MLA_FIELDS, .is_of_job = true),
     MS_KEY("parameters_override",
            "for tests: parameters of the whole model, all in its layers; 0: as the shape has it",
            NUMBER, offsetof(model_text, model.parameters_override), .fallback = "0",
-           MS_RANGE(0, 1e15)),
+           MS_RANGE(0, 1e15), .is_of_job = true),
     MS_KEY("mtp_layers", "multi-token prediction modules behind the last layer", INT,
-           offsetof(model_text, model.mtp_layers), .fallback = "0", MS_RANGE(0, 64)),
+           offsetof(model_text, model.mtp_layers), .fallback = "0", MS_RANGE(0, 64),
+           .is_of_job = true),
     {.key = NULL}};
 
 /* What the type implies where the user says nothing.

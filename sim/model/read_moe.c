@@ -13,11 +13,11 @@ static const char *const DISTRIBUTIONS[] = {"none", "lognormal", "zipf", NULL};
  * Source: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 3.3. */
 static const double FP8_B = 1 + 4.0 / 128;
 
-#define INT_FIELD(type_, key_, member_, minimum_, fallback_, help_)                                \
+#define INT_FIELD(type_, key_, member_, minimum_, fallback_, help_, ...)                           \
     MS_KEY((key_), (help_), INT, offsetof(type_, member_), .fallback = (fallback_),                \
-           MS_RANGE((minimum_), 10000000))
+           MS_RANGE((minimum_), 10000000), __VA_ARGS__)
 #define REQUIRED_FIELD(type_, key_, member_, help_)                                                \
-    MS_KEY((key_), (help_), INT, offsetof(type_, member_), .is_required = true,                    \
+    MS_KEY((key_), (help_), INT, offsetof(type_, member_), .is_required = true, .is_of_job = true, \
            MS_RANGE(1, 10000000))
 #define ENUM_FIELD(key_, member_, words_, fallback_, help_)                                        \
     MS_KEY((key_), (help_), ENUM, offsetof(ms_moe_text, member_), .words = (words_),               \
@@ -31,23 +31,24 @@ static const ms_field IMBALANCE_FIELDS[] = {
 
 const ms_field MS_MOE_FIELDS[] = {
     MS_KEY("experts", "routed experts per layer", INT, offsetof(ms_moe_text, moe.experts),
-           .is_required = true, MS_RANGE(1, 65536)), /* each is drawn for every layer */
+           .is_required = true, MS_RANGE(1, 65536),
+           .is_of_job = true), /* each is drawn for every layer */
     REQUIRED_FIELD(ms_moe_text, "top_k", moe.top_k, "experts each token goes to"),
     INT_FIELD(ms_moe_text, "ffn", moe.ffn, 1, NULL,
-              "inner size of an expert, default the model's ffn"),
+              "inner size of an expert, default the model's ffn", .is_of_job = true),
     MS_KEY("shared_experts", "experts that every token passes", INT,
-           offsetof(ms_moe_text, moe.shared_experts), .fallback = "0",
-           MS_RANGE(0, 64)), /* keeps their width an int */
+           offsetof(ms_moe_text, moe.shared_experts), .fallback = "0", MS_RANGE(0, 64),
+           .is_of_job = true), /* keeps their width an int */
     INT_FIELD(ms_moe_text, "shared_ffn", moe.shared_ffn, 1, NULL,
-              "inner size of a shared expert, default that of a routed one"),
+              "inner size of a shared expert, default that of a routed one", .is_of_job = true),
     INT_FIELD(ms_moe_text, "first_dense_layers", moe.first_dense_layers, 0, "0",
-              "layers at the front with a dense MLP"),
+              "layers at the front with a dense MLP", .is_of_job = true),
     MS_KEY("dense_layers", "further layers with one, counted from 0", INTS,
-           offsetof(ms_moe_text, moe.parts.dense_layers), MS_RANGE(0, 100000)),
+           offsetof(ms_moe_text, moe.parts.dense_layers), MS_RANGE(0, 100000), .is_of_job = true),
     MS_KEY("shared_gate", "what shared experts give is scaled token by token (Qwen2-MoE)", BOOL,
            offsetof(ms_moe_text, moe.parts.has_shared_gate), .fallback = "false"),
     INT_FIELD(ms_moe_text, "every", moe.every, 1, "1",
-              "of the layers after those every so many-th has experts"),
+              "of the layers after those every so many-th has experts", .is_of_job = true),
     MS_KEY("capacity_factor",
            "tokens an expert takes at most over the mean, the rest is dropped; 0: no bound", NUMBER,
            offsetof(ms_moe_text, moe.capacity_factor), .fallback = "0", MS_RANGE(0, 65536)),
@@ -64,8 +65,9 @@ const ms_field MS_MOE_FIELDS[] = {
                "elements the experts keep of their inner results"),
     ENUM_FIELD("overlap", overlap, OVERLAPS, "none",
                "what runs beside the all-to-alls: shared experts; all: weight gradients too"),
-    MS_KEY("imbalance", "how unevenly tokens choose experts", MAP, 0, .fields = IMBALANCE_FIELDS),
-    INT_FIELD(ms_moe_text, "seed", moe.seed, 0, "0", "seed of the imbalance"),
+    MS_KEY("imbalance", "how unevenly tokens choose experts", MAP, 0, .fields = IMBALANCE_FIELDS,
+           .is_of_job = true),
+    INT_FIELD(ms_moe_text, "seed", moe.seed, 0, "0", "seed of the imbalance", .is_of_job = true),
     {.key = NULL}};
 
 const ms_field MS_MLA_FIELDS[] = {

@@ -117,14 +117,10 @@ const ms_field MS_PLATFORM_FIELDS[] = {
            offsetof(platform_file, has_nvls), .fallback = "false"),
     MS_KEY("sharp", "the network's switches reduce and multicast (SHARP)", BOOL,
            offsetof(platform_file, has_sharp), .fallback = "false"),
-    {.key = "library",
-     .type = MS_FIELD_NODE,
-     .offset = offsetof(platform_file, library),
-     .fields = MS_LIBRARY_FIELDS,
-     .shape = &LIBRARY,
-     .help =
-         "what collectives are chosen and timed by: a file in libraries/, or none; or a mapping "
-         "of that file and keys of it to change"},
+    MS_KEY("library",
+           "what collectives are chosen and timed by: a file in libraries/, or none; or a mapping "
+           "of that file and keys of it to change",
+           NODE, offsetof(platform_file, library), .fields = MS_LIBRARY_FIELDS, .shape = &LIBRARY),
     {.key = NULL},
 };
 
