@@ -33,7 +33,6 @@ typedef struct known_order {
     ms_order in_order;
     ms_memory_moments moments;
     ms_pass_counts counts;
-    ms_known_runs runs;
     unsigned passes; /* 1 << ms_pass of all that are in it */
 } known_order;
 
@@ -135,12 +134,6 @@ void ms_estimator_free(ms_estimator *e) {
         known_place *place = MS_AT(&e->known_places, known_item, i).item;
         if (place != NULL) {
             ms_comm_classes_release(&place->comm);
-        }
-    }
-    for (size_t i = 0; e != NULL && i < e->known_orders.count; i++) {
-        known_order *order = MS_AT(&e->known_orders, known_item, i).item;
-        if (order != NULL) {
-            ms_known_runs_release(&order->runs);
         }
     }
     if (e != NULL) {
@@ -284,9 +277,6 @@ static ms_status make_order(estimating *it, void **order_out) {
         status = ms_memory_moments_find(&memory, e->arena, &known->moments);
     }
     status = status == MS_OK ? ms_compute_count(program, e->arena, &known->counts) : status;
-    if (status == MS_OK) {
-        ms_known_runs_init(&known->runs, &known->in_order);
-    }
     for (int i = 0; i < known->in_order.slot_count && status == MS_OK; i++) {
         const ms_order_slot *slot = &known->in_order.slots[i];
         known->passes |= 1U << slot->pass;
@@ -323,8 +313,7 @@ static ms_step_place place_of(const estimating *it) {
                            .comm = &it->place->comm,
                            .space = &it->e->space,
                            .scratch = &it->e->scratch,
-                           .bound_slack = BOUND_SLACK,
-                           .runs = &it->order->runs};
+                           .bound_slack = BOUND_SLACK};
 }
 
 /* Share the layers of a balanced partition out. What they take is worked out once for all orders,
