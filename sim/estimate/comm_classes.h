@@ -3,9 +3,9 @@
 #ifndef MS_ESTIMATE_COMM_CLASSES_H
 #define MS_ESTIMATE_COMM_CLASSES_H
 
-#include "estimate/memo.h"
 #include "meshsim/buffer.h"
 #include "meshsim/coll_class.h"
+#include "meshsim/memo.h"
 #include "meshsim/nccl.h"
 #include "meshsim/spec.h"
 

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "estimate/compute.h"
-#include "estimate/memo.h"
 #include "estimate/partition.h"
 #include "estimate/work_bound.h"
 #include "meshsim/estimate.h"
 #include "meshsim/layer_partition.h"
+#include "meshsim/memo.h"
 #include "meshsim/price.h"
 #include "meshsim/rank_memory.h"
 

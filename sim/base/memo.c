@@ -1,4 +1,4 @@
-#include "estimate/memo.h"
+#include "meshsim/memo.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ static memo_slot *slot_of(const ms_memo *memo, const void *key) {
             memcmp(key_at(memo, (size_t)slots[at].number - 1), key, memo->keys.item_B) != 0)) {
         at = (at + 1) & mask;
     }
-    slots[at].hash = upper;
+    slots[at].hash = upper; /* also of a free one, which its key may take */
     return &slots[at];
 }
 
@@ -94,4 +94,8 @@ ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is
     }
     *number_out = slot->number - 1;
     return MS_OK;
+}
+
+int ms_memo_look(const ms_memo *memo, const void *key) {
+    return memo->slots.count == 0 ? -1 : slot_of(memo, key)->number - 1;
 }
