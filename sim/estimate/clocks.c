@@ -160,8 +160,8 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     }
 }
 
-/* Whether an order has single passes only, of which nothing outlives its pass, messages that nothing
- * waits for but what needs them, and hosts that launch in no time. */
+/* Whether an order has single passes only, of which nothing outlives its pass, messages that
+ * nothing waits for but what needs them, and hosts that launch in no time. */
 static bool is_plain(const ms_order *order, const ms_order_times *times) {
     return order->plain_ops != NULL && times->carried == 0 && times->sharing == NULL &&
            times->launch_s <= 0.0 && !times->is_blocking;

@@ -197,25 +197,6 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Time of the norm's all-reduce, which depends on the GPUs of the ranks and the algorithm asked
- * for, not on the axes: that of another place with the same GPUs in the same order; < 0: none has
- * it. */
-static double known_norm_s(const estimating *it) {
-    const ms_vector *places = &it->e->known_places;
-    double norm_s = -1.0;
-    for (size_t i = 0; i < places->count && norm_s < 0.0 && it->job.mesh.devices == NULL; i++) {
-        const known_place *place = MS_AT(places, known_item, i).item;
-        bool is_same = place != NULL && place->mesh.devices == NULL &&
-                       place->comm.platform == it->job.platform &&
-                       place->mesh.ranks == it->job.mesh.ranks &&
-                       place->comm.algorithms.of[MS_COLL_ALL_REDUCE] ==
-                           it->job.spec.algorithms.of[MS_COLL_ALL_REDUCE] &&
-                       place->comm.algorithms.protocol == it->job.spec.algorithms.protocol;
-        norm_s = is_same ? place->comm.norm_s : norm_s;
-    }
-    return norm_s;
-}
-
 static ms_status make_place(estimating *it, void **place_out) {
     ms_arena *arena = it->e->arena;
     known_place *place = MS_NEW(arena, known_place, 1);
@@ -228,7 +209,6 @@ static ms_status make_place(estimating *it, void **place_out) {
         kept.mesh = place->mesh;
         kept.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
         status = ms_comm_classes_init(&place->comm, &kept, arena);
-        place->comm.norm_s = known_norm_s(it);
     }
     *place_out = place;
     return status;

@@ -192,36 +192,12 @@ static ms_status find_message(const map_table *t, int stage, bool is_forward,
     return status;
 }
 
-/* Whether a message goes between the same ranks, and has as many bytes, as the one of the stage a
- * round of the ranks before. */
-static bool is_as_before(const map_table *t, int i) {
-    const ms_program *program = t->order->program;
-    int round = program->spec.pipeline_ranks, stage = i / 2, before = stage - round;
-    int step = i % 2 == 1 ? 1 : -1; /* forward messages are the odd ones */
-    if (before < 0 || before + step < 0 || stage + step >= program->stages ||
-        !(step > 0 ? ms_program_has_next(program, stage) && ms_program_has_next(program, before)
-                   : ms_program_has_previous(program, stage) &&
-                         ms_program_has_previous(program, before))) {
-        return false;
-    }
-    const ms_stage_cost *own = cost_of(t, stage, 0), *other = cost_of(t, before, 0);
-    return program->stage_rank[stage] == program->stage_rank[before] &&
-           program->stage_rank[stage + step] == program->stage_rank[before + step] &&
-           (step > 0 ? own->send_forward_B == other->send_forward_B
-                     : own->send_backward_B == other->send_backward_B);
-}
-
 static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_times *times) {
-    int round = t->order->program->spec.pipeline_ranks;
     int stages = t->order->program->stages;
     ms_message_time *messages = MS_NEW(arena, ms_message_time, 2 * stages);
     ms_status status = messages == NULL ? MS_E_NOMEM : MS_OK;
     for (int i = 0; i < 2 * stages && status == MS_OK; i++) {
-        if (is_as_before(t, i)) {
-            messages[i] = messages[i - 2 * round];
-        } else {
-            status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
-        }
+        status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
     }
     times->messages = messages;
     return status;
