@@ -228,7 +228,25 @@ typedef struct ms_field {
     const ms_field_shape *shape;   /**< NULL: the type says how the value is written */
     bool gives_rest; /**< the file that the value names gives the required keys beside it */
     bool is_choice;  /**< required, but another file, such as a framework's profile, may give it */
+    bool is_of_job;  /**< the workload's to say: a framework's profile must not have it */
+    bool is_of_family; /**< it says how models of a type are made: a profile's value holds for its
+                          own type of models alone */
+    bool needs_model;  /**< it has no meaning beside `costs` */
 } ms_field;
+
+/** A row of a table: key, text (NULL: none), type without its prefix, offset in the struct, and
+ * what else the row says by the names of the members of ms_field. */
+#define MS_KEY(key_, help_, type_, offset_, ...)                                                   \
+    { .key = (key_), .help = (help_), .type = MS_FIELD_##type_, .offset = (offset_), __VA_ARGS__ }
+/** Smallest and largest number that a row allows. */
+#define MS_RANGE(minimum_, maximum_) .minimum = (minimum_), .maximum = (maximum_)
+
+/** Words of a row, NULL behind the last. */
+#define MS_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/** The row of a key by its dotted path through mappings that have tables of their own
+ * ("schedule.kind"); NULL: there is none. */
+const ms_field *ms_config_row(const ms_field *fields, const char *key_path);
 
 /** Read `mapping` into the struct at `out` by a table.
  *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults

@@ -22,10 +22,11 @@ typedef struct ms_config_workload {
 } ms_config_workload;
 
 /** Read a Hugging Face config. The model that it gives is not checked.
- *  path: of the config or of its folder.  *workload_out: in `arena`; its nodes have the places of
- * the config's.  Returns MS_OK; MS_E_INPUT, every fault reported; MS_E_IO; MS_E_NOMEM. */
-ms_status ms_config_workload_read(const char *path, ms_arena *arena, ms_diag *diag,
-                                  ms_config_workload *workload_out);
+ *  path: of the config or of its folder.  data_folder: as for ms_hf_load_types.  *workload_out: in
+ * `arena`; its nodes have the places of the config's.  Returns MS_OK; MS_E_INPUT, every fault
+ * reported; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_config_workload_read(const char *path, const char *data_folder, ms_arena *arena,
+                                  ms_diag *diag, ms_config_workload *workload_out);
 
 /** Add the usual framework to a workload that names none: Megatron Core, with sequence parallelism
  * where the model can have it.

@@ -5,10 +5,8 @@
  *
  * Two engines with one contract: the closed form (no contention: every communication takes its time
  * alone; the oracle of the tests, and fidelity `analytic`) and SimGrid (flows share links max-min
- * fairly; fidelities `flow` and `step`). For tests, the environment variable MESHSIM_ENGINE=simgrid
- * has SimGrid find every date of a flow run, also those that are known without it. With
- * MESHSIM_ENGINE=maxmin flows share links by max-min fairness of our own, for large runs without
- * folding: the same dates but for rounding.
+ * fairly; fidelities `flow` and `step`). With MS_SOLVER_MAXMIN flows share links by a max-min
+ * solver of meshsim's own, for large runs without folding: the same dates but for rounding.
  */
 #ifndef MESHSIM_ENGINE_H
 #define MESHSIM_ENGINE_H
@@ -139,9 +137,8 @@ void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, dou
  * `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other (reported with a cycle and
  * up to ten waiting operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO (reported) where SimGrid is
  * needed and cannot be loaded. Where memory runs out within SimGrid, which does not survive that,
- * the process reports it and ends at once with exit code 4; MS_E_USAGE (reported) if MESHSIM_ENGINE
- * holds another word.  One run at a time in a process, as SimGrid has one engine; what ran before
- * changes nothing.
+ * the process reports it and ends at once with exit code 4.  One run at a time in a process, as
+ * SimGrid has one engine; what ran before changes nothing.
  */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
                         ms_diag *diag, ms_timeline *timeline_out);

@@ -106,6 +106,10 @@ typedef enum ms_granularity {
     MS_GRANULARITY_COUNT,
 } ms_granularity;
 
+/** Words of ms_fidelity and ms_granularity in their order, NULL behind the last. */
+extern const char *const MS_FIDELITY_WORDS[];
+extern const char *const MS_GRANULARITY_WORDS[];
+
 /** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never
  * NULL. */
 const char *ms_axis_name(ms_axis axis);

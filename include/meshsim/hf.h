@@ -19,20 +19,31 @@ MS_BEGIN_DECLS
  * as ms_config_load_json. */
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out);
 
+/** Read what is known of the types of models: workloads/families/hugging-face.yaml.
+ *  data_folder: of installed data; NULL: the file is looked for below the current folder alone.
+ *  *types_out: in `arena`.  Returns as ms_yaml_load; MS_E_INPUT (reported) where there is no file.
+ */
+ms_status ms_hf_load_types(const char *data_folder, ms_arena *arena, ms_diag *diag,
+                           ms_node **types_out);
+
+/** What a config gives. */
+typedef struct ms_hf_result {
+    ms_node *model;       /**< a mapping that ms_model_read takes, in the arena; its values stand
+                             where those of the config do */
+    ms_source_keys keys;  /**< what became of each key */
+    const char *left_out; /**< what of the type of models is not simulated, in a few words; NULL:
+                             nothing */
+} ms_hf_result;
+
 /** Make the `model:` mapping of a config: what it says, with Transformers' own defaults of the
  * model's type for what it leaves out. Of a config of several models it is that of the text.
- *  config: as ms_hf_load gives it.  keys: gets what became of each key; NULL: nobody asks.
- *  *model_out: a mapping that ms_model_read takes, in `arena`; its values stand where those of the
- * config do.  Returns MS_OK; MS_E_INPUT, every fault reported: a type of model that is not known, a
+ *  types: as ms_hf_load_types gives them.  config: as ms_hf_load gives it.  *result_out: borrows
+ * both.  Returns MS_OK; MS_E_INPUT, every fault reported: a type of model that is not known, a
  * value of another type, a size that is neither given nor has a default; MS_E_NOMEM.
  *  Source: huggingface/transformers, configuration and modeling of each type.  O(keys).
  */
-ms_status ms_hf_model(const ms_node *config, ms_arena *arena, ms_diag *diag, ms_source_keys *keys,
-                      ms_node **model_out);
-
-/** What of a config's type of models is not simulated, in a few words.
- *  config: one that ms_hf_model takes.  Returns a text of static life; NULL: nothing. */
-const char *ms_hf_left_out(const ms_node *config);
+ms_status ms_hf_model(const ms_node *types, const ms_node *config, ms_arena *arena, ms_diag *diag,
+                      ms_hf_result *result_out);
 
 MS_END_DECLS
 

@@ -76,10 +76,6 @@ ms_status ms_placement_make(const ms_rank_placement_choice *choice, const ms_pla
                             int ranks, ms_arena *arena, ms_diag *diag,
                             ms_rank_placement *placement_out);
 
-/** Append what is not used, such as "0 GPUs idle, 256 on 32 spare nodes (128-159)"; nothing where
- * every GPU has a rank. */
-void ms_placement_describe(const ms_rank_placement *placement, ms_buffer *out);
-
 MS_END_DECLS
 
 #endif

@@ -86,7 +86,6 @@ typedef struct ms_paper_row {
     double period;                    /**< time that one more microbatch takes */
     ms_schedule_gap gap;              /**< what the makespan consists of */
     double closed_form, work;         /**< gap.base, as whichever it is; NAN: it is the other */
-    const char *base_kind;            /**< "closed form" or "work" */
     const ms_program *program;        /**< NULL: it was not evaluated, and so the next one */
     const ms_schedule_result *result; /**< with the times of each pass */
     double share; /**< what a unit of work on one stage counts in peak_inflight */
@@ -133,7 +132,6 @@ typedef struct ms_simulated_row {
     bool is_repartitioned;  /**< its stages are not the workload's, and got layers of their own */
     ms_run_figures figures; /**< 0 where it was not simulated */
     double peak_B;          /**< most memory of a rank [B]; NAN where it was not simulated */
-    const char *mark;       /**< "!" where it does not fit in memory, else " " */
     const char *trace;      /**< file that holds its trace; NULL: none was asked for */
 } ms_simulated_row;
 

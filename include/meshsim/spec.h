@@ -268,10 +268,6 @@ typedef struct ms_job_spec {
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out);
 
-/** Keys of a workload that a framework's profile cannot have, since its sizes are its own to say;
- * NULL-terminated. */
-extern const char *const MS_FRAMEWORK_LEAVES_OUT[];
-
 /** Read what a framework's profile chooses, as the spec of a small model on one GPU, for who sets
  * sizes, mesh, batch and cluster by hand.
  *  name: of the profile.  data_folder: installed data, whose `workloads/frameworks` is searched
@@ -298,6 +294,11 @@ ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, 
 
 /** The keys of a workload file, for schemas and listings. */
 extern const ms_field MS_WORKLOAD_FIELDS[];
+
+/** The words of a key of a workload that is one of an enumeration, or flags of one, in its order;
+ * NULL behind the last.
+ *  key: such as "precision.attention"; a key with words. */
+const char *const *ms_job_spec_words(const char *key);
 
 /** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
 void ms_job_spec_write_keys(ms_buffer *out);
@@ -406,7 +407,8 @@ static inline double ms_job_compute_factor(const ms_job *job, int rank) {
 
 /** The same of the ranks of pipeline rank `p`: smallest and largest. */
 static inline ms_factor_range ms_job_compute_factors(const ms_job *job, int p) {
-    return job->compute_factors == NULL ? (ms_factor_range){1.0, 1.0} : job->compute_factors[p];
+    const ms_factor_range even = {1.0, 1.0};
+    return job->compute_factors == NULL ? even : job->compute_factors[p];
 }
 
 /** Whether a rank that sends waits for the arrival before it goes on. */
@@ -423,10 +425,12 @@ static inline bool ms_job_is_validated_late(const ms_job *job) {
 /** What a job holds of its platform, for ms_price_step_USD and ms_price_step_J.  step_s, busy_s: as
  * in ms_price_use. */
 static inline ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s) {
-    return (ms_price_use){.gpus = job->mesh.ranks,
-                          .spare_gpus = job->placement.spare_gpus,
-                          .step_s = step_s,
-                          .busy_s = busy_s};
+    ms_price_use use;
+    use.gpus = (double)job->mesh.ranks;
+    use.spare_gpus = (double)job->placement.spare_gpus;
+    use.step_s = step_s;
+    use.busy_s = busy_s;
+    return use;
 }
 
 /** Whether transfers share no links, as in fidelity `analytic`. */

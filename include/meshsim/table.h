@@ -2,9 +2,9 @@
  * @file
  * Result tables: rows of one type, described by one list of columns.
  *
- * A column says once what a quantity is called, which field of a row holds it, how a page shows it
- * and which row comes first when a table is sorted by it. The page, CSV and `--json` all follow
- * from that list, so that a quantity has one name and one meaning wherever it is read.
+ * A column says once what a quantity is called, which field of a row holds it and which row comes
+ * first when a table is sorted by it. CSV and `--json` follow from that list, so that a quantity
+ * has one name and one meaning wherever it is read.
  *
  * A row that could not be had is left out: it has a reason in the place of its numbers and comes
  * behind the others.
@@ -20,7 +20,6 @@
 #include "meshsim/buffer.h"
 #include "meshsim/decls.h"
 #include "meshsim/status.h"
-#include "meshsim/units.h"
 #include "meshsim/value.h"
 
 MS_BEGIN_DECLS
@@ -40,20 +39,6 @@ typedef enum ms_column_sort {
     MS_SORT_HIGHEST /**< the largest number */
 } ms_column_sort;
 
-/** How a page shows the column. */
-typedef enum ms_column_print {
-    MS_PRINT_PLAIN,   /**< a text, or a whole number */
-    MS_PRINT_NAME,    /**< a text in MS_TABLE_NAME_WIDTH columns; of a longer one its end */
-    MS_PRINT_DIGITS,  /**< a number with `digits` significant digits */
-    MS_PRINT_SIGNED,  /**< likewise, with its sign */
-    MS_PRINT_PERCENT, /**< a share in percent, with `digits` behind the point */
-    MS_PRINT_UNIT,    /**< a quantity of `dim`, with its unit */
-    MS_PRINT_TIMES    /**< a whole number as "2x" */
-} ms_column_print;
-
-/** Columns of the page that a row's name takes. */
-#define MS_TABLE_NAME_WIDTH 20
-
 /** A column. */
 typedef struct ms_table_column {
     const char *name;    /**< key in --json and column of CSV; what stands before a dot is the
@@ -61,15 +46,8 @@ typedef struct ms_table_column {
     ms_column_type type; /**< of the field */
     size_t offset;       /**< of the field in a row [B] */
     ms_column_sort sort; /**< the last word of `name` is what a user sorts by */
-    ms_column_print print;
-    int digits;          /**< see ms_column_print */
-    ms_dimension dim;    /**< see ms_column_print */
-    size_t dust_of;      /**< offset of a double [B]: less than 1e-12 of it is a rest of rounding,
-                              which a page shows as 0; 0: none */
-    bool hides_zero;     /**< a page shows '-' where it is not above 0 */
     bool is_optional;    /**< a row that has none has no such key; else the key is null */
     bool is_of_left_out; /**< rows that are left out have it, too */
-    bool is_page_only;   /**< stands on pages, and neither in --json nor in CSV */
 } ms_table_column;
 
 /** In the place of ms_table.reason_offset: rows have no reasons, for none is ever left out. */
@@ -84,13 +62,6 @@ typedef struct ms_table {
     size_t count;
     const ms_table_column *sorted_by; /**< one of `columns` */
 } ms_table;
-
-/** A cell of a page's line. */
-typedef struct ms_table_cell {
-    const char *column; /**< its name; NULL ends a line */
-    int width;          /**< columns of the page; negative: from the left */
-    const char *before; /**< what stands before it; NULL: a blank */
-} ms_table_cell;
 
 /** Let a table have rows, in their order.
  *  rows: [count] of `size` bytes each, borrowed.  *table: `rows` and `count` are set, the list in
@@ -137,12 +108,6 @@ void ms_table_add_rows(const ms_table *table, ms_value *object);
  * order in which rows first have them; empty where a row has none.  Numbers as in JSON, texts
  * quoted as RFC 4180 says.  O(rows * columns). */
 void ms_table_write_csv(const ms_table *table, ms_buffer *out);
-
-/** Append the lines of a page: `head` as it is, then a line for each row that is in the table,
- * without blanks at its end.
- *  cells: from left to right, each naming a column of the table.  O(rows * columns). */
-void ms_table_write_page(const ms_table *table, const char *head, const ms_table_cell *cells,
-                         ms_buffer *out);
 
 MS_END_DECLS
 

@@ -1,6 +1,6 @@
 /**
  * @file
- * Traces: the HDF5 file of a run, written whole or not at all, and read back by column.
+ * Traces: the HDF5 file of a run, written whole or not at all, and read back.
  *
  * sim/trace/README.md lists every group, column and unit. Times in a trace are whole picoseconds.
  */
@@ -74,28 +74,13 @@ ms_status ms_trace_write_detail(const char *path, const ms_result *result,
  * written to traces and not compared. */
 bool ms_trace_is_volatile(const char *path);
 
-/** Columns of /events, for ms_trace_read. */
-typedef enum ms_trace_column {
-    MS_TRACE_START = 1 << 0,
-    MS_TRACE_END = 1 << 1,
-    MS_TRACE_STREAM = 1 << 2,
-    MS_TRACE_KIND = 1 << 3,
-    MS_TRACE_AXIS = 1 << 4,
-    MS_TRACE_STAGE = 1 << 5,
-    MS_TRACE_CHUNK = 1 << 6,
-    MS_TRACE_MB = 1 << 7,
-    MS_TRACE_LAYER = 1 << 8,
-    MS_TRACE_BYTES = 1 << 9,
-    MS_TRACE_FLOP = 1 << 10,
-    MS_TRACE_CAUSE = 1 << 11,
-    MS_TRACE_STEP = 1 << 12,
-} ms_trace_column;
-
-/** All columns; none: only what is beside the events. */
-enum { MS_TRACE_NOTHING = 0, MS_TRACE_EVERYTHING = (1 << 13) - 1 };
-
-/** To be or-ed to the columns: the small tables and /whatif, too (ms_trace.tables). */
-enum { MS_TRACE_TABLES = 1 << 13 };
+/** What ms_trace_read reads beside the summary, texts and what /ranks, /streams, /members and
+ * /memory hold; to be or-ed. */
+enum {
+    MS_TRACE_NOTHING = 0,
+    MS_TRACE_EVENTS = 1 << 0, /**< the operations */
+    MS_TRACE_TABLES = 1 << 1, /**< the small tables and /whatif as trees (ms_trace.tables) */
+};
 
 /** Rows up to which a table is among ms_trace.tables; one that has more is null there. */
 enum { MS_TRACE_TABLE_ROWS_MAX = 200000 };
@@ -127,23 +112,23 @@ typedef struct ms_trace_memory {
     double bytes; /**< allocated from here on [B] */
 } ms_trace_memory;
 
-/** Events by column, [count] each, NULL when not asked for. */
-typedef struct ms_trace_events {
-    int32_t count;
-    int64_t *start_ps;
-    int64_t *end_ps;
-    int32_t *stream;
-    uint8_t *kind; /**< ms_op_kind */
-    uint8_t *axis; /**< ms_axis */
-    int16_t *stage;
-    int16_t *chunk;
-    int32_t *mb;
-    int16_t *layer;
-    double *bytes;
-    double *flop;
-    int32_t *cause;
-    int16_t *step; /**< optimizer step; all 0 in files that were written without */
-} ms_trace_events;
+/** An operation, or a pass of several. */
+typedef struct ms_trace_event {
+    int64_t start_ps;
+    int64_t end_ps;
+    double bytes; /**< [B] */
+    double flop;
+    int32_t rank;   /**< of the job, of the first member */
+    int32_t stream; /**< of the first member */
+    int32_t mb;     /**< microbatch, -1: none; so are stage, chunk and layer */
+    int32_t cause;  /**< the event whose end released this one, -1: none */
+    int16_t stage;
+    int16_t chunk;
+    int16_t layer;
+    int16_t step; /**< optimizer step; 0 in files that were written without */
+    uint8_t kind; /**< ms_op_kind */
+    uint8_t axis; /**< ms_axis */
+} ms_trace_event;
 
 /** The texts of what was simulated; NULL: not in the file. */
 typedef struct ms_trace_inputs {
@@ -175,7 +160,8 @@ typedef struct ms_trace {
     int32_t member_count;
     ms_trace_memory *memory; /**< [memory_count], by rank, then time */
     int32_t memory_count;
-    ms_trace_events events;
+    ms_trace_event *events; /**< [event_count]; NULL when not asked for */
+    int32_t event_count;
 } ms_trace;
 
 /** Read a trace.
@@ -183,11 +169,11 @@ typedef struct ms_trace {
  * process reads the same open file. Every number is checked:
  * enums and indices lie within their tables, -1 stands for none, counts are at most 2^30, times lie
  * from 0 to step_ps and end no earlier than they start, bytes and FLOP are finite and not negative.
- *  columns: ms_trace_column values, and MS_TRACE_TABLES, or-ed together.  *trace_out: in `arena`.
+ *  what: MS_TRACE_EVENTS and MS_TRACE_TABLES, or-ed together.  *trace_out: in `arena`.
  *  Returns MS_OK; MS_E_INPUT when the file is no trace, is damaged or was written by a later
  * version; MS_E_IO when the system cannot open or read it; MS_E_NOMEM (all reported).  O(events).
  */
-ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
+ms_status ms_trace_read(const char *path, unsigned what, ms_arena *arena, ms_diag *diag,
                         ms_trace *trace_out);
 
 MS_END_DECLS

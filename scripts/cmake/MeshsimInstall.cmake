@@ -15,7 +15,8 @@ if(TARGET meshsim)
   add_custom_target(tools_described DEPENDS ${PROJECT_BINARY_DIR}/tools.json)
   add_dependencies(meshsim tools_described)
   install(FILES ${PROJECT_BINARY_DIR}/tools.json DESTINATION ${CMAKE_INSTALL_DATADIR}/meshsim)
-  # the program writes its own man pages from its option tables
+  # the program writes its own man pages, from its option tables and from what the Python commands say of themselves
+  set_property(TARGET meshsim APPEND PROPERTY LINK_DEPENDS ${PROJECT_BINARY_DIR}/tools.json)
   add_custom_command(TARGET meshsim POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:meshsim> -DFOLDER=${PROJECT_BINARY_DIR}/man1
             -P ${PROJECT_SOURCE_DIR}/scripts/cmake/ManPages.cmake

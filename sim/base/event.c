@@ -1,16 +1,17 @@
 #include "meshsim/event.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static const char *const AXES[MS_AXIS_COUNT] = {"none", "tp", "cp", "ep", "pp", "dp", "other"};
 static const char *const COLLECTIVES[MS_COLL_COUNT] = {"none",           "p2p",        "all_reduce",
                                                        "reduce_scatter", "all_gather", "all_to_all",
                                                        "broadcast",      "ring_shift"};
-static const char *const OPERATIONS[MS_OP_KIND_COUNT] = {
-    "forward",   "input_gradient", "weight_gradient", "backward",   "recompute",  "optimizer",
-    "p2p",       "all_reduce",     "reduce_scatter",  "all_gather", "all_to_all", "broadcast",
-    "ring_shift"};
-static const char *const FIDELITIES[MS_FIDELITY_COUNT] = {"analytic", "flow", "step"};
+/* Operations that compute; those that communicate have the names of their collectives. */
+static const char *const OPERATIONS[MS_OP_P2P] = {"forward",  "input_gradient", "weight_gradient",
+                                                  "backward", "recompute",      "optimizer"};
+const char *const MS_FIDELITY_WORDS[] = {"analytic", "flow", "step", NULL};
+const char *const MS_GRANULARITY_WORDS[] = {"layer", "pass", NULL};
 static const char *const PASSES[MS_PASS_COUNT] = {"F", "I", "W", "B"};
 
 const char *ms_axis_name(ms_axis axis) {
@@ -22,11 +23,12 @@ const char *ms_coll_kind_name(ms_coll_kind kind) {
 }
 
 const char *ms_op_kind_name(ms_op_kind kind) {
-    return (unsigned)kind < MS_OP_KIND_COUNT ? OPERATIONS[kind] : "unknown";
+    return (unsigned)kind < MS_OP_P2P ? OPERATIONS[kind]
+                                      : ms_coll_kind_name(MS_COLL_P2P + (kind - MS_OP_P2P));
 }
 
 const char *ms_fidelity_name(ms_fidelity fidelity) {
-    return (unsigned)fidelity < MS_FIDELITY_COUNT ? FIDELITIES[fidelity] : "unknown";
+    return (unsigned)fidelity < MS_FIDELITY_COUNT ? MS_FIDELITY_WORDS[fidelity] : "unknown";
 }
 
 const char *ms_solver_name(ms_solver solver) {
@@ -34,12 +36,12 @@ const char *ms_solver_name(ms_solver solver) {
 }
 
 const char *ms_granularity_name(ms_granularity granularity) {
-    return granularity == MS_GRANULARITY_PASS ? "pass" : "layer";
+    return MS_GRANULARITY_WORDS[granularity == MS_GRANULARITY_PASS];
 }
 
 ms_status ms_fidelity_read(const char *name, ms_fidelity *fidelity_out) {
     for (int f = 0; f < MS_FIDELITY_COUNT; f++) {
-        if (strcmp(name, FIDELITIES[f]) == 0) {
+        if (strcmp(name, MS_FIDELITY_WORDS[f]) == 0) {
             *fidelity_out = (ms_fidelity)f;
             return MS_OK;
         }
@@ -61,10 +63,8 @@ ms_axis ms_axis_from_name(const char *name) {
 }
 
 ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind) {
-    static const ms_op_kind KINDS[MS_COLL_COUNT] = {
-        MS_OP_P2P,        MS_OP_P2P,        MS_OP_ALL_REDUCE, MS_OP_REDUCE_SCATTER,
-        MS_OP_ALL_GATHER, MS_OP_ALL_TO_ALL, MS_OP_BROADCAST,  MS_OP_RING_SHIFT};
-    return (unsigned)kind < MS_COLL_COUNT ? KINDS[kind] : MS_OP_P2P;
+    bool is_one = kind > MS_COLL_P2P && kind < MS_COLL_COUNT; /* in the order of the operations */
+    return is_one ? MS_OP_P2P + (kind - MS_COLL_P2P) : MS_OP_P2P;
 }
 
 ms_op_kind ms_op_kind_of_pass(ms_pass pass) {

@@ -5,11 +5,10 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/markdown_tables.h"
+#include "cli/show_job.h"
 #include "cli/show_mesh.h"
-#include "cli/show_parameters.h"
-#include "cli/show_result.h"
 #include "cli/show_text.h"
+#include "cli/shown_tables.h"
 #include "cli/tool.h"
 #include "meshsim/advice.h"
 #include "meshsim/estimate.h"
@@ -143,9 +142,27 @@ static int first_rank(const ms_job *job, int pp) {
     return rank;
 }
 
+/* Biases of the head are counted with it, tied or not. */
+static double untied(const ms_model *model, const ms_parameter_parts *parts) {
+    return parts->total + (model->has_tied_embeddings ? parts->head : 0);
+}
+
+static void add_model_parameters(const ms_model *model, ms_value *root) {
+    const ms_parameter_parts parts = ms_model_parameter_parts(model);
+    ms_value *counts = ms_value_add(root, "parameters", MS_VALUE_OBJECT);
+    ms_value_add_double(counts, "total", parts.total);
+    ms_value_add_double(counts, "active", parts.active);
+    ms_value_add_double(counts, "total_without_mtp", parts.total - parts.modules);
+    ms_value_add_double(counts, "active_without_mtp", parts.active - parts.active_modules);
+    ms_value_add_double(counts, "total_tied", untied(model, &parts) - parts.head);
+    ms_value_add_double(counts, "total_untied", untied(model, &parts));
+    ms_value_add_double(counts, "embedding", parts.embedding);
+    ms_value_add_double(counts, "head", parts.head);
+}
+
 static void add_parameters(const ms_job *job, ms_value *root) {
     if (job->spec.has_model) {
-        ms_show_add_parameters(&job->spec.model, root);
+        add_model_parameters(&job->spec.model, root);
         return;
     }
     ms_value *counts = ms_value_add(root, "parameters", MS_VALUE_OBJECT);
@@ -203,101 +220,6 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     add_change(f, root);
     add_notes(job, root);
     return root;
-}
-
-static void print_ranks(const ms_job *job, const ms_estimate *estimate, ms_buffer *page) {
-    ms_buffer_printf(
-        page,
-        "\npipeline rank  layers    compute      static  activations    buffers        peak\n");
-    for (int p = 0; p < job->layout.pp; p++) {
-        const ms_rank_estimate *rank = &estimate->ranks[p];
-        char text[5][32];
-        ms_buffer_printf(
-            page, "%13d %7d %10s %11s %12s %10s %11s\n", p, rank->layers,
-            ms_unit_format(rank->compute_s, MS_DIM_TIME, text[0], sizeof text[0]),
-            ms_unit_format(ms_held_static_B(&rank->held), MS_DIM_BYTES, text[1], sizeof text[1]),
-            ms_unit_format(rank->held.activation_B, MS_DIM_BYTES, text[2], sizeof text[2]),
-            ms_unit_format(rank->held.buffer_B, MS_DIM_BYTES, text[3], sizeof text[3]),
-            ms_unit_format(rank->peak_B, MS_DIM_BYTES, text[4], sizeof text[4]));
-    }
-}
-
-static void print_options(const ms_invocation *call, const findings *f, ms_buffer *page) {
-    bool has_star = false;
-    if (f->option_count > 0) {
-        ms_buffer_printf(page, "\n%-55s %10s %11s\n", "any one of these changes would save memory",
-                         "saves", "peak");
-    }
-    for (int i = 0; i < f->option_count; i++) {
-        const ms_memory_option *option = &f->options[i];
-        const char *command = typed(&option->sets, call->arena);
-        char saved[32];
-        char peak[32];
-        ms_buffer_printf(page, "  %s\n", command == NULL ? "" : command);
-        ms_buffer_printf(page, "      %-49s %10s %11s%s\n", option->note,
-                         ms_unit_format(option->saved_B, MS_DIM_BYTES, saved, sizeof saved),
-                         ms_unit_format(option->peak_B, MS_DIM_BYTES, peak, sizeof peak),
-                         option->fits ? " *" : "");
-        has_star = has_star || option->fits;
-    }
-    ms_buffer_puts(page, has_star ? "* fits\n" : "");
-}
-
-/* The smallest change that fits, or that none does. */
-static void print_change(const ms_invocation *call, const findings *f, ms_buffer *page) {
-    const ms_fitting_change *change = &f->change;
-    const char *command = typed(&change->sets, call->arena);
-    char peak[32];
-    char step[32];
-    if (!change->is_tried) {
-        return;
-    }
-    ms_unit_format(change->peak_B, MS_DIM_BYTES, peak, sizeof peak);
-    if (change->fits) {
-        ms_buffer_printf(page, "\nthe smallest change that fits: %s, %s a step\n", peak,
-                         ms_unit_format(f->change_step_s, MS_DIM_TIME, step, sizeof step));
-    } else {
-        ms_buffer_printf(
-            page,
-            "\nno mesh of these %d GPUs fits, with any sharding and recomputation that "
-            "was tried;\nthe smallest peak is %s\n",
-            f->job.mesh.ranks, peak);
-    }
-    if (change->sets.count > 0) {
-        ms_buffer_printf(page, "  %s\n", command == NULL ? "" : command);
-    }
-}
-
-static void print_estimate(const ms_invocation *call, const findings *f, ms_buffer *page) {
-    const ms_job *job = &f->job;
-    const ms_estimate *estimate = &f->estimate;
-    char step[32];
-    char bound[32];
-    char peak[32];
-    char capacity[96];
-    ms_show_job(job, page);
-    if (job->spec.has_model) {
-        ms_show_parameters(&job->spec.model, page);
-    }
-    if (slowest_gpu(job) > 1) {
-        ms_buffer_printf(page, "slowest    GPU of %d: %.1f %% slower than the typical one\n",
-                         job->mesh.ranks, 100 * (slowest_gpu(job) - 1));
-    }
-    ms_buffer_printf(page, "estimate   %s a step, not less than %s\n",
-                     ms_unit_format(estimate->step_s, MS_DIM_TIME, step, sizeof step),
-                     ms_unit_format(estimate->lower_bound_s, MS_DIM_TIME, bound, sizeof bound));
-    ms_buffer_printf(page, "           bubble %.2f %% without any communication\n",
-                     100.0 * estimate->ideal_bubble_fraction);
-    ms_buffer_printf(page, "memory     %s on pipeline rank %d: %s\n           %s\n",
-                     ms_unit_format(estimate->ranks[estimate->peak_rank].peak_B, MS_DIM_BYTES, peak,
-                                    sizeof peak),
-                     estimate->peak_rank, estimate->fits ? "fits" : "DOES NOT FIT",
-                     ms_show_capacity(&job->platform->gpu, capacity, sizeof capacity));
-    print_ranks(job, estimate, page);
-    if (!estimate->fits) {
-        print_options(call, f, page);
-        print_change(call, f, page);
-    }
 }
 
 static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
@@ -422,13 +344,11 @@ static ms_status look_at(const ms_invocation *call, findings *f) {
 }
 
 static ms_status print_findings(const ms_invocation *call, const findings *f) {
-    if (ms_cli_wants_tree(call)) {
-        return ms_cli_print_tree(call, f->job.name, MS_CHECK_TABLES, make_json(call, f));
+    ms_value *tree = make_json(call, f);
+    if (!ms_cli_has(call, "json")) {
+        ms_show_add_job(&f->job, tree);
     }
-    ms_buffer page;
-    ms_buffer_init(&page);
-    print_estimate(call, f, &page);
-    return ms_cli_print_page(call, &page);
+    return ms_cli_show(call, f->job.name, MS_CHECK_TABLES, tree);
 }
 
 static ms_status draw(const ms_invocation *call, const findings *f) {

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/lines_of_collective.h"
-#include "cli/markdown_tables.h"
+#include "cli/shown_tables.h"
 #include "cli/tool.h"
 #include "meshsim/coll_sizes.h"
 #include "meshsim/units.h"
@@ -199,32 +199,12 @@ static ms_value *make_json(const ms_invocation *call, const ms_sizes_study *stud
     return root;
 }
 
-static void print_table(const ms_sizes_study *study, const ms_sizes_result *result,
-                        ms_buffer *page) {
-    ms_buffer_printf(page, "# %s on %d GPUs of %s, %s, fidelity %s\n",
-                     ms_coll_kind_name(study->kind), study->ranks, study->platform->name,
-                     ms_coll_algorithm_name(result->algorithm), ms_fidelity_name(study->fidelity));
-    ms_buffer_printf(page, "#%15s %16s %14s %14s\n", "size (B)", "time (us)", "algbw (GB/s)",
-                     "busbw (GB/s)");
-    for (int i = 0; i < study->count; i++) {
-        const ms_size_row *row = &result->rows[i];
-        ms_buffer_printf(page, "%16.0f %16.2f %14.2f %14.2f\n", row->size_B, 1e6 * row->time_s,
-                         1e-9 * row->algbw_Bps, 1e-9 * row->busbw_Bps);
-    }
-}
-
 static ms_status print(const ms_invocation *call, const ms_sizes_study *study,
-                       const ms_sizes_result *result, const ms_value *tree) {
-    if (ms_cli_wants_tree(call)) {
-        const char *name =
-            ms_arena_printf(call->arena, "%s on %d GPUs of %s", ms_coll_kind_name(study->kind),
-                            study->ranks, study->platform->name);
-        return ms_cli_print_tree(call, name, MS_COLLECTIVE_TABLES, tree);
-    }
-    ms_buffer page;
-    ms_buffer_init(&page);
-    print_table(study, result, &page);
-    return ms_cli_print_page(call, &page);
+                       const ms_value *tree) {
+    const char *name = ms_arena_printf(call->arena, "%s on %d GPUs of %s, fidelity %s",
+                                       ms_coll_kind_name(study->kind), study->ranks,
+                                       study->platform->name, ms_fidelity_name(study->fidelity));
+    return ms_cli_show(call, name, MS_COLLECTIVE_TABLES, tree);
 }
 
 /* On a platform without latency and of unlimited bandwidth nothing takes time. */
@@ -260,7 +240,7 @@ static ms_status show(const ms_invocation *call, const ms_sizes_study *study,
     ms_status status = tree == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
     status = status == MS_OK ? draw(call, study, result, tree) : status;
     return status != MS_OK || ms_cli_takes_stdout(call, TARGETS) ? status
-                                                                 : print(call, study, result, tree);
+                                                                 : print(call, study, tree);
 }
 
 /* The platform, and how many of its GPUs take part. */

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/html_option.h"
-#include "cli/markdown.h"
+#include "cli/render.h"
 #include "cli/show_difference.h"
 #include "meshsim/units.h"
 

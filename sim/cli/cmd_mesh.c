@@ -148,8 +148,7 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
-    return ms_cli_has(call, "json") ? ms_cli_print_json(call, ms_show_mesh_tree(call, &v, true))
-                                    : ms_cli_show_mesh(call, &v);
+    return ms_cli_show_mesh(call, &v);
 }
 
 const ms_command ms_cmd_mesh = {

@@ -208,7 +208,8 @@ static ms_status read_config(draft *d, const char *name, ms_config_workload *out
     ms_status status = MS_OK;
     if (is_config(name)) {
         ms_model model;
-        status = ms_config_workload_read(name, call->arena, call->diag, out);
+        status = ms_config_workload_read(name, ms_cli_data_folder(call->arena), call->arena,
+                                         call->diag, out);
         status = status == MS_OK ? ms_model_read(ms_node_get(out->root, "model"), "model",
                                                  call->arena, call->diag, &model)
                                  : status;

@@ -6,10 +6,10 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/placement_options.h"
+#include "cli/shown_tables.h"
 #include "cli/tool.h"
 #include "meshsim/price.h"
 #include "meshsim/summary.h"
-#include "meshsim/units.h"
 
 enum { TEXT_SIZE = 96 };
 
@@ -56,97 +56,6 @@ typedef struct view {
     ms_platform platform;
     ms_rank_placement placement; /* zeroed: no job is given */
 } view;
-
-static char *quantity(double value, ms_dimension dimension, char text[TEXT_SIZE]) {
-    return ms_unit_format(value, dimension, text, TEXT_SIZE);
-}
-
-static void print_tiers(const ms_platform *platform, ms_buffer *page) {
-    char nominal[TEXT_SIZE], achieved[TEXT_SIZE], latency[TEXT_SIZE];
-    ms_buffer_printf(page, "%-12s %9s %12s %9s %14s %10s\n", "tier", "links", "nominal", "parallel",
-                     "achieved", "latency");
-    for (int t = 0; t < platform->tier_count; t++) {
-        const ms_tier *tier = &platform->tiers[t];
-        ms_link_info link = ms_platform_link(platform, tier->first_link);
-        ms_buffer_printf(page, "%-12s %9d %12s %9d %14s %10s\n", tier->name, tier->links,
-                         ms_tier_bandwidth_text(tier, tier->bandwidth_Bps, nominal, TEXT_SIZE),
-                         link.parallel,
-                         ms_tier_bandwidth_text(tier, link.capacity_Bps, achieved, TEXT_SIZE),
-                         quantity(tier->latency_s, MS_DIM_TIME, latency));
-    }
-    ms_buffer_printf(
-        page, "\nA link has one direction; achieved is what its parallel cables carry together.\n");
-}
-
-static void print_gpu(const ms_gpu_type *gpu, ms_buffer *page) {
-    char peak[TEXT_SIZE], hbm[TEXT_SIZE], reserve[TEXT_SIZE], speed[TEXT_SIZE];
-    ms_buffer_printf(page, "GPU           %s: %s\n", gpu->name,
-                     quantity(gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, peak));
-    ms_buffer_printf(page, "GPU memory    %s, %s of it reserved, at %s\n",
-                     ms_unit_format_capacity(gpu->hbm_B, hbm, TEXT_SIZE),
-                     quantity(gpu->reserve_B, MS_DIM_BYTES, reserve),
-                     quantity(gpu->hbm_Bps, MS_DIM_BANDWIDTH, speed));
-}
-
-/* What a GPU costs and takes, as far as the files say. */
-static void print_upkeep(const ms_platform *platform, ms_buffer *page) {
-    const ms_upkeep *upkeep = &platform->upkeep;
-    char text[4][TEXT_SIZE];
-    if (ms_price_has_rent(platform)) {
-        ms_buffer_printf(page, "price         %s a GPU\n",
-                         quantity(upkeep->rent_USD_per_h, MS_DIM_PRICE, text[0]));
-    }
-    if (platform->gpu.clock.power.load_W > 0.0) {
-        ms_buffer_printf(page, "power         %s a GPU, %s while it waits; PUE %.4g\n",
-                         quantity(platform->gpu.clock.power.load_W, MS_DIM_POWER, text[0]),
-                         quantity(platform->gpu.clock.power.idle_W, MS_DIM_POWER, text[1]),
-                         upkeep->pue);
-    }
-    if (upkeep->node_W > 0.0) {
-        ms_buffer_printf(page, "              %s the rest of a node, %s a GPU the network\n",
-                         quantity(upkeep->node_W, MS_DIM_POWER, text[2]),
-                         quantity(upkeep->network_W, MS_DIM_POWER, text[3]));
-    }
-}
-
-static void print_platform(const ms_invocation *call, const view *v, ms_buffer *page) {
-    const ms_platform *platform = &v->platform;
-    char text[TEXT_SIZE];
-    ms_buffer_printf(page, "platform      %s\n", platform->name);
-    ms_buffer_printf(page, "GPUs          %d = %d nodes x %d\n", ms_platform_gpus(platform),
-                     platform->nodes, platform->gpus_per_node);
-    ms_cli_show_placement(call, &v->placement, page);
-    ms_buffer_printf(page, "fabric        %s\n", platform->fabric);
-    if (platform->nics_per_node > 0) {
-        ms_buffer_printf(page, "NICs          %d a node%s\n", platform->nics_per_node,
-                         platform->has_pxn ? ", cross-rail traffic over NVLink first (PXN)" : "");
-    }
-    print_gpu(&platform->gpu, page);
-    print_upkeep(platform, page);
-    ms_buffer_printf(page, "bisection     %s per direction\n\n",
-                     ms_tier_bandwidth_text(&platform->tiers[platform->tier_count - 1],
-                                            ms_platform_bisection_Bps(platform), text, TEXT_SIZE));
-    print_tiers(platform, page);
-}
-
-static void print_path(const ms_platform *platform, const path *p, ms_buffer *page) {
-    char name[TEXT_SIZE], capacity[TEXT_SIZE], latency[TEXT_SIZE];
-    ms_buffer_printf(page, "\nroute from GPU %d (node %d) to GPU %d (node %d)\n", p->from,
-                     ms_platform_node(platform, p->from), p->to, ms_platform_node(platform, p->to));
-    for (int i = 0; i < p->route.count; i++) {
-        ms_link_info link = ms_platform_link(platform, p->route.links[i]);
-        ms_buffer_printf(page, "  %-32s %14s %9s\n",
-                         ms_platform_link_name(platform, p->route.links[i], name, sizeof name),
-                         ms_tier_bandwidth_text(&platform->tiers[link.tier], link.capacity_Bps,
-                                                capacity, TEXT_SIZE),
-                         quantity(link.latency_s, MS_DIM_TIME, latency));
-    }
-    const ms_tier *narrowest = &platform->tiers[p->bottleneck_tier];
-    ms_buffer_printf(page, "bottleneck %s, latency %s, outermost tier %s\n",
-                     ms_tier_bandwidth_text(narrowest, p->bottleneck_Bps, capacity, TEXT_SIZE),
-                     quantity(p->route.latency_s, MS_DIM_TIME, latency),
-                     p->route.tier < 0 ? "none" : platform->tiers[p->route.tier].name);
-}
 
 static void add_tiers(const ms_platform *platform, ms_value *root) {
     ms_value *tiers = ms_value_add(root, "tiers", MS_VALUE_ARRAY);
@@ -391,16 +300,6 @@ static ms_status read_view(const ms_invocation *call, view *v) {
     return status == MS_OK ? read_placement(call, v) : status;
 }
 
-static ms_status print_view(const ms_invocation *call, const view *v, const path *route) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    print_platform(call, v, &page);
-    if (route != NULL) {
-        print_path(&v->platform, route, &page);
-    }
-    return ms_cli_print_page(call, &page);
-}
-
 static ms_status run(const ms_invocation *call) {
     view v = {.placement = {.ranks = 0}};
     path route;
@@ -418,8 +317,7 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK || stdout_exports(call) > 0) {
         return status;
     }
-    return ms_cli_has(call, "json") ? ms_cli_print_json(call, make_tree(call, &v, shown))
-                                    : print_view(call, &v, shown);
+    return ms_cli_show(call, v.platform.name, MS_PLATFORM_TABLES, make_tree(call, &v, shown));
 }
 
 const ms_command ms_cmd_platform = {

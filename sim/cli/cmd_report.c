@@ -3,8 +3,8 @@
 
 #include "cli/commands.h"
 #include "cli/html_option.h"
-#include "cli/markdown_tables.h"
 #include "cli/result_file.h"
+#include "cli/shown_tables.h"
 #include "meshsim/report.h"
 #include "meshsim/target.h"
 

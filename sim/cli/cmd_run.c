@@ -4,11 +4,11 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/markdown_tables.h"
 #include "cli/progress.h"
 #include "cli/run_whatif.h"
-#include "cli/show_result.h"
+#include "cli/show_job.h"
 #include "cli/show_text.h"
+#include "cli/shown_tables.h"
 #include "cli/worker_options.h"
 #include "meshsim/advice.h"
 #include "meshsim/progress.h"
@@ -71,8 +71,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-static ms_status print_tree(const ms_invocation *call, const ms_result *result,
-                            const ms_cli_whatif *whatif) {
+static ms_status print_result(const ms_invocation *call, const ms_result *result,
+                              const ms_cli_whatif *whatif) {
     ms_value *summary = NULL;
     ms_status status = ms_summary_build(result, call->arena, &summary);
     if (status == MS_OK && ms_cli_has(call, "ranks")) {
@@ -88,19 +88,10 @@ static ms_status print_tree(const ms_invocation *call, const ms_result *result,
     if (whatif->is_asked) {
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
     }
-    return ms_cli_print_tree(call, result->job->name, MS_RUN_TABLES, summary);
-}
-
-static ms_status print_result(const ms_invocation *call, const ms_result *result,
-                              const ms_cli_whatif *whatif) {
-    if (ms_cli_wants_tree(call)) {
-        return print_tree(call, result, whatif);
+    if (!ms_cli_has(call, "json")) {
+        ms_show_add_job(result->job, summary);
     }
-    ms_buffer page;
-    ms_buffer_init(&page);
-    ms_show_result(result, &page);
-    ms_show_whatif(whatif, &page);
-    return ms_cli_print_page(call, &page);
+    return ms_cli_show(call, result->job->name, MS_RUN_TABLES, summary);
 }
 
 /* Say what does not fit, and by how much. */

@@ -4,18 +4,11 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/markdown_tables.h"
+#include "cli/render.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
 #include "cli/show_schedule.h"
-
-static ms_status print_text(const ms_invocation *call, const ms_cli_shown *shown) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_cli_schedule_text(shown, &text);
-    return ms_cli_print_page(call, &text);
-}
 
 static bool is_stdout(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
@@ -33,10 +26,7 @@ static ms_status show(const ms_invocation *call, const ms_schedule_costs *costs,
     if (status != MS_OK) {
         return status;
     }
-    return ms_cli_wants_tree(call)
-               ? ms_cli_print_tree(call, shown->program->name, MS_SCHEDULE_TABLES,
-                                   ms_cli_schedule_tree(call, shown))
-               : print_text(call, shown);
+    return ms_cli_show_schedule(call, shown);
 }
 
 static void note_idle(const ms_invocation *call, const char *option, bool is_idle,

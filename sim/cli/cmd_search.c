@@ -7,11 +7,11 @@
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
-#include "cli/markdown_tables.h"
 #include "cli/note_framework.h"
 #include "cli/run_whatif.h"
 #include "cli/search_files.h"
 #include "cli/show_search.h"
+#include "cli/shown_tables.h"
 #include "cli/store_options.h"
 #include "cli/worker_options.h"
 #include "meshsim/failure.h"
@@ -296,16 +296,12 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
         return status;
     }
-    if (ms_cli_wants_tree(call)) {
-        const char *name = ms_space_base(shown->space)->name;
-        return ms_cli_print_tree(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES,
-                                 make_tree(call, shown, whatif));
+    const char *name = ms_space_base(shown->space)->name;
+    ms_value *root = make_tree(call, shown, whatif);
+    if (!ms_cli_has(call, "json")) {
+        ms_show_search_add_page(shown, root);
     }
-    ms_buffer page;
-    ms_buffer_init(&page);
-    ms_show_search_page(shown, call->arena, &page);
-    ms_show_whatif(whatif, &page);
-    return ms_cli_print_page(call, &page);
+    return ms_cli_show(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES, root);
 }
 
 /* How to go on after an interrupt. */

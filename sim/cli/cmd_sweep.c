@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
-#include "cli/markdown.h"
+#include "cli/render.h"
 #include "cli/show_sweep.h"
 #include "cli/store_options.h"
 #include "cli/tool.h"
@@ -68,15 +68,9 @@ static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
-    if (ms_cli_wants_tree(call)) {
-        const ms_markdown_table *tables = ms_show_sweep_tables(shown->sweep, call->arena);
-        return ms_cli_print_tree(call, shown->sweep->name, tables,
-                                 tables == NULL ? NULL : ms_show_sweep_tree(shown, call->arena));
-    }
-    ms_buffer page;
-    ms_buffer_init(&page);
-    ms_show_sweep_page(shown, call->arena, &page);
-    return ms_cli_print_page(call, &page);
+    const ms_shown_table *tables = ms_show_sweep_tables(shown->sweep, call->arena);
+    return ms_cli_show(call, shown->sweep->name, tables,
+                       tables == NULL ? NULL : ms_show_sweep_tree(shown, call->arena));
 }
 
 /* ---- the study ---- */

@@ -1,5 +1,5 @@
 /* A comparison in Markdown, as code hosts show it under a change. */
-#include "cli/markdown.h"
+#include "cli/render.h"
 #include "cli/show_difference.h"
 
 static void add_row(const ms_difference *difference, ms_arena *arena, ms_buffer *out) {
@@ -9,11 +9,11 @@ static void add_row(const ms_difference *difference, ms_arena *arena, ms_buffer 
         return;
     }
     ms_buffer_puts(out, difference->has_failed ? "| **" : "| ");
-    ms_markdown_write_text(difference->key, out);
+    ms_show_markdown_text(difference->key, out);
     ms_buffer_puts(out, difference->has_failed ? "** | " : " | ");
-    ms_markdown_write_text(sides[0], out);
+    ms_show_markdown_text(sides[0], out);
     ms_buffer_puts(out, " | ");
-    ms_markdown_write_text(sides[1], out);
+    ms_show_markdown_text(sides[1], out);
     ms_buffer_puts(out, " | ");
     ms_show_relative(difference, out);
     ms_buffer_puts(out, " |\n");
@@ -24,10 +24,7 @@ static void add_table(const char *title, const ms_differences *differences,
     if (differences->count == 0) {
         return;
     }
-    const char *const headings[] = {title, "a", "b", "change"};
-    static const bool IS_NUMBER[] = {false, true, true, true};
-    ms_buffer_puts(out, "\n");
-    ms_markdown_write_head(headings, IS_NUMBER, sizeof headings / sizeof headings[0], out);
+    ms_buffer_printf(out, "\n| %s | a | b | change |\n|:---|---:|---:|---:|\n", title);
     for (size_t i = 0; i < differences->count; i++) {
         add_row(&differences->items[i], shown->arena, out);
     }
@@ -40,10 +37,10 @@ static void add_rules(const ms_compare_rules *rules, ms_buffer *out) {
     ms_buffer_init(&passes);
     ms_show_guards(rules, &guards, &passes);
     ms_buffer_puts(out, "\nGuarded: ");
-    ms_markdown_write_text(ms_buffer_text(&guards), out);
+    ms_show_markdown_text(ms_buffer_text(&guards), out);
     if (passes.length > 0) {
         ms_buffer_puts(out, "; let pass: ");
-        ms_markdown_write_text(ms_buffer_text(&passes), out);
+        ms_show_markdown_text(ms_buffer_text(&passes), out);
     }
     ms_buffer_puts(out, ".\n");
     out->failed = out->failed || guards.failed || passes.failed;
@@ -59,7 +56,7 @@ static void add_note(const ms_compared_trace *trace,
     say(trace, &text);
     if (text.length > 0) {
         ms_buffer_puts(out, "\n");
-        ms_markdown_write_text(ms_buffer_text(&text), out);
+        ms_show_markdown_text(ms_buffer_text(&text), out);
         ms_buffer_puts(out, "\n");
     }
     out->failed = out->failed || text.failed;
@@ -69,7 +66,7 @@ static void add_note(const ms_compared_trace *trace,
 static void add_trace(const ms_compared_trace *trace, const ms_shown_comparison *shown,
                       ms_buffer *out) {
     ms_buffer_puts(out, "\n### ");
-    ms_markdown_write_text(trace->name, out);
+    ms_show_markdown_text(trace->name, out);
     ms_buffer_puts(out, "\n\n");
     ms_buffer_puts(out, trace->has_failed ? "**" : "");
     ms_show_verdict(trace, out);
@@ -88,9 +85,9 @@ void ms_show_differences_markdown(const ms_shown_comparison *shown, ms_buffer *o
                      : !comparison->is_equal ? "changed within the guard"
                                              : "equal");
     ms_buffer_puts(out, "a: ");
-    ms_markdown_write_text(shown->paths[0], out);
+    ms_show_markdown_text(shown->paths[0], out);
     ms_buffer_puts(out, ", b: ");
-    ms_markdown_write_text(shown->paths[1], out);
+    ms_show_markdown_text(shown->paths[1], out);
     ms_buffer_puts(out, "\n");
     add_rules(shown->rules, out);
     if (comparison->are_folders) {

@@ -45,10 +45,6 @@ const char *ms_cli_fidelity_word(int index) {
     return index < MS_FIDELITY_COUNT ? ms_fidelity_name((ms_fidelity)index) : NULL;
 }
 
-const char *const MS_CLI_OVERLAPS[2] = {"fused", "serial"};
-const char *const MS_CLI_SENDS[2] = {"async", "blocking"};
-static const char *const GRANULARITIES[2] = {"layer", "pass"};
-
 /* Whether the user gave an option that the command may or may not have. */
 static bool is_given(const ms_invocation *call, const char *name) {
     for (const ms_option *option = call->command->options; option->name != NULL; option++) {
@@ -63,11 +59,10 @@ static bool is_given(const ms_invocation *call, const char *name) {
 static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
     static const struct {
         const char *name;
-        const char *key;
-        const char *const *words;
-    } SHORT[] = {{"overlap", "schedule.overlap", MS_CLI_OVERLAPS},
-                 {"sends", "schedule.sends", MS_CLI_SENDS},
-                 {"granularity", "granularity", GRANULARITIES}};
+        const char *key; /* of two words */
+    } SHORT[] = {{"overlap", "schedule.overlap"},
+                 {"sends", "schedule.sends"},
+                 {"granularity", "granularity"}};
     enum { SHORTS = sizeof SHORT / sizeof SHORT[0] };
     ms_given given = ms_cli_all(call, "set");
     ms_given sets = {.values = MS_NEW(call->arena, const char *, given.count + SHORTS)};
@@ -76,15 +71,15 @@ static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
         sets.values[sets.count] = given.values[sets.count];
     }
     for (size_t i = 0; i < SHORTS && !has_failed; i++) {
+        const char *const *words = ms_job_spec_words(SHORT[i].key);
         bool is_second = false;
         if (!is_given(call, SHORT[i].name)) {
             continue;
         }
-        if (ms_cli_choice(call, SHORT[i].name, SHORT[i].words, &is_second) != MS_OK) {
+        if (ms_cli_choice(call, SHORT[i].name, words, &is_second) != MS_OK) {
             return MS_E_USAGE;
         }
-        const char *set =
-            ms_arena_printf(call->arena, "%s=%s", SHORT[i].key, SHORT[i].words[is_second]);
+        const char *set = ms_arena_printf(call->arena, "%s=%s", SHORT[i].key, words[is_second]);
         sets.values[sets.count++] = set;
         has_failed = set == NULL;
     }

@@ -68,8 +68,6 @@
 const char *ms_cli_fidelity_word(int index);
 
 /* Words of --overlap and --sends, as of the keys schedule.overlap and schedule.sends. */
-extern const char *const MS_CLI_OVERLAPS[2];
-extern const char *const MS_CLI_SENDS[2];
 
 /* What the command line says of a workload: --platform, --set and --fidelity, which the command
  * has, and --overlap, --sends and --granularity, where it has them, in the place of their keys.

@@ -1,5 +1,6 @@
 #include "cli/new_config.h"
 
+#include "cli/job_options.h"
 #include "meshsim/config_workload.h"
 
 static void add_place(ms_value *row, const ms_mark *mark) {
@@ -52,7 +53,8 @@ static void add_keys(const ms_source_keys *keys, ms_value *rows) {
 ms_status ms_cli_print_config(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "model", "");
     ms_config_workload workload;
-    ms_status status = ms_config_workload_read(path, call->arena, call->diag, &workload);
+    ms_status status = ms_config_workload_read(path, ms_cli_data_folder(call->arena), call->arena,
+                                               call->diag, &workload);
     if (status != MS_OK) {
         return status;
     }

@@ -33,16 +33,3 @@ ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *pl
     ranks = ranks > 0 ? ranks : count_ranks(&choice, platform);
     return ms_placement_make(&choice, platform, ranks, call->arena, call->diag, placement_out);
 }
-
-void ms_cli_show_placement(const ms_invocation *call, const ms_rank_placement *placement,
-                           ms_buffer *page) {
-    if (!ms_cli_has(call, "placement")) {
-        return;
-    }
-    ms_buffer_printf(page, "placement     %d rank%s", placement->ranks,
-                     placement->ranks == 1 ? "" : "s");
-    bool is_full = placement->idle_gpus == 0 && placement->spare_gpus == 0;
-    ms_buffer_puts(page, is_full ? ", no GPU left" : "; ");
-    ms_placement_describe(placement, page);
-    ms_buffer_puts(page, "\n");
-}

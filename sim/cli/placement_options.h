@@ -18,8 +18,4 @@
 ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *platform, int ranks,
                                 ms_rank_placement *placement_out);
 
-/* A line for a page, "placement     ..."; nothing without the option. */
-void ms_cli_show_placement(const ms_invocation *call, const ms_rank_placement *placement,
-                           ms_buffer *page);
-
 #endif

@@ -8,10 +8,10 @@
 #define AT(member) offsetof(ms_cli_result_file, member)
 
 static const ms_field PAGE_FIELDS[] = {
-    {.key = "title", .type = MS_FIELD_STRING, .offset = AT(title), .help = "what it is about"},
-    {.key = "subject", .type = MS_FIELD_STRING, .offset = AT(subject), .help = "what came first"},
-    {.key = "command", .type = MS_FIELD_STRING, .offset = AT(command), .help = "command line"},
-    {.key = "files", .type = MS_FIELD_WORDS, .offset = AT(files), .help = "files that were read"},
+    MS_KEY("title", "what it is about", STRING, AT(title)),
+    MS_KEY("subject", "what came first", STRING, AT(subject)),
+    MS_KEY("command", "command line", STRING, AT(command)),
+    MS_KEY("files", "files that were read", WORDS, AT(files)),
     {.key = NULL},
 };
 

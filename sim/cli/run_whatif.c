@@ -2,7 +2,6 @@
 
 #include "cli/worker_options.h"
 #include "meshsim/progress.h"
-#include "meshsim/units.h"
 
 static void count_progress(void *context, size_t done, size_t count) {
     (void)context;
@@ -73,30 +72,4 @@ ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request 
         ms_whatif_rank(step_time_s, whatif_out->rows, whatif_out->count);
     }
     return status;
-}
-
-/* The settings of a row, as many as one reads at a glance. */
-static void show_settings(const ms_words *settings, ms_buffer *out) {
-    enum { FEW = 2 };
-    for (size_t i = 0; i < settings->count && settings->count <= FEW; i++) {
-        ms_buffer_printf(out, "      --set '%s'\n", settings->items[i]);
-    }
-    if (settings->count > FEW) {
-        ms_buffer_printf(out, "      %zu settings, which --json lists\n", settings->count);
-    }
-}
-
-void ms_show_whatif(const ms_cli_whatif *whatif, ms_buffer *out) {
-    if (!whatif->is_asked) {
-        return;
-    }
-    ms_buffer_printf(out, "\nwhat one change would buy%27s %9s\n", "step time", "saved");
-    for (size_t i = 0; i < whatif->count; i++) {
-        const ms_whatif *row = &whatif->rows[i];
-        char step[32];
-        ms_buffer_printf(out, "  %-38s %11s %7.2f %%\n", row->change,
-                         ms_unit_format(row->step_time_s, MS_DIM_TIME, step, sizeof step),
-                         100.0 * row->gain);
-        show_settings(&row->settings, out);
-    }
 }

@@ -24,7 +24,4 @@ ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request 
                                 const ms_words *settings, double step_time_s,
                                 ms_cli_whatif *whatif_out);
 
-/* Append the rows as a page. */
-void ms_show_whatif(const ms_cli_whatif *whatif, ms_buffer *out);
-
 #endif

@@ -149,9 +149,11 @@ static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
 }
 
 static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs) {
-    ms_status status = ms_cli_choice(call, "overlap", MS_CLI_OVERLAPS, &costs->is_serial);
+    ms_status status =
+        ms_cli_choice(call, "overlap", ms_job_spec_words("schedule.overlap"), &costs->is_serial);
     if (status == MS_OK) {
-        status = ms_cli_choice(call, "sends", MS_CLI_SENDS, &costs->is_blocking);
+        status =
+            ms_cli_choice(call, "sends", ms_job_spec_words("schedule.sends"), &costs->is_blocking);
     }
     return status == MS_OK ? read_pair_scale(call, &costs->pair_scale) : status;
 }

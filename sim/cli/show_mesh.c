@@ -1,7 +1,7 @@
 #include "cli/show_mesh.h"
 
+#include "cli/shown_tables.h"
 #include "meshsim/summary.h"
-#include "meshsim/units.h"
 
 /* What is printed of a long list for people: groups of an axis, ranks of a group at either end. */
 enum { GROUPS_SHOWN = 8, RANKS_SHOWN = 8, RANKS_AT_END = 2, TEXT_SIZE = 64 };
@@ -192,141 +192,74 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bo
     return root;
 }
 
-static void print_group(const ms_mesh *mesh, const ms_group *group, ms_buffer *page) {
-    ms_buffer_printf(page, "    {");
+/* ---- what only pages say ---- */
+
+/* Ranks of a group, or of the whole mesh, by their GPUs: of many those at either end. */
+static const char *list_gpus(const ms_mesh *mesh, const ms_group *group, ms_arena *arena) {
+    ms_buffer text;
+    ms_buffer_init(&text);
     for (int i = 0; i < group->size; i++) {
         if (group->size > RANKS_SHOWN && i == RANKS_SHOWN - RANKS_AT_END) {
-            ms_buffer_printf(page, ", ..");
+            ms_buffer_puts(&text, ", ..");
             i = group->size - RANKS_AT_END;
         }
-        ms_buffer_printf(page, "%s%d", i == 0 ? "" : ", ",
-                         ms_mesh_device(mesh, group->first + i * group->stride));
+        int rank = group->stride > 0 ? group->first + i * group->stride : ms_mesh_rank_at(mesh, i);
+        ms_buffer_printf(&text, "%s%d", i == 0 ? "" : ", ", ms_mesh_device(mesh, rank));
     }
-    ms_buffer_printf(page, "}\n");
+    const char *kept = ms_buffer_keep(&text, arena);
+    return kept == NULL ? "" : kept;
 }
 
-static void print_axis(const ms_mesh_view *v, int axis, ms_buffer *page) {
+static void add_axis_row(const ms_mesh_view *v, int axis, ms_value *list) {
+    ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+    ms_value_add_string(row, "axis", v->mesh.names[axis]);
+    ms_value_add_int(row, "size", v->mesh.sizes[axis]);
+    ms_value_add_int(row, "stride", v->mesh.strides[axis]);
+    ms_value_add_int(row, "groups", ms_mesh_group_count(&v->mesh, axis));
+    if (v->platform != NULL) {
+        add_tier(v, ms_mesh_axis_tier(&v->mesh, axis, v->platform), "tier", row);
+    }
+}
+
+/* The first groups of an axis, and how many more there are. */
+static void add_group_rows(const ms_mesh_view *v, int axis, ms_value *list) {
     int count = ms_mesh_group_count(&v->mesh, axis);
     int shown = count < GROUPS_SHOWN ? count : GROUPS_SHOWN;
-    ms_buffer_printf(page, "\n%s: %d group%s of %d\n", v->mesh.names[axis], count,
-                     count == 1 ? "" : "s", v->mesh.sizes[axis]);
-    for (int i = 0; i < shown; i++) {
-        ms_group group = ms_mesh_group_at(&v->mesh, axis, i);
-        print_group(&v->mesh, &group, page);
-    }
-    if (count > shown) {
-        ms_buffer_printf(page, "    and %d more\n", count - shown);
-    }
-}
-
-static void print_shape(const ms_tensor *tensor, const int64_t *shape, ms_buffer *page) {
-    char text[TEXT_SIZE];
-    for (int d = 0; d < tensor->dimensions; d++) {
-        ms_buffer_printf(page, "%s%lld", d == 0 ? "" : " x ", (long long)shape[d]);
-    }
-    ms_buffer_printf(
-        page, ", %s\n",
-        ms_unit_format(ms_tensor_bytes(tensor, shape), MS_DIM_BYTES, text, sizeof text));
-}
-
-static void print_spec(const ms_mesh_view *v, const char *title, const ms_spec *spec,
-                       const int64_t *local, ms_buffer *page) {
-    char text[TEXT_SIZE];
-    ms_buffer_printf(page, "\n%s:", title);
-    for (int axis = 0; axis < v->mesh.axes; axis++) {
-        ms_buffer_printf(page, " %s=%s", v->mesh.names[axis],
-                         ms_tensor_placement_text(spec->on[axis], text, sizeof text));
-    }
-    ms_buffer_printf(page, "\n    each rank holds ");
-    print_shape(&v->tensor.tensor, local, page);
-}
-
-static void print_steps(const ms_mesh_view *v, ms_buffer *page) {
-    const ms_reshard_plan *plan = &v->tensor.plan;
-    char size[TEXT_SIZE], sent[TEXT_SIZE], time[TEXT_SIZE], alone[TEXT_SIZE];
-    ms_buffer_printf(page, "\n%-15s %-8s %12s %12s %s\n", "step", "axis", "buffer", "rank sends",
-                     v->platform == NULL ? "" : "        time    one alone  tier");
-    for (int i = 0; i < plan->count; i++) {
-        const ms_reshard_step *step = &plan->steps[i];
-        ms_buffer_printf(page, "%-15s %-8s %12s %12s", step_name(step), v->mesh.names[step->axis],
-                         ms_unit_format(step->size_B, MS_DIM_BYTES, size, sizeof size),
-                         ms_unit_format(step->sent_B, MS_DIM_BYTES, sent, sizeof sent));
-        if (v->platform != NULL) {
-            int tier = v->times[i].tier;
-            ms_buffer_printf(page, " %12s %12s  %s",
-                             ms_unit_format(v->times[i].together_s, MS_DIM_TIME, time, sizeof time),
-                             ms_unit_format(v->times[i].alone_s, MS_DIM_TIME, alone, sizeof alone),
-                             tier < 0 ? "none" : v->platform->tiers[tier].name);
+    for (int i = 0; i < shown + (count > shown); i++) {
+        ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "axis", v->mesh.names[axis]);
+        if (i < shown) {
+            ms_group group = ms_mesh_group_at(&v->mesh, axis, i);
+            ms_value_add_int(row, "group", i);
+            ms_value_add_string(row, "gpus", list_gpus(&v->mesh, &group, list->arena));
+        } else {
+            const char *more = ms_arena_printf(list->arena, "and %d more", count - shown);
+            ms_value_add_string(row, "gpus", more == NULL ? "" : more);
         }
-        ms_buffer_printf(page, "\n");
-    }
-    ms_buffer_printf(page, "%-15s %-8s %12s %12s", "all", "", "",
-                     ms_unit_format(plan->sent_B, MS_DIM_BYTES, sent, sizeof sent));
-    if (v->platform != NULL) {
-        ms_buffer_printf(page, " %12s",
-                         ms_unit_format(total_time_s(v), MS_DIM_TIME, time, sizeof time));
-    }
-    ms_buffer_printf(page, "\n");
-}
-
-static void print_tensor(const ms_mesh_view *v, ms_buffer *page) {
-    const ms_tensor_study *s = &v->tensor;
-    if (!s->is_given) {
-        return;
-    }
-    ms_buffer_printf(page, "\ntensor ");
-    print_shape(&s->tensor, s->tensor.shape, page);
-    print_spec(v, s->is_moved ? "from" : "spec", &s->spec, s->local, page);
-    if (s->is_moved) {
-        print_spec(v, "to", &s->target, s->target_local, page);
-        print_steps(v, page);
     }
 }
 
-static void print_ranks(const ms_mesh *mesh, ms_buffer *page) {
-    ms_buffer_printf(page, "%d ranks", mesh->ranks);
-    for (int place = 0; place < mesh->ranks && !is_plain(mesh); place++) {
-        if (mesh->ranks > RANKS_SHOWN && place == RANKS_SHOWN - RANKS_AT_END) {
-            ms_buffer_printf(page, ", ..");
-            place = mesh->ranks - RANKS_AT_END;
-        }
-        ms_buffer_printf(page, "%s%d", place == 0 ? " on GPUs " : ", ",
-                         ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place)));
+static void add_page(const ms_mesh_view *v, ms_value *root) {
+    ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
+    const ms_group all = {.size = v->mesh.ranks};
+    if (!is_plain(&v->mesh)) {
+        ms_value_add_string(page, "gpus", list_gpus(&v->mesh, &all, root->arena));
     }
-    ms_buffer_printf(page, "\n");
-}
-
-static void print_mesh(const ms_mesh_view *v, ms_buffer *page) {
-    print_ranks(&v->mesh, page);
-    if (v->placement.idle_gpus + v->placement.spare_gpus > 0) {
-        ms_placement_describe(&v->placement, page);
-        ms_buffer_puts(page, "\n");
-    }
-    ms_buffer_puts(page, "\n");
-    ms_buffer_printf(page, "%-8s %8s %8s%s\n", "axis", "size", "stride",
-                     v->platform == NULL ? "" : "  tier");
+    ms_value *axes = ms_value_add(page, "axes", MS_VALUE_ARRAY);
+    ms_value *groups = ms_value_add(page, "groups", MS_VALUE_ARRAY);
     for (int axis = 0; axis < v->mesh.axes; axis++) {
-        ms_buffer_printf(page, "%-8s %8d %8d", v->mesh.names[axis], v->mesh.sizes[axis],
-                         v->mesh.strides[axis]);
-        if (v->platform != NULL) {
-            int tier = ms_mesh_axis_tier(&v->mesh, axis, v->platform);
-            ms_buffer_printf(page, "  %s", tier < 0 ? "none" : v->platform->tiers[tier].name);
-        }
-        ms_buffer_printf(page, "\n");
-    }
-    ms_buffer_printf(
-        page, "axes from outermost to innermost; stride is the distance of neighbours in ranks\n");
-    for (int axis = 0; axis < v->mesh.axes; axis++) {
+        add_axis_row(v, axis, axes);
         if (is_shown(v, axis)) {
-            print_axis(v, axis, page);
+            add_group_rows(v, axis, groups);
         }
     }
-    print_tensor(v, page);
 }
 
 ms_status ms_cli_show_mesh(const ms_invocation *call, const ms_mesh_view *v) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    print_mesh(v, &page);
-    return ms_cli_print_page(call, &page);
+    bool is_json = ms_cli_has(call, "json");
+    ms_value *root = ms_show_mesh_tree(call, v, is_json);
+    if (!is_json) {
+        add_page(v, root);
+    }
+    return ms_cli_show(call, NULL, MS_MESH_TABLES, root);
 }

@@ -17,10 +17,8 @@ typedef struct ms_cli_shown {
     const char *workload;           /**< whose times it has; NULL: none */
 } ms_cli_shown;
 
-/** Result tree of `schedule --json`, in the call's arena; NULL when memory runs out. */
-const ms_value *ms_cli_schedule_tree(const ms_invocation *call, const ms_cli_shown *shown);
-
-/** Tables for people, at most 80 columns, and a picture in characters as wide as the terminal. */
-void ms_cli_schedule_text(const ms_cli_shown *shown, ms_buffer *out);
+/** Print a schedule in the form that is asked for; its text has a picture in characters as wide as
+ * the terminal. Returns as ms_cli_show. */
+ms_status ms_cli_show_schedule(const ms_invocation *call, const ms_cli_shown *shown);
 
 #endif

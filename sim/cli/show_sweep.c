@@ -3,25 +3,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/markdown_tables.h"
-#include "cli/show_text.h"
+#include "cli/shown_tables.h"
 #include "meshsim/units.h"
 
-enum {
-    COLUMNS_MAX = 96,
-    CELLS_MAX = MS_SWEEP_KEYS_MAX + 8,
-    VALUE_WIDTH_MAX = 24,
-    RESULT_WIDTH = 49, /* of RESULT_CELLS with the blanks between them, without the mark */
-    MARK_WIDTH = 2,
-    LEFT_OUT_MAX = 12
-};
+enum { COLUMNS_MAX = 96 };
 
 /* A row with the values of the keys beside it. */
 typedef struct sweep_row {
     ms_store_row found; /* first, so that MS_STORE_COLUMNS are columns of this, too */
     const char *values[MS_SWEEP_KEYS_MAX];
-    const char *mark;
-    const char *settings; /* for the list of what is left out */
 } sweep_row;
 
 /* The table: its columns are those of the keys, then those of every result. */
@@ -32,24 +22,12 @@ typedef struct sweep_table {
 
 /* ---- rows ---- */
 
-static const char *settings_text(const ms_sweep *sweep, size_t point, ms_arena *arena) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    for (size_t key = 0; key < sweep->key_count; key++) {
-        ms_buffer_printf(&text, "%s%s=%s", key == 0 ? "" : " ", sweep->keys[key].path,
-                         ms_sweep_value(sweep, point, key));
-    }
-    return ms_buffer_keep(&text, arena);
-}
-
 static sweep_row *make_rows(const ms_shown_sweep *shown, ms_arena *arena) {
     const ms_sweep *sweep = shown->sweep;
     sweep_row *rows = MS_NEW(arena, sweep_row, shown->count);
     for (size_t i = 0; i < shown->count && rows != NULL; i++) {
         sweep_row *row = &rows[i];
         row->found = shown->rows[i];
-        row->mark = row->found.reason == NULL && !row->found.figures.fits ? "!" : " ";
-        row->settings = settings_text(sweep, shown->points[i], arena);
         for (size_t key = 0; key < sweep->key_count; key++) {
             row->values[key] = ms_sweep_value(sweep, shown->points[i], key);
         }
@@ -69,10 +47,6 @@ static void make_columns(const ms_sweep *sweep, ms_table_column *columns) {
     for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
         columns[count++] = *c;
     }
-    columns[count++] = (ms_table_column){.name = "mark",
-                                         .type = MS_COLUMN_TEXT,
-                                         .offset = offsetof(sweep_row, mark),
-                                         .is_page_only = true};
     columns[count] = (ms_table_column){.name = NULL};
 }
 
@@ -197,29 +171,7 @@ void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *
     ms_table_write_csv(&sweep.table, out);
 }
 
-/* ---- Markdown ---- */
-
-/* A column for each key, then those of the results. */
-const ms_markdown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena) {
-    size_t count = 0;
-    while (MS_SWEEP_COLUMNS_SHOWN[count].path != NULL) {
-        count++;
-    }
-    ms_markdown_table *tables = MS_NEW(arena, ms_markdown_table, 2);
-    ms_markdown_field *fields = MS_NEW(arena, ms_markdown_field, sweep->key_count + count + 1);
-    if (tables == NULL || fields == NULL) {
-        return NULL;
-    }
-    for (size_t key = 0; key < sweep->key_count; key++) {
-        fields[key].path = ms_arena_printf(arena, "settings/%s", sweep->keys[key].path);
-        fields[key].heading = sweep->keys[key].path;
-    }
-    memcpy(fields + sweep->key_count, MS_SWEEP_COLUMNS_SHOWN, count * sizeof *fields);
-    tables[0] = (ms_markdown_table){.title = "", .path = "rows", .fields = fields};
-    return arena->has_failed ? NULL : tables;
-}
-
-/* ---- page ---- */
+/* ---- tables ---- */
 
 /* The last two words of a key, which name it within a sweep. */
 static const char *short_key(const char *path) {
@@ -233,131 +185,37 @@ static const char *short_key(const char *path) {
     return at;
 }
 
-static int value_width(const ms_sweep *sweep, size_t key) {
-    size_t width = 0;
-    for (size_t i = 0; i < sweep->counts[sweep->keys[key].axis]; i++) {
-        size_t own = strlen(sweep->keys[key].values[i]);
-        width = own > width ? own : width;
+/* The columns of the results with one for each key before them.  NULL when memory runs out. */
+static ms_shown_column *add_keys(const ms_sweep *sweep, const ms_shown_column *results,
+                                 ms_arena *arena) {
+    size_t count = 1;
+    while (results[count - 1].path != NULL) {
+        count++;
     }
-    return width > VALUE_WIDTH_MAX ? VALUE_WIDTH_MAX : (int)width;
-}
-
-static int name_width(const ms_sweep *sweep, size_t key) {
-    return (int)strlen(short_key(sweep->keys[key].path));
-}
-
-/* Widths of the keys' columns: each holds its widest value, and its name as long as the table fits
- * on a terminal; from the last key on, whose name is read together with the results'. */
-static void find_widths(const ms_sweep *sweep, bool has_mark, int widths[]) {
-    int all = RESULT_WIDTH + (has_mark ? MARK_WIDTH : 0);
+    ms_shown_column *columns = MS_NEW(arena, ms_shown_column, sweep->key_count + count + 1);
+    if (columns == NULL) {
+        return NULL;
+    }
+    columns[0] = (ms_shown_column){"@", "#", MS_SHOWN_COUNT};
     for (size_t key = 0; key < sweep->key_count; key++) {
-        widths[key] = value_width(sweep, key);
-        all += widths[key] + 1;
+        const char *path = ms_arena_printf(arena, "settings/%s", sweep->keys[key].path);
+        columns[1 + key] = (ms_shown_column){path == NULL ? "" : path,
+                                             short_key(sweep->keys[key].path), MS_SHOWN_TEXT};
     }
-    for (size_t key = sweep->key_count; key-- > 0;) {
-        int more = name_width(sweep, key) - widths[key];
-        if (more > 0 && all + more <= MS_SHOW_PAGE_WIDTH) {
-            widths[key] += more;
-            all += more;
-        }
-    }
+    memcpy(columns + 1 + sweep->key_count, results, count * sizeof *results);
+    return columns;
 }
 
-static bool is_above(const ms_sweep *sweep, const int widths[], size_t key) {
-    return name_width(sweep, key) > widths[key];
-}
-
-/* The name of a key that is wider than its column, on a line above the table's head, in the place
- * where the column begins. */
-static void add_name_above(const ms_sweep *sweep, const int widths[], size_t key, ms_buffer *head) {
-    for (size_t before = 0; before < key; before++) {
-        ms_buffer_printf(head, "%-*s ", widths[before], is_above(sweep, widths, before) ? "|" : "");
+const ms_shown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena) {
+    size_t count = 1;
+    while (MS_SWEEP_TABLES[count - 1].title != NULL) {
+        count++;
     }
-    ms_buffer_printf(head, "%s\n", short_key(sweep->keys[key].path));
-}
-
-static const ms_table_cell RESULT_CELLS[] = {
-    {"step_time_s", 8, NULL},
-    {"tokens_per_s", 9, NULL},
-    {"mfu", 5, NULL},
-    {"bubble_fraction", 6, NULL},
-    {"exposed_fraction", 7, NULL},
-    {"peak_B", 9, NULL},
-    {"mark", 1, NULL},
-};
-enum { RESULT_COUNT = sizeof RESULT_CELLS / sizeof RESULT_CELLS[0] };
-static const char RESULT_HEAD[] = "    step  tokens/s MFU % bubble exposed      peak\n";
-
-static void add_head(const ms_sweep *sweep, const int widths[], ms_buffer *head) {
-    ms_buffer_puts(head, "\n");
-    for (size_t key = 0; key < sweep->key_count; key++) {
-        if (is_above(sweep, widths, key)) {
-            add_name_above(sweep, widths, key, head);
-        }
+    ms_shown_table *tables = MS_NEW(arena, ms_shown_table, count);
+    if (tables != NULL) {
+        memcpy(tables, MS_SWEEP_TABLES, count * sizeof *tables);
+        tables[0].columns = add_keys(sweep, tables[0].columns, arena);
+        tables[1].columns = add_keys(sweep, tables[1].columns, arena);
     }
-    for (size_t key = 0; key < sweep->key_count; key++) {
-        ms_buffer_printf(head, "%-*s ", widths[key],
-                         is_above(sweep, widths, key) ? "|" : short_key(sweep->keys[key].path));
-    }
-    ms_buffer_puts(head, RESULT_HEAD);
-}
-
-static void add_table(const ms_sweep *sweep, const ms_table *table, bool has_mark, ms_buffer *out) {
-    ms_table_cell cells[CELLS_MAX] = {{NULL, 0, NULL}};
-    int widths[MS_SWEEP_KEYS_MAX];
-    ms_buffer head;
-    ms_buffer_init(&head);
-    find_widths(sweep, has_mark, widths);
-    add_head(sweep, widths, &head);
-    for (size_t key = 0; key < sweep->key_count; key++) {
-        cells[key] = (ms_table_cell){sweep->keys[key].path, -widths[key], key == 0 ? "" : NULL};
-    }
-    memcpy(cells + sweep->key_count, RESULT_CELLS, RESULT_COUNT * sizeof *cells);
-    ms_table_write_page(table, ms_buffer_text(&head), cells, out);
-    out->failed = out->failed || head.failed;
-    ms_buffer_release(&head);
-}
-
-static void add_left_out(const ms_table *table, ms_buffer *out) {
-    size_t count = 0;
-    for (size_t i = 0; i < table->count; i++) {
-        const sweep_row *row = table->rows[i];
-        if (row->found.reason != NULL && ++count <= LEFT_OUT_MAX) {
-            ms_buffer_puts(out, count == 1 ? "\nleft out\n" : "");
-            ms_show_reason(row->settings == NULL ? "" : row->settings, row->found.reason, out);
-        }
-    }
-    if (count > LEFT_OUT_MAX) {
-        ms_buffer_printf(out, "  ... and %zu more, which --json and --csv have\n",
-                         count - LEFT_OUT_MAX);
-    }
-}
-
-static void add_count(size_t count, const char *what, ms_buffer *out) {
-    if (count > 0) {
-        ms_buffer_printf(out, ", %zu %s", count, what);
-    }
-}
-
-void ms_show_sweep_page(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out) {
-    const ms_points_counts *counts = shown->counts;
-    sweep_table sweep;
-    bool has_large = false;
-    make_table(shown, arena, &sweep);
-    ms_buffer_printf(out, "sweep      %s\n", shown->sweep->name);
-    ms_buffer_printf(out, "workload   %s\npoints     %zu", shown->sweep->request.workload,
-                     shown->count);
-    add_count(counts->simulated, "simulated", out);
-    add_count(counts->stored, "known already", out);
-    add_count(counts->refused, "refused", out);
-    add_count(counts->failed, "failed", out);
-    ms_buffer_puts(out, "\n");
-    for (size_t i = 0; i < shown->count; i++) {
-        has_large = has_large || (shown->rows[i].reason == NULL && !shown->rows[i].figures.fits);
-    }
-    if (ms_table_kept(&sweep.table) > 0) {
-        add_table(shown->sweep, &sweep.table, has_large, out);
-    }
-    ms_buffer_puts(out, has_large ? "\n! does not fit in memory\n" : "");
-    add_left_out(&sweep.table, out);
+    return arena->has_failed ? NULL : tables;
 }

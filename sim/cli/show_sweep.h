@@ -3,7 +3,7 @@
 #define MS_CLI_SHOW_SWEEP_H
 
 #include "cli/cli.h"
-#include "cli/markdown.h"
+#include "cli/render.h"
 #include "meshsim/points.h"
 #include "meshsim/sweep.h"
 
@@ -19,13 +19,10 @@ typedef struct ms_shown_sweep {
 /* The tree of --json.  In `arena`; lack of memory shows there. */
 ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena);
 
-/* What --markdown prints of the tree.  In `arena`; NULL when memory runs out. */
-const ms_markdown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena);
+/* The tables of the tree.  In `arena`; NULL when memory runs out. */
+const ms_shown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena);
 
 /* The rows as CSV: a column for each key, then those of the results. */
 void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
-
-/* The table for people, and below it what is left out. */
-void ms_show_sweep_page(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
 
 #endif

@@ -6,19 +6,58 @@
 
 #include "meshsim/units.h"
 
-void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out) {
-    static const char INDENT[] = "      ";
-    size_t used = strlen(margin);
-    ms_buffer_puts(out, margin);
-    for (bool is_first = true; *text != '\0'; is_first = false) {
-        size_t word = strcspn(text, " ");
-        bool is_new = !is_first && used + 1 + word > MS_SHOW_PAGE_WIDTH;
-        const char *between = is_first ? "" : is_new ? "\n" : " ";
-        ms_buffer_printf(out, "%s%s%.*s", between, is_new ? INDENT : "", (int)word, text);
-        used = (is_new ? sizeof INDENT - 1 : used + !is_first) + word;
-        text += word + (text[word] == ' ');
+size_t ms_show_width(const char *text, size_t length) {
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++) {
+        width += ((unsigned char)text[i] & 0xC0U) != 0x80U; /* UTF-8: not within a character */
+    }
+    return width;
+}
+
+/* Bytes of at most so many characters. */
+static size_t bytes_of(const char *text, size_t columns) {
+    size_t length = 0;
+    while (text[length] != '\0' && ms_show_width(text, length + 1) <= columns) {
+        length++;
+    }
+    return length;
+}
+
+size_t ms_show_fitting(const char *text, size_t columns, char between) {
+    const char ends[] = {between, '\0'};
+    size_t fitting = 0;
+    for (size_t end = strcspn(text, ends); ms_show_width(text, end) <= columns;
+         end += 1 + strcspn(text + end + 1, ends)) {
+        fitting = end;
+        if (text[end] == '\0') {
+            break;
+        }
+    }
+    return fitting > 0 ? fitting : bytes_of(text, columns);
+}
+
+void ms_show_wrapped_at(size_t used, size_t indent, const char *text, ms_buffer *out) {
+    bool is_command = strchr(text, '\n') != NULL;
+    char between = is_command ? '\n' : ' ';
+    while (*text != '\0') {
+        size_t length =
+            ms_show_fitting(text, MS_SHOW_PAGE_WIDTH - used - (is_command ? 2 : 0), between);
+        for (size_t i = 0; i < length; i++) {
+            ms_buffer_add(out, text[i] == '\n' ? " " : text + i, 1);
+        }
+        text += length;
+        text += *text == between;
+        if (*text != '\0') {
+            ms_buffer_printf(out, "%s\n%*s", is_command ? " \\" : "", (int)indent, "");
+        }
+        used = indent;
     }
     ms_buffer_puts(out, "\n");
+}
+
+void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out) {
+    ms_buffer_puts(out, margin);
+    ms_show_wrapped_at(strlen(margin), 6, text, out);
 }
 
 void ms_show_reason(const char *name, const char *reason, ms_buffer *out) {

@@ -9,6 +9,18 @@
 /** Columns of a page: what a terminal has at least. */
 enum { MS_SHOW_PAGE_WIDTH = 80 };
 
+/** Characters of a text of so many bytes. */
+size_t ms_show_width(const char *text, size_t length);
+
+/** Bytes of the words at a text's begin that fit into some columns; of a first word that is longer,
+ * the bytes that fit.  between: what separates words.  0: the text is empty. */
+size_t ms_show_fitting(const char *text, size_t columns, char between);
+
+/** Append a text, and a line feed, to a line of which some columns are used, on lines of at most 80
+ * columns; all but the first are indented.  A text with line feeds is a command, which is broken
+ * there alone, so that a shell reads its lines as one. */
+void ms_show_wrapped_at(size_t used, size_t indent, const char *text, ms_buffer *out);
+
 /** Append a text behind a margin, on lines of at most 80 columns, all but the first indented
  * further; words are not cut. */
 void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);

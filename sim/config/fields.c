@@ -15,6 +15,17 @@ const ms_field *ms_field_find(const ms_field *fields, const char *key) {
     return NULL;
 }
 
+const ms_field *ms_config_row(const ms_field *fields, const char *key_path) {
+    const char *dot = strchr(key_path, '.');
+    size_t length = dot == NULL ? strlen(key_path) : (size_t)(dot - key_path);
+    for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
+        if (strncmp(field->key, key_path, length) == 0 && field->key[length] == '\0') {
+            return dot == NULL ? field : ms_config_row(field->fields, dot + 1);
+        }
+    }
+    return NULL;
+}
+
 static const char *nearest_key(const ms_field *fields, const char *key) {
     const char *best = NULL;
     for (const ms_field *field = fields; field->key != NULL; field++) {

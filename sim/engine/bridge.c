@@ -16,24 +16,12 @@ ms_status ms_bridge_start(const ms_bridge_setup *setup) {
     return status == MS_OK ? the_table->start(setup) : status;
 }
 
-ms_status ms_bridge_wake(double date_s, int32_t token) {
-    return the_table->wake(date_s, token);
-}
-
 ms_status ms_bridge_tick(double date_s) {
     return the_table->tick(date_s);
 }
 
 ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
     return the_table->flow(payload, route, count, token);
-}
-
-ms_status ms_bridge_compute(double work_s, int32_t host, int32_t token) {
-    return the_table->compute(work_s, host, token);
-}
-
-ms_status ms_bridge_set_speed(int32_t host, int32_t speed) {
-    return the_table->set_speed(host, speed);
 }
 
 ms_status ms_bridge_run(void) {

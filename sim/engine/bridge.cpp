@@ -70,15 +70,10 @@ struct bridge {
     sg::s4u::Host *from;
     sg::s4u::Host *to;
     std::vector<sg::s4u::Link *> links; // those of all simulations so far
-    std::vector<sg::s4u::Host *> hosts; // of the simulation at hand
-    size_t host_names;
-    size_t live;                      // activities under way
-    sg::kernel::timer::Timer *ticker; // of the wake-up that moves, while it lies ahead
+    size_t live;                        // activities under way
+    sg::kernel::timer::Timer *ticker;   // of the wake-up that moves, while it lies ahead
     sg::s4u::ActivityPtr ended; // SimGrid still uses an activity after its completion callback
 };
-
-// Work per second of a host at speed 1, so that short computations are large numbers as well.
-constexpr double WORK_PER_S = 1e9;
 
 bridge *the_bridge = nullptr; // one per process, made for its first simulation, kept to its end
 char error_text[256] = "";
@@ -124,10 +119,7 @@ void on_completion(const sg::s4u::Activity &activity) {
     the_bridge->live--;
     the_bridge->ended = const_cast<sg::s4u::Activity *>(&activity); // lets go of the one before
     intrusive_ptr_release(the_bridge->ended.get()); // the reference taken at its start
-    const ms_bridge_setup &setup = the_bridge->setup;
-    const bool is_flow =
-        the_bridge->hosts.empty() || dynamic_cast<const sg::s4u::Comm *>(&activity) != nullptr;
-    (is_flow ? setup.on_flow : setup.on_computed)(setup.context, token);
+    the_bridge->setup.on_flow(the_bridge->setup.context, token);
 }
 
 // Links of simulations before this one are taken again.
@@ -143,19 +135,6 @@ void set_links(bridge *b) {
         const std::string name = std::to_string(i);
         b->links.push_back(b->store->create_link(name, {b->setup.link_bandwidths[i]})->seal());
         b->zone->links.push_back(b->store->get_link_by_name_or_null(name));
-    }
-}
-
-void make_hosts(bridge *b) {
-    std::vector<double> speeds;
-    speeds.reserve(static_cast<size_t>(b->setup.speed_count));
-    for (int32_t i = 0; i < b->setup.speed_count; i++) {
-        speeds.push_back(b->setup.speeds[i] * WORK_PER_S);
-    }
-    b->hosts.clear();
-    for (int32_t i = 0; i < b->setup.host_count; i++) {
-        const std::string name = std::to_string(b->host_names++);
-        b->hosts.push_back(b->store->create_host(name, speeds)->seal());
     }
 }
 
@@ -196,7 +175,6 @@ void start(const ms_bridge_setup *setup) {
     sg::config::set_value("surf/precision", setup->precision_s);
     simgrid_clock_s = 0.0;
     set_links(the_bridge);
-    make_hosts(the_bridge);
 }
 
 void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
@@ -211,26 +189,9 @@ void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t t
     comm->set_destination(the_bridge->to); // starts it, which asks for the route
 }
 
-void start_computation(double work_s, int32_t host, int32_t token) {
-    sg::s4u::ExecPtr exec = sg::s4u::Exec::init();
-    exec->set_flops_amount(work_s * WORK_PER_S);
-    exec->set_data(reinterpret_cast<void *>(static_cast<intptr_t>(token)));
-    exec->set_host(the_bridge->hosts[static_cast<size_t>(host)]);
-    the_bridge->live++;
-    intrusive_ptr_add_ref(exec.get()); // given back at its completion
-    exec->start();
-}
-
 ms_status guarded_start(const ms_bridge_setup *setup) {
     the_setup = setup;
     return guarded([=] { start(setup); });
-}
-
-ms_status wake(double date_s, int32_t token) {
-    return guarded([=] {
-        sg::kernel::timer::Timer::set(
-            date_s, [token] { the_bridge->setup.on_wake(the_bridge->setup.context, token); });
-    });
 }
 
 void move_tick(double date_s) {
@@ -241,7 +202,7 @@ void move_tick(double date_s) {
     if (std::isfinite(date_s)) {
         the_bridge->ticker = sg::kernel::timer::Timer::set(date_s, [] {
             the_bridge->ticker = nullptr;
-            the_bridge->setup.on_wake(the_bridge->setup.context, MS_BRIDGE_TICK);
+            the_bridge->setup.on_tick(the_bridge->setup.context);
         });
     }
 }
@@ -252,14 +213,6 @@ ms_status tick(double date_s) {
 
 ms_status flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
     return guarded([=] { start_flow(payload, route, count, token); });
-}
-
-ms_status compute(double work_s, int32_t host, int32_t token) {
-    return guarded([=] { start_computation(work_s, host, token); });
-}
-
-ms_status set_speed(int32_t host, int32_t speed) {
-    return guarded([=] { the_bridge->hosts[static_cast<size_t>(host)]->set_pstate(speed); });
 }
 
 ms_status run() {
@@ -285,7 +238,6 @@ const char *last_error() {
 
 extern "C" {
 extern MS_BRIDGE_SHOWN const ms_bridge_table ms_bridge_simgrid;
-const ms_bridge_table ms_bridge_simgrid = {
-    MS_BRIDGE_LAYOUT, guarded_start, wake, tick,    flow,
-    compute,          set_speed,     run,  clock_s, last_error};
+const ms_bridge_table ms_bridge_simgrid = {MS_BRIDGE_LAYOUT, guarded_start, tick, flow, run,
+                                           clock_s,          last_error};
 }

@@ -1,8 +1,7 @@
 /**
  * @file
  * The bridge to SimGrid, whose C interface can neither build platforms nor tell of completions:
- * links, hosts, dated wake-ups, transfers and computations, nothing else. A process has one
- * simulation at a time.
+ * links, transfers and one dated wake-up, nothing else. A process has one simulation at a time.
  *
  * No function throws; after anything but MS_OK, ms_bridge_error() says what SimGrid said.
  */
@@ -21,15 +20,10 @@ extern "C" {
 typedef struct ms_bridge_setup {
     const double *link_bandwidths; /**< [link_count] payload units per second, > 0 */
     int32_t link_count;
-    int32_t host_count; /**< that computations run on */
-    const double
-        *speeds; /**< [speed_count] of a host, one at a time; 1: a second's work takes 1 s */
-    int32_t speed_count; /**< >= 1 where there are hosts; they start with the first speed */
-    double precision_s;  /**< events closer than that may count as simultaneous [s] */
-    void *context;       /**< first argument of the functions, which must not throw */
-    void (*on_wake)(void *context, int32_t token);     /**< the date of a wake-up has come */
-    void (*on_flow)(void *context, int32_t token);     /**< a transfer has ended */
-    void (*on_computed)(void *context, int32_t token); /**< a computation has ended */
+    double precision_s;             /**< events closer than that may count as simultaneous [s] */
+    void *context;                  /**< first argument of the functions, which must not throw */
+    void (*on_tick)(void *context); /**< the date of the wake-up has come */
+    void (*on_flow)(void *context, int32_t token); /**< a transfer has ended */
     /** Memory has run out within SimGrid, which does not survive that: its lists are torn, and its
      * exit handlers crash. Must not return, nor call exit(). */
     void (*on_no_memory)(void *context);
@@ -44,15 +38,8 @@ ms_status ms_bridge_load(void);
  * its end.  O(links). */
 ms_status ms_bridge_start(const ms_bridge_setup *setup);
 
-/** Call on_wake(token) once the clock reaches `date_s` [s]; before the first ms_bridge_run only
- * dates > 0.  Returns as ms_bridge_start. */
-ms_status ms_bridge_wake(double date_s, int32_t token);
-
-/** Token of the one wake-up that moves. */
-enum { MS_BRIDGE_TICK = -1 };
-
-/** Call on_wake(MS_BRIDGE_TICK) once the clock reaches `date_s` [s], and no longer at the date that
- * was set before; INFINITY: not at all.  Before the first ms_bridge_run only dates > 0.  Returns as
+/** Call on_tick once the clock reaches `date_s` [s], and no longer at the date that was set before;
+ * INFINITY: not at all.  Before the first ms_bridge_run only dates > 0.  Returns as
  * ms_bridge_start. */
 ms_status ms_bridge_tick(double date_s);
 
@@ -61,13 +48,6 @@ ms_status ms_bridge_tick(double date_s);
  *  stands k times is used k times over.  Returns as ms_bridge_start.  O(count^2) (SimGrid looks for
  *  repeated links). */
 ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token);
-
-/** Start a computation now on a host, one at a time, and call on_computed(token) at its end.
- *  work_s: its time at speed 1 [s], > 0.  Returns as ms_bridge_start. */
-ms_status ms_bridge_compute(double work_s, int32_t host, int32_t token);
-
-/** From now on a host runs at speeds[speed].  Returns as ms_bridge_start. */
-ms_status ms_bridge_set_speed(int32_t host, int32_t speed);
 
 /** Run until nothing happens any more; again, where something has been started since.  Returns as
  * ms_bridge_start. */

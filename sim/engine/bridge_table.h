@@ -21,17 +21,14 @@ extern "C" {
 
 /** Changes with any change of the table or of ms_bridge_setup, so that no other build's module is
  * taken. */
-enum { MS_BRIDGE_LAYOUT = 3 };
+enum { MS_BRIDGE_LAYOUT = 4 };
 
 /** What bridge.cpp defines; see bridge.h, where each function is described. */
 typedef struct ms_bridge_table {
     int layout; /**< MS_BRIDGE_LAYOUT */
     ms_status (*start)(const ms_bridge_setup *setup);
-    ms_status (*wake)(double date_s, int32_t token);
     ms_status (*tick)(double date_s);
     ms_status (*flow)(uint64_t payload, const int32_t *route, int32_t count, int32_t token);
-    ms_status (*compute)(double work_s, int32_t host, int32_t token);
-    ms_status (*set_speed)(int32_t host, int32_t speed);
     ms_status (*run)(void);
     double (*clock_s)(void);
     const char *(*error)(void);

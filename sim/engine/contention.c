@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/demand.h"
 #include "engine/no_memory.h"
@@ -265,17 +264,15 @@ static int64_t write_routes(finder *f, int32_t *route) {
     return count;
 }
 
-ms_status ms_contention_find(const ms_dag *dag, ms_contention_scope scope, ms_arena *scratch,
-                             ms_diag *diag, ms_contention *out) {
+ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag,
+                             ms_contention *out) {
     *out = (ms_contention){.scale = choose_scale(dag)};
     finder f = {.dag = dag, .out = out};
     if (!alloc_finder(&f, scratch)) {
         return ms_engine_no_memory(diag);
     }
     find_flow_rates(&f);
-    if (scope == MS_CONTENTION_ALL) {
-        memset(f.can_bind, true, (size_t)dag->network.link_count);
-    } else if (ms_demand_find_binding(dag, f.flow_Bps, scratch, f.can_bind) != MS_OK) {
+    if (ms_demand_find_binding(dag, f.flow_Bps, scratch, f.can_bind) != MS_OK) {
         return ms_engine_no_memory(diag);
     }
     find_contended(&f);

@@ -32,16 +32,10 @@ typedef struct ms_contention {
     int32_t link_count;      /**< links that stand in routes */
 } ms_contention;
 
-/** Which links and flows are kept. */
-typedef enum ms_contention_scope {
-    MS_CONTENTION_BINDING, /**< those that can matter */
-    MS_CONTENTION_ALL,     /**< all: to prove that the rest does not matter */
-} ms_contention_scope;
-
 /** Analyse a graph. Arrays in `scratch`.  Returns MS_OK; MS_E_NOMEM; MS_E_RANGE (both reported)
  * when a flow crosses a link more than 65,536 times, common factors taken out.  O(members, plus
  * crossings of each work for each stream it runs on; n log n in the number of those pairs). */
-ms_status ms_contention_find(const ms_dag *dag, ms_contention_scope scope, ms_arena *scratch,
-                             ms_diag *diag, ms_contention *out);
+ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag,
+                             ms_contention *out);
 
 #endif

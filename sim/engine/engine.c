@@ -2,8 +2,6 @@
 #include "meshsim/engine.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/bridge.h"
 #include "engine/no_memory.h"
@@ -20,43 +18,20 @@ static const double FIRM_NUDGE = 1e-13;
  * more. */
 static const double FIRM_MOVE = 1e-9;
 
-/* Whether the environment asks for everything that takes time on SimGrid, known or not: a test of
- * the engine (README.md, choice 1). */
-static ms_status read_mode(ms_diag *diag, bool *is_all_out) {
-    const char *mode = getenv("MESHSIM_ENGINE");
-    *is_all_out = mode != NULL && strcmp(mode, "simgrid") == 0;
-    if (mode == NULL || *mode == '\0' || *is_all_out) {
-        return MS_OK;
-    }
-    ms_diag_error(diag, "unknown engine '%s' in MESHSIM_ENGINE; expected simgrid or none", mode);
-    return MS_E_USAGE;
-}
-
 static ms_status run_fidelity(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
-    bool is_all = false;
-    if (replay->is_alone) {
-        ms_replay_start(replay);
-        ms_replay_drain(replay);
-        return MS_OK;
+    if (!replay->is_alone) {
+        return ms_engine_run_flows(replay, solver, scratch, diag);
     }
-    ms_status status = read_mode(diag, &is_all);
-    if (status != MS_OK) {
-        return status;
-    }
-    return is_all ? ms_engine_run_on_simgrid(replay, scratch, diag)
-                  : ms_engine_run_flows(replay, solver, scratch, diag);
+    ms_replay_start(replay);
+    ms_replay_drain(replay);
+    return MS_OK;
 }
 
 /* Let a replay run with each operation a little late, transfers by our own sharing. */
 static ms_status run_nudged(ms_replay *replay, ms_nudge nudge, ms_arena *scratch, ms_diag *diag) {
     replay->nudge = nudge;
-    if (!replay->is_alone) {
-        return ms_engine_run_flows(replay, MS_SOLVER_MAXMIN, scratch, diag);
-    }
-    ms_replay_start(replay);
-    ms_replay_drain(replay);
-    return MS_OK;
+    return run_fidelity(replay, MS_SOLVER_MAXMIN, scratch, diag);
 }
 
 /* Run a graph again, each operation a little late, until its steady state has been compared.

@@ -40,9 +40,8 @@ static void set_tick(ms_handover *h) {
     keep_status(h, ms_bridge_tick(goes_on ? ms_maxmin_next_s(h->run) : INFINITY));
 }
 
-static void on_tick(void *context, int32_t token) {
+static void on_tick(void *context) {
     ms_handover *h = context;
-    (void)token;
     h->run->clock_s = fmax(h->run->clock_s, ms_bridge_clock_s());
     start_pending(h);
     if (h->status == MS_OK) {
@@ -85,7 +84,7 @@ static ms_status start(ms_handover *h) {
                                  .link_count = setup->link_count,
                                  .precision_s = setup->precision_s,
                                  .context = h,
-                                 .on_wake = on_tick,
+                                 .on_tick = on_tick,
                                  .on_flow = on_flow};
     h->is_started = true;
     return ms_simgrid_start(&h->setup, h->diag);

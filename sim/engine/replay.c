@@ -249,7 +249,7 @@ static inline void release(ms_replay *replay, int32_t op, int32_t before, double
     }
 }
 
-void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s) {
+static void release_streams(ms_replay *replay, int32_t op, double time_s) {
     const ms_dag *dag = replay->dag;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
         if (dag->member_next[j] >= 0) {
@@ -281,13 +281,8 @@ void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double e
             return; /* the event of its end releases the rest, most of which then starts at once */
         }
     }
-    ms_replay_release_streams(replay, op, work->is_pipelined ? transfer_s : end_s);
+    release_streams(replay, op, work->is_pipelined ? transfer_s : end_s);
     release_dependents(replay, op, end_s);
-}
-
-void ms_replay_end(ms_replay *replay, int32_t op, double time_s) {
-    note_end(replay, op, time_s);
-    release_dependents(replay, op, time_s);
 }
 
 /* Write down the transfers of an operation whose flows run alone on their links. */
@@ -341,7 +336,7 @@ static void happen_beside(ms_replay *replay, ms_event event) {
     } else if (replay->timeline.end_s[event.op] >= 0.0) {
         ms_slowdown_communicate(&replay->slowdown, event, -1);
         if (!work->is_pipelined) {
-            ms_replay_release_streams(replay, event.op, event.time_s);
+            release_streams(replay, event.op, event.time_s);
             release_dependents(replay, event.op, event.time_s);
         }
     } else {

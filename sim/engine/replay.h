@@ -117,11 +117,6 @@ void ms_replay_drain(ms_replay *replay);
  * releases, or its end, which then releases it; call ms_replay_drain after it. */
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s);
 
-/** For an engine that knows when things happen, but not beforehand: queue what waited for `op` to
- * release its streams, or for its end, at `time_s`. */
-void ms_replay_release_streams(ms_replay *replay, int32_t op, double time_s);
-void ms_replay_end(ms_replay *replay, int32_t op, double time_s);
-
 /** After the replay: write starts and causes to the timeline. */
 void ms_replay_tell_starts(ms_replay *replay);
 
@@ -140,10 +135,6 @@ ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
  * piece has on a link counts beside what others have on it at the same time.  Returns MS_OK;
  * MS_E_NOMEM (reported).  O(operations + crossings of the parts). */
 ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
-
-/** The test mode: a prepared replay with everything that takes time as activities and timers of
- * SimGrid.  Returns as ms_engine_run_flows. */
-ms_status ms_engine_run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
 /** The SimGrid engine: run a prepared replay with contended transfers as flows.
  *  solver: what they share links by. */

@@ -253,7 +253,7 @@ static ms_status find_contention(ms_replay *replay, ms_arena *scratch, ms_diag *
         return ms_engine_no_memory(diag);
     }
     replay->contention = found;
-    return ms_contention_find(replay->dag, MS_CONTENTION_BINDING, scratch, diag, found);
+    return ms_contention_find(replay->dag, scratch, diag, found);
 }
 
 ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,

@@ -14,10 +14,7 @@ typedef struct mesh_file {
 } mesh_file;
 
 #define AXIS(name_, offset_, help_)                                                                \
-    {                                                                                              \
-        .key = (name_), .type = MS_FIELD_INT, .offset = (offset_), .fallback = "1", .minimum = 1,  \
-        .maximum = SIZE_MAX_AXIS, .help = (help_)                                                  \
-    }
+    MS_KEY((name_), (help_), INT, (offset_), .fallback = "1", MS_RANGE(1, SIZE_MAX_AXIS))
 #define KNOWN_AXIS(name_, help_) AXIS(name_, offsetof(mesh_file, left_out), help_)
 
 const ms_field MS_MESH_FIELDS[] = {
@@ -26,11 +23,8 @@ const ms_field MS_MESH_FIELDS[] = {
     KNOWN_AXIS("ep", "expert-parallel ranks: each has some of a layer's experts"),
     KNOWN_AXIS("pp", "pipeline-parallel ranks: each has some of the layers"),
     KNOWN_AXIS("dp", "data-parallel ranks: replicas"),
-    {.key = "order",
-     .type = MS_FIELD_WORDS,
-     .offset = offsetof(mesh_file, order),
-     .fallback = "[pp, dp, cp, tp]",
-     .help = "axes, outermost first; one more may have a name of its own"},
+    MS_KEY("order", "axes, outermost first; one more may have a name of its own", WORDS,
+           offsetof(mesh_file, order), .fallback = "[pp, dp, cp, tp]"),
     {.key = NULL},
 };
 
@@ -129,18 +123,13 @@ static ms_status read_sizes(const ms_node *mapping, const char *key_path, const 
             (ms_field)AXIS(order->items[i], offsetof(mesh_file, sizes) + i * sizeof(int), NULL);
     }
     size_t count = order->count;
-    fields[count++] = (ms_field){.key = "order",
-                                 .type = MS_FIELD_WORDS,
-                                 .offset = offsetof(mesh_file, order),
-                                 .help = "axes, outermost first"};
+    fields[count++] =
+        (ms_field)MS_KEY("order", "axes, outermost first", WORDS, offsetof(mesh_file, order));
     for (int axis = MS_AXIS_TP; axis < MS_AXIS_OTHER; axis++) {
         if (!is_ordered(order, ms_axis_name((ms_axis)axis))) {
-            fields[count++] = (ms_field){.key = ms_axis_name((ms_axis)axis),
-                                         .type = MS_FIELD_INT,
-                                         .offset = offsetof(mesh_file, left_out),
-                                         .minimum = 1,
-                                         .maximum = 1,
-                                         .help = "an axis outside the order has the size 1"};
+            fields[count++] = (ms_field)MS_KEY(ms_axis_name((ms_axis)axis),
+                                               "an axis outside the order has the size 1", INT,
+                                               offsetof(mesh_file, left_out), MS_RANGE(1, 1));
         }
     }
     return ms_config_read(mapping, fields, key_path, file, arena, diag);

@@ -5,11 +5,9 @@
 
 /* At most 1e200 s or B, so that sums over any schedule stay numbers. */
 #define GIVEN(name_, dimension_, required_, fallback_, help_)                                      \
-    {                                                                                              \
-        .key = #name_, .type = MS_FIELD_QUANTITIES, .offset = offsetof(ms_given_costs, name_),     \
-        .dimension = (dimension_), .is_required = (required_), .fallback = (fallback_),            \
-        .help = (help_), .maximum = 1e200                                                          \
-    }
+    MS_KEY(#name_, (help_), QUANTITIES, offsetof(ms_given_costs, name_),                           \
+           .dimension = (dimension_), .is_required = (required_), .fallback = (fallback_),         \
+           .maximum = 1e200)
 
 const ms_field MS_COSTS_FIELDS[] = {
     GIVEN(forward, MS_DIM_TIME, true, NULL, "forward pass of a virtual stage and microbatch [s]"),

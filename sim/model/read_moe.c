@@ -13,87 +13,51 @@ static const char *const DISTRIBUTIONS[] = {"none", "lognormal", "zipf", NULL};
  * Source: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 3.3. */
 static const double FP8_B = 1 + 4.0 / 128;
 
-#define INT_FIELD(type_, key_, member_, minimum_, fallback_, help_)                                \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_INT, .offset = offsetof(type_, member_),                   \
-        .fallback = (fallback_), .minimum = (minimum_), .maximum = 10000000, .help = (help_)       \
-    }
+#define INT_FIELD(type_, key_, member_, minimum_, fallback_, help_, ...)                           \
+    MS_KEY((key_), (help_), INT, offsetof(type_, member_), .fallback = (fallback_),                \
+           MS_RANGE((minimum_), 10000000), __VA_ARGS__)
 #define REQUIRED_FIELD(type_, key_, member_, help_)                                                \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_INT, .offset = offsetof(type_, member_),                   \
-        .is_required = true, .minimum = 1, .maximum = 10000000, .help = (help_)                    \
-    }
+    MS_KEY((key_), (help_), INT, offsetof(type_, member_), .is_required = true, .is_of_job = true, \
+           MS_RANGE(1, 10000000))
 #define ENUM_FIELD(key_, member_, words_, fallback_, help_)                                        \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_ENUM, .offset = offsetof(ms_moe_text, member_),            \
-        .words = (words_), .fallback = (fallback_), .help = (help_)                                \
-    }
+    MS_KEY((key_), (help_), ENUM, offsetof(ms_moe_text, member_), .words = (words_),               \
+           .fallback = (fallback_))
 
 static const ms_field IMBALANCE_FIELDS[] = {
     ENUM_FIELD("distribution", imbalance, DISTRIBUTIONS, "lognormal", "of the experts' popularity"),
-    {.key = "spread",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_moe_text, moe.spread),
-     .fallback = "0",
-     .minimum = 0,
-     .maximum = 10,
-     .help = "lognormal: standard deviation over mean; zipf: exponent; 0: all alike"},
+    MS_KEY("spread", "lognormal: standard deviation over mean; zipf: exponent; 0: all alike",
+           NUMBER, offsetof(ms_moe_text, moe.spread), .fallback = "0", MS_RANGE(0, 10)),
     {.key = NULL}};
 
 const ms_field MS_MOE_FIELDS[] = {
-    {.key = "experts",
-     .type = MS_FIELD_INT,
-     .offset = offsetof(ms_moe_text, moe.experts),
-     .is_required = true,
-     .minimum = 1,
-     .maximum = 65536, /* each is drawn for every layer */
-     .help = "routed experts per layer"},
+    MS_KEY("experts", "routed experts per layer", INT, offsetof(ms_moe_text, moe.experts),
+           .is_required = true, MS_RANGE(1, 65536),
+           .is_of_job = true), /* each is drawn for every layer */
     REQUIRED_FIELD(ms_moe_text, "top_k", moe.top_k, "experts each token goes to"),
     INT_FIELD(ms_moe_text, "ffn", moe.ffn, 1, NULL,
-              "inner size of an expert, default the model's ffn"),
-    {.key = "shared_experts",
-     .type = MS_FIELD_INT,
-     .offset = offsetof(ms_moe_text, moe.shared_experts),
-     .fallback = "0",
-     .minimum = 0,
-     .maximum = 64, /* keeps their width an int */
-     .help = "experts that every token passes"},
+              "inner size of an expert, default the model's ffn", .is_of_job = true),
+    MS_KEY("shared_experts", "experts that every token passes", INT,
+           offsetof(ms_moe_text, moe.shared_experts), .fallback = "0", MS_RANGE(0, 64),
+           .is_of_job = true), /* keeps their width an int */
     INT_FIELD(ms_moe_text, "shared_ffn", moe.shared_ffn, 1, NULL,
-              "inner size of a shared expert, default that of a routed one"),
+              "inner size of a shared expert, default that of a routed one", .is_of_job = true),
     INT_FIELD(ms_moe_text, "first_dense_layers", moe.first_dense_layers, 0, "0",
-              "layers at the front with a dense MLP"),
-    {.key = "dense_layers",
-     .type = MS_FIELD_INTS,
-     .offset = offsetof(ms_moe_text, moe.parts.dense_layers),
-     .minimum = 0,
-     .maximum = 100000,
-     .help = "further layers with one, counted from 0"},
-    {.key = "shared_gate",
-     .type = MS_FIELD_BOOL,
-     .offset = offsetof(ms_moe_text, moe.parts.has_shared_gate),
-     .fallback = "false",
-     .help = "what shared experts give is scaled token by token (Qwen2-MoE)"},
+              "layers at the front with a dense MLP", .is_of_job = true),
+    MS_KEY("dense_layers", "further layers with one, counted from 0", INTS,
+           offsetof(ms_moe_text, moe.parts.dense_layers), MS_RANGE(0, 100000), .is_of_job = true),
+    MS_KEY("shared_gate", "what shared experts give is scaled token by token (Qwen2-MoE)", BOOL,
+           offsetof(ms_moe_text, moe.parts.has_shared_gate), .fallback = "false"),
     INT_FIELD(ms_moe_text, "every", moe.every, 1, "1",
-              "of the layers after those every so many-th has experts"),
-    {.key = "capacity_factor",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_moe_text, moe.capacity_factor),
-     .fallback = "0",
-     .minimum = 0,
-     .maximum = 65536,
-     .help = "tokens an expert takes at most over the mean, the rest is dropped; 0: no bound"},
-    {.key = "pad",
-     .type = MS_FIELD_BOOL,
-     .offset = offsetof(ms_moe_text, moe.has_padding),
-     .fallback = "false",
-     .help = "fill every expert up to its capacity"},
+              "of the layers after those every so many-th has experts", .is_of_job = true),
+    MS_KEY("capacity_factor",
+           "tokens an expert takes at most over the mean, the rest is dropped; 0: no bound", NUMBER,
+           offsetof(ms_moe_text, moe.capacity_factor), .fallback = "0", MS_RANGE(0, 65536)),
+    MS_KEY("pad", "fill every expert up to its capacity", BOOL,
+           offsetof(ms_moe_text, moe.has_padding), .fallback = "false"),
     INT_FIELD(ms_moe_text, "node_limit", moe.node_limit, 0, "0",
               "nodes a token's experts lie on at most, sent once to each; 0: no limit"),
-    {.key = "router_bias",
-     .type = MS_FIELD_BOOL,
-     .offset = offsetof(ms_moe_text, moe.has_router_bias),
-     .fallback = "false",
-     .help = "a bias per expert in the router"},
+    MS_KEY("router_bias", "a bias per expert in the router", BOOL,
+           offsetof(ms_moe_text, moe.has_router_bias), .fallback = "false"),
     ENUM_FIELD("router", router, ROUTERS, "fused", "kernels that choose the experts of a token"),
     ENUM_FIELD("dispatch", dispatch, ELEMENTS, "as_activations", "elements sent to the experts"),
     ENUM_FIELD("combine", combine, ELEMENTS, "as_activations", "elements sent back"),
@@ -101,12 +65,9 @@ const ms_field MS_MOE_FIELDS[] = {
                "elements the experts keep of their inner results"),
     ENUM_FIELD("overlap", overlap, OVERLAPS, "none",
                "what runs beside the all-to-alls: shared experts; all: weight gradients too"),
-    {.key = "imbalance",
-     .type = MS_FIELD_MAP,
-     .offset = 0,
-     .fields = IMBALANCE_FIELDS,
-     .help = "how unevenly tokens choose experts"},
-    INT_FIELD(ms_moe_text, "seed", moe.seed, 0, "0", "seed of the imbalance"),
+    MS_KEY("imbalance", "how unevenly tokens choose experts", MAP, 0, .fields = IMBALANCE_FIELDS,
+           .is_of_job = true),
+    INT_FIELD(ms_moe_text, "seed", moe.seed, 0, "0", "seed of the imbalance", .is_of_job = true),
     {.key = NULL}};
 
 const ms_field MS_MLA_FIELDS[] = {

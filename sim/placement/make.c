@@ -212,32 +212,3 @@ ms_status ms_placement_make(const ms_rank_placement_choice *choice, const ms_pla
     }
     return status;
 }
-
-/* "128-159, 163" */
-static void describe_nodes(const int *nodes, int count, ms_buffer *out) {
-    for (int i = 0; i < count; i++) {
-        int first = i;
-        while (i + 1 < count && nodes[i + 1] == nodes[i] + 1) {
-            i++;
-        }
-        ms_buffer_printf(out, "%s%d", first == 0 ? "" : ", ", nodes[first]);
-        if (i > first) {
-            ms_buffer_printf(out, "-%d", nodes[i]);
-        }
-    }
-}
-
-void ms_placement_describe(const ms_rank_placement *placement, ms_buffer *out) {
-    const char *between = "";
-    if (placement->idle_gpus > 0) {
-        ms_buffer_printf(out, "%d GPU%s idle", placement->idle_gpus,
-                         placement->idle_gpus == 1 ? "" : "s");
-        between = ", ";
-    }
-    if (placement->spare_count > 0) {
-        bool is_one = placement->spare_count == 1;
-        ms_buffer_printf(out, "%s%d spare on node%s ", between, placement->spare_gpus,
-                         is_one ? "" : "s");
-        describe_nodes(placement->spares, placement->spare_count, out);
-    }
-}

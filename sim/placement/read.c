@@ -14,29 +14,19 @@ typedef struct placement_keys {
     const char *file;
 } placement_keys;
 
-static const ms_field NODE_LIST = {.key = "nodes", .type = MS_FIELD_WORDS};
+static const ms_field NODE_LIST = MS_KEY("nodes", NULL, WORDS, 0);
 static const ms_field_shape NODES = {.also = &NODE_LIST};
 
 const ms_field MS_PLACEMENT_FIELDS[] = {
-    {.key = "nodes",
-     .type = MS_FIELD_NODE,
-     .shape = &NODES,
-     .offset = offsetof(placement_keys, nodes),
-     .help = "nodes that the ranks fill, in this order, such as [0-127, 136]"},
-    {.key = "order",
-     .type = MS_FIELD_WORDS,
-     .offset = offsetof(placement_keys, order),
-     .fallback = "[node, gpu]",
-     .help = "[node, gpu]: a node is filled before the next; [gpu, node]: a rank on each in turn"},
-    {.key = "file",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(placement_keys, file),
-     .help = "CSV file with a line 'rank,gpu' for every rank"},
-    {.key = "spares",
-     .type = MS_FIELD_NODE,
-     .shape = &NODES,
-     .offset = offsetof(placement_keys, spares),
-     .help = "nodes kept free: how many (the last ones), or which, such as [126, 127]"},
+    MS_KEY("nodes", "nodes that the ranks fill, in this order, such as [0-127, 136]", NODE,
+           offsetof(placement_keys, nodes), .shape = &NODES),
+    MS_KEY("order",
+           "[node, gpu]: a node is filled before the next; [gpu, node]: a rank on each in turn",
+           WORDS, offsetof(placement_keys, order), .fallback = "[node, gpu]"),
+    MS_KEY("file", "CSV file with a line 'rank,gpu' for every rank", STRING,
+           offsetof(placement_keys, file)),
+    MS_KEY("spares", "nodes kept free: how many (the last ones), or which, such as [126, 127]",
+           NODE, offsetof(placement_keys, spares), .shape = &NODES),
     {.key = NULL},
 };
 

@@ -57,12 +57,9 @@ typedef struct any_fabric {
 static const ms_fabric_kind *find_kind(const ms_node *mapping, ms_fabric_file *file,
                                        ms_arena *arena) {
     const char *words[KINDS + 1];
-    ms_field fields[KEYS_MAX + 2] = {{.key = "kind",
-                                      .type = MS_FIELD_ENUM,
-                                      .offset = offsetof(any_fabric, kind),
-                                      .words = words,
-                                      .is_required = true,
-                                      .help = "how nodes are joined"}};
+    ms_field fields[KEYS_MAX + 2] = {MS_KEY("kind", "how nodes are joined", ENUM,
+                                            offsetof(any_fabric, kind), .words = words,
+                                            .is_required = true)};
     int count = 1;
     int kinds = 0;
     for (; kind_at(kinds) != NULL; kinds++) {
@@ -73,9 +70,8 @@ static const ms_fabric_kind *find_kind(const ms_node *mapping, ms_fabric_file *f
                 is_known = strcmp(fields[i].key, field->key) == 0;
             }
             if (!is_known) {
-                fields[count++] = (ms_field){.key = field->key,
-                                             .type = MS_FIELD_NODE,
-                                             .offset = offsetof(any_fabric, unread)};
+                fields[count++] =
+                    (ms_field)MS_KEY(field->key, NULL, NODE, offsetof(any_fabric, unread));
             }
         }
     }

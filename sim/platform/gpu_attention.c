@@ -8,19 +8,14 @@
 static const double WIDTHS[MS_HEAD_WIDTHS] = {64, 96, 128, 192, 256};
 
 #define WIDTH_FIELD(width_, index_)                                                                \
-    {                                                                                              \
-        .key = "d" #width_, .type = MS_FIELD_NUMBERS,                                              \
-        .offset = offsetof(ms_gpu_attention_shares, widths[index_]), .minimum = 1e-6,              \
-        .maximum = 1,                                                                              \
-        .help = "shares of the peak at heads of " #width_ " elements, forward and backward"        \
-    }
+    MS_KEY("d" #width_,                                                                            \
+           "shares of the peak at heads of " #width_ " elements, forward and backward", NUMBERS,   \
+           offsetof(ms_gpu_attention_shares, widths[index_]), MS_RANGE(1e-6, 1))
 
 #define RAMP_FIELD                                                                                 \
-    {                                                                                              \
-        .key = "ramp", .type = MS_FIELD_NUMBERS,                                                   \
-        .offset = offsetof(ms_gpu_attention_shares, ramp), .minimum = 0, .maximum = 1e6,           \
-        .help = "keys whose time a row of queries takes besides, forward and backward [elements]"  \
-    }
+    MS_KEY("ramp",                                                                                 \
+           "keys whose time a row of queries takes besides, forward and backward [elements]",      \
+           NUMBERS, offsetof(ms_gpu_attention_shares, ramp), MS_RANGE(0, 1e6))
 
 #define SHARE_FIELDS                                                                               \
     RAMP_FIELD, WIDTH_FIELD(64, 0), WIDTH_FIELD(96, 1), WIDTH_FIELD(128, 2), WIDTH_FIELD(192, 3),  \
@@ -31,19 +26,14 @@ static const ms_field FP8_FIELDS[] = {SHARE_FIELDS, {.key = NULL}};
 /* Those of 16 bits stand first in the struct. */
 static const ms_field KERNEL_FIELDS[] = {
     SHARE_FIELDS,
-    {.key = "fp8",
-     .type = MS_FIELD_MAP,
-     .offset = offsetof(ms_gpu_attention_text, fp8),
-     .fields = FP8_FIELDS,
-     .help = "the same of products in fp8, of the type's dense peak in it; one number: forward "
-             "only"},
+    MS_KEY("fp8",
+           "the same of products in fp8, of the type's dense peak in it; one number: forward only",
+           MAP, offsetof(ms_gpu_attention_text, fp8), .fields = FP8_FIELDS),
     {.key = NULL}};
 
 #define KERNEL_FIELD(key_, kernel_)                                                                \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_MAP, .offset = (kernel_) * sizeof(ms_gpu_attention_text),  \
-        .fields = KERNEL_FIELDS, .help = "shares of the peak by the size of a head"                \
-    }
+    MS_KEY((key_), "shares of the peak by the size of a head", MAP,                                \
+           (kernel_) * sizeof(ms_gpu_attention_text), .fields = KERNEL_FIELDS)
 
 const ms_field MS_GPU_ATTENTION_FIELDS[] = {
     KERNEL_FIELD("flash1", MS_ATTENTION_FLASH1), KERNEL_FIELD("flash2", MS_ATTENTION_FLASH2),

@@ -6,12 +6,10 @@
 #define AT(member) offsetof(ms_product_rate, member)
 
 #define CASTS_FIELD(key_, generation_)                                                             \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_NUMBER, .offset = (generation_) * sizeof(double),          \
-        .minimum = 0.01, .maximum = 1,                                                             \
-        .help = "share of hbm_bandwidth that such kernels of " key_                                \
-                " reach; not given: memory_efficiency"                                             \
-    }
+    MS_KEY((key_),                                                                                 \
+           "share of hbm_bandwidth that such kernels of " key_                                     \
+           " reach; not given: memory_efficiency",                                                 \
+           NUMBER, (generation_) * sizeof(double), MS_RANGE(0.01, 1))
 
 static const ms_field CASTS_FIELDS[] = {
     CASTS_FIELD("transformer_engine_1", MS_CASTS_TRANSFORMER_ENGINE_1),
@@ -20,62 +18,40 @@ static const ms_field CASTS_FIELDS[] = {
 };
 
 #define PEAK_FIELD                                                                                 \
-    {                                                                                              \
-        .key = "peak", .type = MS_FIELD_QUANTITY, .dimension = MS_DIM_FLOP_RATE,                   \
-        .offset = AT(peak_flop_per_s), .minimum = 1e6, .maximum = 1e21,                            \
-        .help = "dense matrix peak in this format, without sparsity"                               \
-    }
+    MS_KEY("peak", "dense matrix peak in this format, without sparsity", QUANTITY,                 \
+           AT(peak_flop_per_s), .dimension = MS_DIM_FLOP_RATE, MS_RANGE(1e6, 1e21))
 
 #define EFFICIENCY_FIELD                                                                           \
-    {                                                                                              \
-        .key = "gemm_efficiency", .type = MS_FIELD_NUMBER, .offset = AT(gemm_efficiency),          \
-        .minimum = 1e-6, .maximum = 1,                                                             \
-        .help = "best share of that peak that a large matrix product reaches; not given: the "     \
-                "type's"                                                                           \
-    }
+    MS_KEY("gemm_efficiency",                                                                      \
+           "best share of that peak that a large matrix product reaches; not given: the type's",   \
+           NUMBER, AT(gemm_efficiency), MS_RANGE(1e-6, 1))
 
 #define CLOCK_FIELD                                                                                \
-    {                                                                                              \
-        .key = "sustained_clock", .type = MS_FIELD_NUMBER, .offset = AT(sustained_clock),          \
-        .minimum = 0.1, .maximum = 1,                                                              \
-        .help = "share of the peak's clock held under the power limit; not given: the type's"      \
-    }
+    MS_KEY("sustained_clock",                                                                      \
+           "share of the peak's clock held under the power limit; not given: the type's", NUMBER,  \
+           AT(sustained_clock), MS_RANGE(0.1, 1))
 
 const ms_field MS_GPU_SINGLE_FIELDS[] = {PEAK_FIELD, EFFICIENCY_FIELD, CLOCK_FIELD, {.key = NULL}};
 
 const ms_field MS_GPU_PRODUCT_FIELDS[] = {
     PEAK_FIELD,
     EFFICIENCY_FIELD,
-    {.key = "blockwise_efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = AT(blockwise_efficiency),
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "the same of products with scales of blocks; not given: as others"},
-    {.key = "blockwise_weight_efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = AT(blockwise_weight_efficiency),
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "the same of weight gradients, whose operands both have scales of rows of blocks; "
-             "not given: as other products with scales of blocks"},
-    {.key = "rowwise_efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = AT(rowwise_efficiency),
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "the same of products with scales of rows; not given: as others"},
+    MS_KEY("blockwise_efficiency",
+           "the same of products with scales of blocks; not given: as others", NUMBER,
+           AT(blockwise_efficiency), MS_RANGE(1e-6, 1)),
+    MS_KEY("blockwise_weight_efficiency",
+           "the same of weight gradients, whose operands both have scales of rows of blocks; not "
+           "given: as other products with scales of blocks",
+           NUMBER, AT(blockwise_weight_efficiency), MS_RANGE(1e-6, 1)),
+    MS_KEY("rowwise_efficiency", "the same of products with scales of rows; not given: as others",
+           NUMBER, AT(rowwise_efficiency), MS_RANGE(1e-6, 1)),
     CLOCK_FIELD,
-    {.key = "transposing_casts",
-     .type = MS_FIELD_MAP,
-     .offset = AT(transposing_casts),
-     .fields = CASTS_FIELDS,
-     .help = "casts that write a tensor's transposed form, by generation of kernels"},
-    {.key = "layouts",
-     .type = MS_FIELD_ENUM,
-     .offset = AT(layouts),
-     .words = (const char *const[]){"any", "tn", NULL},
-     .help = "operands that products take: any, or contiguous along the inner dimension only"},
+    MS_KEY("transposing_casts",
+           "casts that write a tensor's transposed form, by generation of kernels", MAP,
+           AT(transposing_casts), .fields = CASTS_FIELDS),
+    MS_KEY("layouts",
+           "operands that products take: any, or contiguous along the inner dimension only", ENUM,
+           AT(layouts), .words = MS_WORDS("any", "tn")),
     {.key = NULL}};
 
 /* Let the type's own figures hold where a mapping is silent. */

@@ -29,11 +29,9 @@ typedef struct library_file {
 } library_file;
 
 #define LATENCY(name, row)                                                                         \
-    {                                                                                              \
-        .key = (name), .type = MS_FIELD_QUANTITIES, .dimension = MS_DIM_TIME,                      \
-        .offset = offsetof(latency_file, rows[row]), .is_required = true, .maximum = 1,            \
-        .help = "latency with LL, LL128 and Simple"                                                \
-    }
+    MS_KEY((name), "latency with LL, LL128 and Simple", QUANTITIES,                                \
+           offsetof(latency_file, rows[row]), .dimension = MS_DIM_TIME, .is_required = true,       \
+           .maximum = 1)
 
 static const ms_field LATENCY_FIELDS[] = {
     LATENCY("tree", MS_LIBRARY_TREE),
@@ -47,18 +45,13 @@ static const ms_field LATENCY_FIELDS[] = {
 };
 
 #define LIMIT(name, member)                                                                        \
-    {                                                                                              \
-        .key = (name), .type = MS_FIELD_QUANTITIES, .dimension = MS_DIM_BANDWIDTH,                 \
-        .offset = offsetof(generation_file, member), .is_required = true, .maximum = 1e18,         \
-        .help = "most bandwidth on one node, two, more"                                            \
-    }
+    MS_KEY((name), "most bandwidth on one node, two, more", QUANTITIES,                            \
+           offsetof(generation_file, member), .dimension = MS_DIM_BANDWIDTH, .is_required = true,  \
+           .maximum = 1e18)
 
 #define SHARE(name, member, most, text)                                                            \
-    {                                                                                              \
-        .key = (name), .type = MS_FIELD_NUMBER,                                                    \
-        .offset = offsetof(generation_file, generation.member), .fallback = (most), .minimum = 0,  \
-        .maximum = 1, .help = (text)                                                               \
-    }
+    MS_KEY((name), (text), NUMBER, offsetof(generation_file, generation.member),                   \
+           .fallback = (most), MS_RANGE(0, 1))
 
 static const ms_field GENERATION_FIELDS[] = {
     LIMIT("ll_bandwidth", ll),
@@ -66,53 +59,30 @@ static const ms_field GENERATION_FIELDS[] = {
     LIMIT("tree_ll128_bandwidth", tree_ll128),
     LIMIT("tree_bandwidth", tree),
     LIMIT("nvls_tree_bandwidth", nvls_tree),
-    {.key = "channels",
-     .type = MS_FIELD_INT,
-     .offset = offsetof(generation_file, generation.channels),
-     .is_required = true,
-     .minimum = 1,
-     .maximum = 64,
-     .help = "channels of a communicator [count]"},
+    MS_KEY("channels", "channels of a communicator [count]", INT,
+           offsetof(generation_file, generation.channels), .is_required = true, MS_RANGE(1, 64)),
     SHARE("nvls_efficiency", nvls_efficiency, "0", "share of NVLink that NVLS is chosen by"),
     SHARE("nvls_share", nvls_share, "1", "share of NVLink that NVLS reaches"),
     SHARE("ring_turn", ring_turn, "0", "steps that a ring loses between a chunk and the next"),
-    {.key = "overhead",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_TIME,
-     .offset = offsetof(generation_file, generation.overhead_s),
-     .fallback = "0 s",
-     .maximum = 1,
-     .help = "of a collective before its first step"},
-    {.key = "ramp_time",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_TIME,
-     .offset = offsetof(generation_file, generation.ramp.time_s),
-     .fallback = "0 s",
-     .maximum = 1,
-     .help = "what a very large collective takes longer than its bytes"},
-    {.key = "ramp_size",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_BYTES,
-     .offset = offsetof(generation_file, generation.ramp.half_B),
-     .fallback = "1 MiB",
-     .minimum = 1,
-     .maximum = 1e15,
-     .help = "size at which it is half of that"},
+    MS_KEY("overhead", "of a collective before its first step", QUANTITY,
+           offsetof(generation_file, generation.overhead_s), .dimension = MS_DIM_TIME,
+           .fallback = "0 s", .maximum = 1),
+    MS_KEY("ramp_time", "what a very large collective takes longer than its bytes", QUANTITY,
+           offsetof(generation_file, generation.ramp.time_s), .dimension = MS_DIM_TIME,
+           .fallback = "0 s", .maximum = 1),
+    MS_KEY("ramp_size", "size at which it is half of that", QUANTITY,
+           offsetof(generation_file, generation.ramp.half_B), .dimension = MS_DIM_BYTES,
+           .fallback = "1 MiB", MS_RANGE(1, 1e15)),
     {.key = NULL},
 };
 
 #define LATENCIES(name, member, text)                                                              \
-    {                                                                                              \
-        .key = (name), .type = MS_FIELD_MAP, .offset = offsetof(library_file, member),             \
-        .fields = LATENCY_FIELDS, .is_required = true, .help = (text)                              \
-    }
+    MS_KEY((name), (text), MAP, offsetof(library_file, member), .fields = LATENCY_FIELDS,          \
+           .is_required = true)
 
 #define CORRECTION(name, row)                                                                      \
-    {                                                                                              \
-        .key = (name), .type = MS_FIELD_NUMBERS,                                                   \
-        .offset = offsetof(library_file, correction[row]), .is_required = true, .minimum = 1e-6,   \
-        .maximum = 1, .help = "at 64 B, 128 B, ... 256 MiB"                                        \
-    }
+    MS_KEY((name), "at 64 B, 128 B, ... 256 MiB", NUMBERS,                                         \
+           offsetof(library_file, correction[row]), .is_required = true, MS_RANGE(1e-6, 1))
 
 static const ms_field CORRECTION_FIELDS[] = {
     CORRECTION("ll", MS_LIBRARY_LL),
@@ -122,7 +92,7 @@ static const ms_field CORRECTION_FIELDS[] = {
 };
 
 #define GENERATION(name)                                                                           \
-    { .key = (name), .type = MS_FIELD_MAP, .fields = GENERATION_FIELDS, .is_required = true }
+    MS_KEY((name), NULL, MAP, 0, .fields = GENERATION_FIELDS, .is_required = true)
 
 /* In the order of ms_gpu_generation, from the one after MS_GENERATION_NONE on. */
 static const ms_field GENERATIONS[] = {
@@ -132,65 +102,33 @@ static const ms_field GENERATIONS[] = {
 _Static_assert(sizeof GENERATIONS / sizeof GENERATIONS[0] == MS_GENERATIONS, "a row for each");
 
 const ms_field MS_LIBRARY_FIELDS[] = {
-    {.key = "file",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(library_file, file),
-     .help = "in a platform: the library whose keys stand beside it"},
-    {.key = "name",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(library_file, name),
-     .is_required = true,
-     .help = "name shown in results"},
-    {.key = "formulas",
-     .type = MS_FIELD_ENUM,
-     .offset = offsetof(library_file, formulas),
-     .fallback = "v2.28",
-     .words = (const char *const[]){"v2.28", "v2.10", "v2.7", NULL}, /* as ms_library_formulas */
-     .help = "version of the library whose formulas these are figures for"},
+    MS_KEY("file", "in a platform: the library whose keys stand beside it", STRING,
+           offsetof(library_file, file)),
+    MS_KEY("name", "name shown in results", STRING, offsetof(library_file, name),
+           .is_required = true),
+    MS_KEY("formulas", "version of the library whose formulas these are figures for", ENUM,
+           offsetof(library_file, formulas), .fallback = "v2.28",
+           .words = MS_WORDS("v2.28", "v2.10", "v2.7")), /* as ms_library_formulas */
     LATENCIES("base_latency", base, "of a collective, by algorithm"),
     LATENCIES("node_latency", node, "of a step over NVLink"),
     LATENCIES("net_latency", net, "of a step between nodes"),
-    {.key = "link_steps",
-     .type = MS_FIELD_QUANTITIES,
-     .dimension = MS_DIM_TIME,
-     .offset = offsetof(library_file, link_steps),
-     .maximum = 1,
-     .help = "what platforms' links take of a step over NVLink and between nodes; a ring's with "
-             "Simple where not given"},
-    {.key = "net_overhead",
-     .type = MS_FIELD_QUANTITIES,
-     .dimension = MS_DIM_TIME,
-     .offset = offsetof(library_file, net_overhead),
-     .is_required = true,
-     .maximum = 1,
-     .help = "of posting a message, with Intel's and with AMD's CPUs"},
-    {.key = "net_channels",
-     .type = MS_FIELD_INT,
-     .offset = offsetof(library_file, net_channels),
-     .fallback = "2",
-     .minimum = 1,
-     .maximum = 64,
-     .help = "channels for messages to a peer across the network, and to any other peer of its "
-             "communicator [count]"},
-    {.key = "nvls_min_gpus",
-     .type = MS_FIELD_INT,
-     .offset = offsetof(library_file, nvls_min_gpus),
-     .fallback = "3",
-     .minimum = 2,
-     .maximum = 1024,
-     .help = "fewest GPUs of a communicator on each node for NVLS [count]"},
-    {.key = "tree_correction",
-     .type = MS_FIELD_MAP,
-     .offset = 0,
-     .fields = CORRECTION_FIELDS,
-     .is_required = true,
-     .help = "factor on a tree's bandwidth by protocol and size"},
-    {.key = "generations",
-     .type = MS_FIELD_NODE,
-     .offset = offsetof(library_file, generations),
-     .fields = GENERATIONS,
-     .is_required = true,
-     .help = "by generation of GPUs: volta, ampere, hopper, blackwell"},
+    MS_KEY("link_steps",
+           "what platforms' links take of a step over NVLink and between nodes; a ring's with "
+           "Simple where not given",
+           QUANTITIES, offsetof(library_file, link_steps), .dimension = MS_DIM_TIME, .maximum = 1),
+    MS_KEY("net_overhead", "of posting a message, with Intel's and with AMD's CPUs", QUANTITIES,
+           offsetof(library_file, net_overhead), .dimension = MS_DIM_TIME, .is_required = true,
+           .maximum = 1),
+    MS_KEY("net_channels",
+           "channels for messages to a peer across the network, and to any other peer of its "
+           "communicator [count]",
+           INT, offsetof(library_file, net_channels), .fallback = "2", MS_RANGE(1, 64)),
+    MS_KEY("nvls_min_gpus", "fewest GPUs of a communicator on each node for NVLS [count]", INT,
+           offsetof(library_file, nvls_min_gpus), .fallback = "3", MS_RANGE(2, 1024)),
+    MS_KEY("tree_correction", "factor on a tree's bandwidth by protocol and size", MAP, 0,
+           .fields = CORRECTION_FIELDS, .is_required = true),
+    MS_KEY("generations", "by generation of GPUs: volta, ampere, hopper, blackwell", NODE,
+           offsetof(library_file, generations), .fields = GENERATIONS, .is_required = true),
     {.key = NULL},
 };
 

@@ -7,45 +7,24 @@
 #include <string.h>
 
 static const char *const UNLIMITED[] = {"unlimited", NULL};
-static const ms_field UNLIMITED_ROW = {
-    .key = "bandwidth", .type = MS_FIELD_ENUM, .words = UNLIMITED};
+static const ms_field UNLIMITED_ROW = MS_KEY("bandwidth", NULL, ENUM, 0, .words = UNLIMITED);
 static const ms_field_shape BANDWIDTH = {.also = &UNLIMITED_ROW};
 
 static const ms_field TIER_FIELDS[] = {
-    {.key = "bandwidth",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_BANDWIDTH,
-     .offset = offsetof(ms_tier, bandwidth_Bps),
-     .shape = &BANDWIDTH,
-     .is_required = true,
-     .minimum = 1,
-     .maximum = 1e18,
-     .help = "nominal capacity of one link per direction, or 'unlimited'"},
-    {.key = "efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_tier, efficiency),
-     .fallback = "1",
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "share of the bandwidth that transfers achieve"},
-    {.key = "exchange_efficiency",
-     .type = MS_FIELD_NUMBER,
-     .offset = offsetof(ms_tier, exchange_efficiency),
-     .minimum = 1e-6,
-     .maximum = 1,
-     .help = "share of it that all-to-alls achieve, where that is less; not given: as others"},
-    {.key = "latency",
-     .type = MS_FIELD_QUANTITY,
-     .dimension = MS_DIM_TIME,
-     .offset = offsetof(ms_tier, latency_s),
-     .fallback = "0 s",
-     .minimum = 0,
-     .maximum = 3600,
-     .help = "of one link crossing"},
+    MS_KEY("bandwidth", "nominal capacity of one link per direction, or 'unlimited'", QUANTITY,
+           offsetof(ms_tier, bandwidth_Bps), .dimension = MS_DIM_BANDWIDTH, .shape = &BANDWIDTH,
+           .is_required = true, MS_RANGE(1, 1e18)),
+    MS_KEY("efficiency", "share of the bandwidth that transfers achieve", NUMBER,
+           offsetof(ms_tier, efficiency), .fallback = "1", MS_RANGE(1e-6, 1)),
+    MS_KEY("exchange_efficiency",
+           "share of it that all-to-alls achieve, where that is less; not given: as others", NUMBER,
+           offsetof(ms_tier, exchange_efficiency), MS_RANGE(1e-6, 1)),
+    MS_KEY("latency", "of one link crossing", QUANTITY, offsetof(ms_tier, latency_s),
+           .dimension = MS_DIM_TIME, .fallback = "0 s", MS_RANGE(0, 3600)),
     {.key = NULL},
 };
 
-const ms_field MS_TIER_ROW = {.key = "tier", .type = MS_FIELD_MAP, .fields = TIER_FIELDS};
+const ms_field MS_TIER_ROW = MS_KEY("tier", NULL, MAP, 0, .fields = TIER_FIELDS);
 
 /* The same with the bandwidth taken as it is: used where it reads 'unlimited'. */
 typedef struct unlimited_tier {

@@ -191,20 +191,20 @@ static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_
     const ms_trace *trace = c->trace;
     bool is_computation = trace->streams[stream].axis == MS_AXIS_NONE;
     bool has_some = false;
-    const int64_t span[2] = {trace->events.start_ps[event], end_ps};
-    put_slice(c, stream, span, letter_of(trace->events.kind[event]),
-              is_computation ? ms_op_kind_name((ms_op_kind)trace->events.kind[event])
-                             : ms_axis_name((ms_axis)trace->events.axis[event]));
-    put_text(c, "cname", colour_of(trace->events.kind[event]));
+    const int64_t span[2] = {trace->events[event].start_ps, end_ps};
+    put_slice(c, stream, span, letter_of(trace->events[event].kind),
+              is_computation ? ms_op_kind_name((ms_op_kind)trace->events[event].kind)
+                             : ms_axis_name((ms_axis)trace->events[event].axis));
+    put_text(c, "cname", colour_of(trace->events[event].kind));
     ms_buffer_puts(&c->piece, ",\"args\":{");
     put_argument(c, "event", event, &has_some);
-    put_argument(c, "stage", trace->events.stage[event], &has_some);
-    put_argument(c, "chunk", trace->events.chunk[event], &has_some);
-    put_argument(c, "mb", trace->events.mb[event], &has_some);
-    put_argument(c, "layer", trace->events.layer[event], &has_some);
-    put_argument(c, "bytes", llrint(trace->events.bytes[event]), &has_some);
+    put_argument(c, "stage", trace->events[event].stage, &has_some);
+    put_argument(c, "chunk", trace->events[event].chunk, &has_some);
+    put_argument(c, "mb", trace->events[event].mb, &has_some);
+    put_argument(c, "layer", trace->events[event].layer, &has_some);
+    put_argument(c, "bytes", llrint(trace->events[event].bytes), &has_some);
     if (is_computation) {
-        ms_buffer_printf(&c->piece, ",\"flop\":%.0f", trace->events.flop[event]);
+        ms_buffer_printf(&c->piece, ",\"flop\":%.0f", trace->events[event].flop);
     }
     ms_buffer_puts(&c->piece, "}}");
 }
@@ -212,8 +212,8 @@ static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_
 /* A pipelined message frees its stream before its latency is over, so the next one may start before
  * it has arrived; a viewer wants slices of a thread apart, so it is cut there. */
 static int64_t shown_end(const chrome *c, int32_t event) {
-    int64_t start = c->trace->events.start_ps[event];
-    int64_t end = c->trace->events.end_ps[event];
+    int64_t start = c->trace->events[event].start_ps;
+    int64_t end = c->trace->events[event].end_ps;
     int64_t limit = c->limit_ps[event] > start ? c->limit_ps[event] : start;
     return end < limit ? end : limit;
 }
@@ -221,19 +221,19 @@ static int64_t shown_end(const chrome *c, int32_t event) {
 /* An arrow from the message's slice to the pass that uses it. */
 static void put_arrow(chrome *c, int32_t event) {
     const ms_trace *trace = c->trace;
-    const ms_trace_stream *stream = &trace->streams[trace->events.stream[event]];
-    if (trace->events.kind[event] != MS_OP_P2P || stream->peer_index < 0 ||
-        trace->events.mb[event] < 0) {
+    const ms_trace_stream *stream = &trace->streams[trace->events[event].stream];
+    if (trace->events[event].kind != MS_OP_P2P || stream->peer_index < 0 ||
+        trace->events[event].mb < 0) {
         return;
     }
     const ms_gantt_box *pass =
-        ms_pass_index_find(&c->index, stream->peer_index, trace->events.mb[event],
-                           (double)trace->events.end_ps[event] / MS_PS_PER_S);
+        ms_pass_index_find(&c->index, stream->peer_index, trace->events[event].mb,
+                           (double)trace->events[event].end_ps / MS_PS_PER_S);
     if (pass == NULL) {
         return;
     }
-    begin(c, 's', stream->rank_index, c->thread[trace->events.stream[event]]);
-    put_time(c, "ts", trace->events.start_ps[event]);
+    begin(c, 's', stream->rank_index, c->thread[trace->events[event].stream]);
+    put_time(c, "ts", trace->events[event].start_ps);
     ms_buffer_printf(&c->piece, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
     begin(c, 'f', stream->peer_index, thread_of(c, pass));
     put_time(c, "ts", llrint(pass->start * MS_PS_PER_S));
@@ -242,17 +242,17 @@ static void put_arrow(chrome *c, int32_t event) {
 
 static void put_operations(chrome *c) {
     const ms_trace *trace = c->trace;
-    for (int32_t i = 0; i < trace->events.count && c->status == MS_OK; i++) {
-        uint8_t axis = trace->streams[trace->events.stream[i]].axis;
+    for (int32_t i = 0; i < trace->event_count && c->status == MS_OK; i++) {
+        uint8_t axis = trace->streams[trace->events[i].stream].axis;
         if (is_shown(c, axis) && !(c->has_passes && axis == MS_AXIS_NONE)) {
-            put_operation(c, i, trace->events.stream[i], shown_end(c, i));
+            put_operation(c, i, trace->events[i].stream, shown_end(c, i));
             put_arrow(c, i);
         }
     }
     for (int32_t i = 0; i < trace->member_count && c->status == MS_OK; i++) {
         const ms_trace_member *member = &trace->members[i];
         if (is_shown(c, trace->streams[member->stream].axis)) {
-            put_operation(c, member->event, member->stream, trace->events.end_ps[member->event]);
+            put_operation(c, member->event, member->stream, trace->events[member->event].end_ps);
         }
     }
 }
@@ -343,7 +343,7 @@ static void put_head(chrome *c) {
 static ms_status prepare(chrome *c, ms_arena *arena) {
     const ms_trace *trace = c->trace;
     c->thread = MS_NEW(arena, int32_t, trace->stream_count);
-    c->limit_ps = MS_NEW(arena, int64_t, trace->events.count);
+    c->limit_ps = MS_NEW(arena, int64_t, trace->event_count);
     c->compute = MS_NEW(arena, int32_t, trace->rank_count);
     c->second = MS_NEW(arena, int32_t, trace->rank_count);
     c->is_shown = ms_passes_shown(trace, arena);
@@ -364,10 +364,10 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
     for (int32_t rank = 0; rank < trace->rank_count; rank++) {
         c->second[rank] = used[rank];
     }
-    for (int32_t i = trace->events.count - 1; i >= 0; i--) {
-        c->is_shown[trace->streams[trace->events.stream[i]].rank_index] = true;
-        c->limit_ps[i] = next_ps[trace->events.stream[i]];
-        next_ps[trace->events.stream[i]] = trace->events.start_ps[i];
+    for (int32_t i = trace->event_count - 1; i >= 0; i--) {
+        c->is_shown[trace->streams[trace->events[i].stream].rank_index] = true;
+        c->limit_ps[i] = next_ps[trace->events[i].stream];
+        next_ps[trace->events[i].stream] = trace->events[i].start_ps;
     }
     ms_passes_collect(trace, arena, &c->boxes, &c->pairs, &c->idle);
     if (c->boxes.failed || c->pairs.failed || c->idle.failed) {
@@ -385,7 +385,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
                 .sink = sink,
                 .context = context,
                 .has_passes =
-                    trace->level == MS_TRACE_PASSES || trace->events.count > MS_CHROME_EVENTS_MAX};
+                    trace->level == MS_TRACE_PASSES || trace->event_count > MS_CHROME_EVENTS_MAX};
     ms_arena_init(&arena);
     ms_buffer_init(&c.piece);
     ms_vector_init(&c.boxes, sizeof(ms_gantt_box));

@@ -61,11 +61,8 @@ static void put_rect(const panel_pen *p, const area *at, ms_rgb colour, const ch
 }
 
 static const char *letter_of(uint8_t kind) {
-    static const char *const LETTERS[] = {[MS_OP_FORWARD] = "F",
-                                          [MS_OP_INPUT_GRAD] = "I",
-                                          [MS_OP_WEIGHT_GRAD] = "W",
-                                          [MS_OP_BACKWARD] = "B"};
-    return kind <= MS_OP_BACKWARD ? LETTERS[kind] : "";
+    return kind <= MS_OP_BACKWARD ? ms_pass_name((ms_pass)kind)
+                                  : ""; /* the first ones are passes */
 }
 
 /* Largest font size at which so many characters fit. */

@@ -13,10 +13,10 @@ static size_t place_of(int32_t rank_index, uint8_t axis) {
 }
 
 static void enter(filling *f, int32_t rank_index, int32_t event) {
-    size_t *end = &f->end[place_of(rank_index, f->trace->events.axis[event])];
+    size_t *end = &f->end[place_of(rank_index, f->trace->events[event].axis)];
     if (f->spans != NULL) {
         f->spans[*end] =
-            (ms_own_span){f->trace->events.start_ps[event], f->trace->events.end_ps[event]};
+            (ms_own_span){f->trace->events[event].start_ps, f->trace->events[event].end_ps};
     }
     (*end)++;
 }
@@ -24,8 +24,8 @@ static void enter(filling *f, int32_t rank_index, int32_t event) {
 /* All events with the ranks that take part in them. */
 static void visit(filling *f) {
     const ms_trace *trace = f->trace;
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        const ms_trace_stream *stream = &trace->streams[trace->events.stream[i]];
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
         if (stream->axis != MS_AXIS_NONE) {
             enter(f, stream->rank_index, i);
             if (stream->peer_index >= 0 && stream->peer_index != stream->rank_index) {

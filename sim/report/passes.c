@@ -37,7 +37,7 @@ typedef struct collecting {
 } collecting;
 
 static bool is_communication(const ms_trace *trace, int32_t event) {
-    return trace->streams[trace->events.stream[event]].axis != MS_AXIS_NONE;
+    return trace->streams[trace->events[event].stream].axis != MS_AXIS_NONE;
 }
 
 static void add_box(collecting *c, const ms_gantt_box *box) {
@@ -73,8 +73,8 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
                               .end = seconds(piece[1]),
                               .row = g->row,
                               .mb = -1,
-                              .kind = c->trace->events.kind[event],
-                              .axis = c->trace->events.axis[event],
+                              .kind = c->trace->events[event].kind,
+                              .axis = c->trace->events[event].axis,
                               .is_part = g->is_part,
                               .is_foreign = is_foreign};
     if (piece[1] > piece[0]) {
@@ -93,7 +93,7 @@ static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t s
     int64_t from = span[0];
     while (from < span[1]) {
         const ms_own_span *own =
-            ms_own_find(&c->own, g->row, c->trace->events.axis[event], from, span[1]);
+            ms_own_find(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
         add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
@@ -113,12 +113,12 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
     const ms_trace *trace = c->trace;
     int64_t until = g->from;
     if (event >= 0) {
-        int32_t other = trace->streams[trace->events.stream[event]].rank_index;
+        int32_t other = trace->streams[trace->events[event].stream].rank_index;
         bool is_same_stage = trace->ranks[other].pp == trace->ranks[g->row].pp;
         uint8_t cause = other == g->row ? MS_IDLE_HOST
                         : is_same_stage ? MS_IDLE_IMBALANCE
                                         : MS_IDLE_BUBBLE;
-        int64_t end = trace->events.end_ps[event] < to ? trace->events.end_ps[event] : to;
+        int64_t end = trace->events[event].end_ps < to ? trace->events[event].end_ps : to;
         until = end > until ? end : until;
         add_idle(c, g, (const int64_t[]){g->from, until},
                  &(ms_idle_piece){.event = event, .cause = cause});
@@ -131,7 +131,7 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
  * end on, unless that is `to` but for rounding [ps]. */
 static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
     const int64_t ROUNDING = 2 + to / 100000000000; /* as the engine's, of a run's seconds */
-    int64_t end = trace->events.end_ps[event];
+    int64_t end = trace->events[event].end_ps;
     return to - end > ROUNDING ? end : to;
 }
 
@@ -142,8 +142,8 @@ static void add_waiting(collecting *c, const gap *g) {
     int64_t to = g->to;
     int32_t at = g->cause;
     for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > g->from;
-         step++, at = trace->events.cause[at]) {
-        int64_t start = trace->events.start_ps[at] > g->from ? trace->events.start_ps[at] : g->from;
+         step++, at = trace->events[at].cause) {
+        int64_t start = trace->events[at].start_ps > g->from ? trace->events[at].start_ps : g->from;
         int64_t end = launched_from(trace, at, to);
         if (end >= start && end < to) {
             add_idle(c, g, (const int64_t[]){end, to},
@@ -163,12 +163,12 @@ static void add_waiting(collecting *c, const gap *g) {
 /* Recomputation belongs to the backward pass that follows it. */
 static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
     const ms_trace *trace = c->trace;
-    if (pass->box < 0 || pass->stage != trace->events.stage[event] ||
-        pass->mb != trace->events.mb[event] || pass->step != trace->events.step[event]) {
+    if (pass->box < 0 || pass->stage != trace->events[event].stage ||
+        pass->mb != trace->events[event].mb || pass->step != trace->events[event].step) {
         return false;
     }
     uint8_t open_kind = MS_AT(c->boxes, ms_gantt_box, pass->box).kind;
-    uint8_t kind = trace->events.kind[event];
+    uint8_t kind = trace->events[event].kind;
     bool is_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
     return kind == open_kind || (is_backward && kind == MS_OP_RECOMPUTE) ||
            (open_kind == MS_OP_RECOMPUTE && (kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD));
@@ -176,8 +176,8 @@ static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
 
 static void add_recomputation(collecting *c, int32_t row, int32_t event) {
     const ms_trace *trace = c->trace;
-    const ms_gantt_box part = {.start = seconds(trace->events.start_ps[event]),
-                               .end = seconds(trace->events.end_ps[event]),
+    const ms_gantt_box part = {.start = seconds(trace->events[event].start_ps),
+                               .end = seconds(trace->events[event].end_ps),
                                .row = row,
                                .mb = -1,
                                .kind = MS_OP_RECOMPUTE,
@@ -189,19 +189,19 @@ static void add_recomputation(collecting *c, int32_t row, int32_t event) {
 static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_first) {
     const ms_trace *trace = c->trace;
     row_state *state = &c->rows[row];
-    const ms_gantt_box box = {.start = seconds(trace->events.start_ps[event]),
-                              .end = seconds(trace->events.end_ps[event]),
+    const ms_gantt_box box = {.start = seconds(trace->events[event].start_ps),
+                              .end = seconds(trace->events[event].end_ps),
                               .row = row,
-                              .mb = trace->events.mb[event],
-                              .step = trace->events.step[event],
+                              .mb = trace->events[event].mb,
+                              .step = trace->events[event].step,
                               .chunk =
-                                  trace->events.chunk[event] < 0 ? 0 : trace->events.chunk[event],
-                              .kind = trace->events.kind[event]};
+                                  trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
+                              .kind = trace->events[event].kind};
     state->last = 1 - state->last;
     state->passes[state->last] = (open_pass){.box = (ptrdiff_t)c->boxes->count,
-                                             .stage = trace->events.stage[event],
-                                             .step = trace->events.step[event],
-                                             .mb = trace->events.mb[event],
+                                             .stage = trace->events[event].stage,
+                                             .step = trace->events[event].step,
+                                             .mb = trace->events[event].mb,
                                              .waits_first = waits_first,
                                              .waits_end = c->boxes->count};
     add_box(c, &box);
@@ -230,8 +230,8 @@ static void pair_up(collecting *c, row_state *state) {
 
 static void grow_box(collecting *c, row_state *state, int which, int32_t event) {
     ms_gantt_box *open = &MS_AT(c->boxes, ms_gantt_box, state->passes[which].box);
-    open->end = seconds(c->trace->events.end_ps[event]);
-    open->kind = open->kind == MS_OP_RECOMPUTE ? c->trace->events.kind[event] : open->kind;
+    open->end = seconds(c->trace->events[event].end_ps);
+    open->kind = open->kind == MS_OP_RECOMPUTE ? c->trace->events[event].kind : open->kind;
     if (which != state->last) {
         pair_up(c, state);
         state->last = which;
@@ -240,20 +240,20 @@ static void grow_box(collecting *c, row_state *state, int which, int32_t event) 
 
 static void add_computation(collecting *c, int32_t event) {
     const ms_trace *trace = c->trace;
-    int32_t row = trace->streams[trace->events.stream[event]].rank_index;
+    int32_t row = trace->streams[trace->events[event].stream].rank_index;
     row_state *state = &c->rows[row];
     int which = belongs(c, &state->passes[0], event)   ? 0
                 : belongs(c, &state->passes[1], event) ? 1
                                                        : -1;
     const gap before = {.from = state->end_ps,
-                        .to = trace->events.start_ps[event],
+                        .to = trace->events[event].start_ps,
                         .row = row,
-                        .cause = trace->events.cause[event],
-                        .step = trace->events.step[event],
+                        .cause = trace->events[event].cause,
+                        .step = trace->events[event].step,
                         .is_part = which >= 0};
     size_t waits_first = c->boxes->count;
     add_waiting(c, &before);
-    bool is_barrier = trace->events.stage[event] < 0 && before.to == trace->events.end_ps[event];
+    bool is_barrier = trace->events[event].stage < 0 && before.to == trace->events[event].end_ps;
     if (which >= 0 && !c->boxes->failed) {
         grow_box(c, state, which, event);
     } else if (!is_barrier) { /* a barrier only waits */
@@ -262,10 +262,10 @@ static void add_computation(collecting *c, int32_t event) {
             pair_up(c, state); /* whole passes that overlap, in a trace of passes */
         }
     }
-    if (trace->events.kind[event] == MS_OP_RECOMPUTE) {
+    if (trace->events[event].kind == MS_OP_RECOMPUTE) {
         add_recomputation(c, row, event);
     }
-    int64_t end_ps = trace->events.end_ps[event];
+    int64_t end_ps = trace->events[event].end_ps;
     state->end_ps = end_ps > state->end_ps ? end_ps : state->end_ps;
 }
 
@@ -273,8 +273,8 @@ static void add_computation(collecting *c, int32_t event) {
 static void add_end(collecting *c) {
     const ms_trace *trace = c->trace;
     int32_t last = -1;
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        if (last < 0 || trace->events.end_ps[i] > trace->events.end_ps[last]) {
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        if (last < 0 || trace->events[i].end_ps > trace->events[last].end_ps) {
             last = i;
         }
     }
@@ -286,7 +286,7 @@ static void add_end(collecting *c) {
                           .to = trace->step_ps,
                           .row = row,
                           .cause = last,
-                          .step = last < 0 ? 0 : trace->events.step[last]};
+                          .step = last < 0 ? 0 : trace->events[last].step};
         add_waiting(c, &rest);
     }
 }
@@ -296,9 +296,9 @@ bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
     for (int32_t i = 0; is_shown != NULL && i < trace->rank_count; i++) {
         is_shown[i] = trace->level != MS_TRACE_RANKS;
     }
-    for (int32_t i = 0; is_shown != NULL && i < trace->events.count; i++) {
+    for (int32_t i = 0; is_shown != NULL && i < trace->event_count; i++) {
         if (!is_communication(trace, i)) {
-            is_shown[trace->streams[trace->events.stream[i]].rank_index] = true;
+            is_shown[trace->streams[trace->events[i].stream].rank_index] = true;
         }
     }
     return is_shown;
@@ -320,7 +320,7 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
         c.rows[row].passes[0].box = c.rows[row].passes[1].box = -1;
     }
     /* operations of one stream stand in the order in which they run */
-    for (int32_t i = 0; i < trace->events.count && !boxes->failed; i++) {
+    for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
         if (!is_communication(trace, i)) {
             add_computation(&c, i);
         }

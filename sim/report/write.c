@@ -57,7 +57,7 @@ static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
 
 static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *diag,
                                  ms_trace *trace_out) {
-    ms_status status = ms_trace_read(path, MS_TRACE_EVERYTHING, arena, diag, trace_out);
+    ms_status status = ms_trace_read(path, MS_TRACE_EVENTS, arena, diag, trace_out);
     if (status == MS_OK && trace_out->level == MS_TRACE_SUMMARY) {
         ms_diag_error(diag,
                       "cannot draw '%s': it was written with --trace summary and holds no "
@@ -220,7 +220,7 @@ static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const ch
     ms_arena_init(&arena);
     ms_buffer_init(&html);
     ms_status status =
-        ms_trace_read(trace_path, MS_TRACE_EVERYTHING | MS_TRACE_TABLES, &arena, diag, &trace);
+        ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &arena, diag, &trace);
     if (status == MS_OK) {
         status = ms_page_write_trace(&trace, rows, &html);
         if (status != MS_OK) {

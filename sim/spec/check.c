@@ -133,25 +133,21 @@ static ms_status check_steps(const checking *c) {
 
 /* What products multiply in, the GPU must have units for. */
 static ms_status check_products(const checking *c) {
-    static const char *const NAMES[] = {
-        [MS_PRODUCT_FP8] = "fp8", [MS_PRODUCT_MXFP8] = "mxfp8", [MS_PRODUCT_NVFP4] = "nvfp4"};
     ms_product_format format = c->spec->precision.products.format;
     const ms_gpu_type *gpu = &c->cluster->gpu;
     if (!c->spec->has_model || format == MS_PRODUCT_PLAIN ||
         gpu->products.of[format].peak_flop_per_s > 0) {
         return MS_OK;
     }
+    const char *word = ms_job_spec_words("precision.products")[format];
     return ms_spec_fault(c->spec, c->diag, "precision.products",
                          "%s: the GPU '%s' has no such products: its type has no '%s: {peak: ...}' "
                          "('platform.gpu.%s.peak' sets one)",
-                         NAMES[format], gpu->name, NAMES[format], NAMES[format]);
+                         word, gpu->name, word, word);
 }
 
 /* What the attention's products multiply in, needs kernels for it. */
 static ms_status check_attention_format(const checking *c) {
-    static const char *const NAMES[] = {[MS_ATTENTION_FP8_FORWARD] = "fp8_forward",
-                                        [MS_ATTENTION_FP8_DOT_PRODUCT] = "fp8_dot_product",
-                                        [MS_ATTENTION_FP8_MULTI_HEAD] = "fp8_multi_head"};
     const ms_products *products = &c->spec->precision.products;
     const char *against = c->spec->has_model
                               ? ms_attention_format_against(&c->spec->model, &c->out->layout,
@@ -160,7 +156,8 @@ static ms_status check_attention_format(const checking *c) {
     return against == NULL
                ? MS_OK
                : ms_spec_fault(c->spec, c->diag, "precision.attention", "%s on '%s': %s",
-                               NAMES[products->attention], c->cluster->gpu.name, against);
+                               ms_job_spec_words("precision.attention")[products->attention],
+                               c->cluster->gpu.name, against);
 }
 
 /* Activations in fp32 need products of them, and no fused attention takes them.

@@ -1,5 +1,6 @@
 /* The framework of a workload: its profile found, laid below the workload's keys, and fitted. */
 #include <string.h>
+#include <strings.h>
 
 #include "meshsim/find.h"
 #include "spec/internal.h"
@@ -80,47 +81,6 @@ static ms_status find_profile(const profile_lookup *ld, const char *data_folder,
 
 /* What a profile says about itself. */
 static const char *const OWN[] = {"name", "description"};
-const char *const MS_FRAMEWORK_LEAVES_OUT[] = {"framework",
-                                               "platform",
-                                               "mesh",
-                                               "placement",
-                                               "expert_mesh",
-                                               "costs",
-                                               "batch",
-                                               "fidelity",
-                                               "granularity",
-                                               "schedule.stage_layers",
-                                               "schedule.first_stage_layers",
-                                               "schedule.last_stage_layers",
-                                               "model.hf",
-                                               "model.name",
-                                               "model.layers",
-                                               "model.hidden",
-                                               "model.heads",
-                                               "model.kv_heads",
-                                               "model.head_dim",
-                                               "model.ffn",
-                                               "model.vocab",
-                                               "model.sequence",
-                                               "model.parameters_override",
-                                               "model.mtp_layers",
-                                               "model.mla",
-                                               "model.moe.experts",
-                                               "model.moe.top_k",
-                                               "model.moe.ffn",
-                                               "model.moe.shared_experts",
-                                               "model.moe.shared_ffn",
-                                               "model.moe.first_dense_layers",
-                                               "model.moe.dense_layers",
-                                               "model.moe.every",
-                                               "model.moe.imbalance",
-                                               "model.moe.seed",
-                                               NULL};
-
-/* Keys that say how models of a family are made: they go with the profile's own family alone. */
-static const char *const FAMILY[] = {"dropout",   "bias",       "biases",      "norm",
-                                     "positions", "gated",      "qk_norm",     "tied_embeddings",
-                                     "qk_gains",  "post_norms", "branch_norms"};
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 
@@ -141,21 +101,37 @@ static ms_status check_mappings(const ms_node *profile, const ms_node *root, ms_
     return status;
 }
 
-static ms_status check_profile(const ms_node *profile, ms_diag *diag) {
+/* Refuse keys of a profile that are the job's to say.  path: of the mapping, with a dot at its end.
+ */
+static ms_status refuse_sizes(const ms_node *mapping, const ms_field *fields, const char *path,
+                              const profile_lookup *ld) {
     ms_status status = MS_OK;
-    for (const char *const *key = MS_FRAMEWORK_LEAVES_OUT; *key != NULL; key++) {
-        bool is_there = false;
-        const ms_node *node = ms_node_at(profile, *key, &is_there);
-        if (is_there) {
-            status = ms_config_fault(diag, node, *key,
-                                     "a framework's profile holds choices; this is the workload's "
-                                     "to say");
+    for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+        const ms_field *row = child->key == NULL ? NULL : ms_config_row(fields, child->key);
+        const char *key = row == NULL ? "" : ms_arena_printf(ld->arena, "%s%s", path, row->key);
+        if (row == NULL || key == NULL) {
+            continue;
         }
+        ms_status found = MS_OK;
+        if (row->is_of_job) {
+            found = ms_config_fault(ld->diag, child, key,
+                                    "a framework's profile holds choices; this is the workload's "
+                                    "to say");
+        } else if (child->type == MS_NODE_MAPPING) {
+            const char *below = ms_arena_printf(ld->arena, "%s.", key);
+            found = below == NULL ? MS_E_NOMEM : refuse_sizes(child, row->fields, below, ld);
+        }
+        status = found == MS_OK ? status : found;
     }
+    return status;
+}
+
+static ms_status check_profile(const ms_node *profile, const profile_lookup *ld) {
+    ms_status status = refuse_sizes(profile, MS_WORKLOAD_FIELDS, "", ld);
     for (size_t i = 0; i < COUNT_OF(OWN); i++) {
         const ms_node *node = ms_node_get(profile, OWN[i]);
         if (node != NULL && node->type != MS_NODE_SCALAR) {
-            status = ms_config_fault(diag, node, OWN[i], "expected a text");
+            status = ms_config_fault(ld->diag, node, OWN[i], "expected a text");
         }
     }
     return status;
@@ -177,8 +153,10 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
     const ms_node *given = ms_node_get(model, "type"), *own = ms_node_get(choices, "type");
     bool is_other = given != NULL && own != NULL && given->type == MS_NODE_SCALAR &&
                     own->type == MS_NODE_SCALAR && strcmp(given->text, own->text) != 0;
-    for (size_t i = 0; is_other && i < COUNT_OF(FAMILY); i++) {
-        drop(choices, FAMILY[i]);
+    for (const ms_field *row = MS_MODEL_FIELDS; is_other && row->key != NULL; row++) {
+        if (row->is_of_family) {
+            drop(choices, row->key);
+        }
     }
     if (choices != NULL && !ld->is_alone) {
         drop(choices, "type"); /* the workload's to say */
@@ -227,7 +205,7 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
     ms_status status = origin == NULL ? MS_E_NOMEM : MS_OK;
     status = status == MS_OK ? find_profile(&ld, request->data_folder, &path) : status;
     status = status == MS_OK ? ms_yaml_load(path, arena, diag, &profile) : status;
-    status = status == MS_OK ? check_profile(profile, diag) : status;
+    status = status == MS_OK ? check_profile(profile, &ld) : status;
     status = status == MS_OK ? check_mappings(profile, root, diag) : status;
     status = status == MS_OK ? choose_model(profile, root, &ld) : status;
     if (status != MS_OK) {
@@ -379,12 +357,13 @@ static void fit_attention(ms_node *root, ms_job_spec *spec) {
     bool has_second = has_attention(&cluster->gpu, MS_ATTENTION_FLASH2);
     spec->model.attention = has_second ? MS_ATTENTION_FLASH2 : MS_ATTENTION_FUSED;
     if (holder != NULL) {
-        ms_node_get(holder, at.key)->text = has_second ? "flash2" : "fused";
+        ms_node_get(holder, at.key)->text =
+            ms_job_spec_words("model.attention")[spec->model.attention];
     }
 }
 
 /* Take a profile's choice of a part back. */
-static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part, const char *name) {
+static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
     const choice_key at = {NULL, "recompute_parts"};
     unsigned parts = spec->recompute.parts & ~(unsigned)part;
     if (parts == spec->recompute.parts || (root != NULL && holder_of(root, at) == NULL)) {
@@ -392,6 +371,7 @@ static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part,
     }
     ms_node *list = ms_node_get(root, at.key);
     const ms_node *entry = list == NULL ? NULL : list->first;
+    const char *name = ms_job_spec_words(at.key)[ffs((int)part) - 1];
     while (entry != NULL && strcmp(entry->text, name) != 0) {
         entry = entry->next;
     }
@@ -410,10 +390,10 @@ static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
     const ms_model *model = &spec->model;
     bool is_latent = model->mla.kv_rank > 0;
     if (!is_latent) {
-        leave_part(root, spec, MS_RECOMPUTE_LATENT_UP, "latent_up");
+        leave_part(root, spec, MS_RECOMPUTE_LATENT_UP);
     }
     if (is_latent || model->moe.experts > 0 || !model->is_gated) {
-        leave_part(root, spec, MS_RECOMPUTE_PRODUCTS, "products");
+        leave_part(root, spec, MS_RECOMPUTE_PRODUCTS);
     }
 }
 

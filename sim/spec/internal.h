@@ -27,9 +27,10 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
                                 ms_node *root, ms_arena *arena, ms_diag *diag);
 
 /* Lay what the Hugging Face config says that `model.hf` names below the model's other keys, and
- * take that key out.  folder: of the workload.  Returns MS_OK, also where there is none;
- * MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
-ms_status ms_spec_lay_hf(const char *folder, ms_node *root, ms_arena *arena, ms_diag *diag);
+ * take that key out.  folder: of the workload.  data_folder: as for ms_hf_load_types.  Returns
+ * MS_OK, also where there is none; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *root,
+                         ms_arena *arena, ms_diag *diag);
 
 /* Take back choices that came from the framework and that the job has no place for, in the spec and
  * in its tree.  root: with the framework's choices laid below; NULL: the spec comes from no file,

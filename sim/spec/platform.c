@@ -66,7 +66,7 @@ static ms_status write_texts(const loading *ld, const ms_node *document) {
     }
     size_t count = 0;
     for (const ms_node *child = document->first; child != NULL; child = child->next) {
-        fields[count++] = (ms_field){.key = child->key, .type = MS_FIELD_NODE};
+        fields[count++] = (ms_field)MS_KEY(child->key, NULL, NODE, 0);
     }
     ms_buffer text;
     ms_buffer effective;

@@ -48,6 +48,27 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     return first;
 }
 
+/* Refuse keys that have no meaning beside `costs`; `framework: none` names no software. */
+static ms_status refuse_keys_of_models(const ms_node *mapping, const ms_field *fields,
+                                       const ms_spec_text *text, ms_diag *diag) {
+    const char *framework = text->spec.framework.name;
+    bool is_none = framework != NULL && strcmp(framework, MS_FRAMEWORK_NONE) == 0;
+    ms_status status = MS_OK;
+    for (const ms_field *row = fields; row != NULL && row->key != NULL; row++) {
+        const ms_node *node = ms_node_get(mapping, row->key);
+        bool is_said = node != NULL && !(is_none && strcmp(row->key, "framework") == 0);
+        ms_status found = MS_OK;
+        if (row->needs_model && is_said) {
+            found = ms_config_fault(diag, node, row->key,
+                                    "says nothing beside 'costs'; it needs a 'model'");
+        } else if (row->type == MS_FIELD_MAP && node != NULL) {
+            found = refuse_keys_of_models(node, row->fields, text, diag);
+        }
+        status = found == MS_OK ? status : found;
+    }
+    return status;
+}
+
 /* Either a model or costs, and with costs nothing that only a model gives a meaning. */
 static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_diag *diag) {
     if ((text->model == NULL) == (text->costs == NULL)) {
@@ -57,38 +78,8 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
                                    ? "expected either 'model' or 'costs', got neither"
                                    : "expected either 'model' or 'costs', got both");
     }
-    static const struct {
-        const char *mapping; /* NULL: the root */
-        const char *key;
-    } OF_MODELS[] = {{NULL, "framework"},
-                     {NULL, "precision"},
-                     {NULL, "tensor_parallel"},
-                     {NULL, "context_parallel"},
-                     {NULL, "data_parallel"},
-                     {NULL, "pipeline"},
-                     {NULL, "memory"},
-                     {NULL, "recompute"},
-                     {NULL, "recompute_parts"},
-                     {NULL, "recompute_layers"},
-                     {"schedule", "partition"},
-                     {"schedule", "first_stage_layers"},
-                     {"schedule", "last_stage_layers"},
-                     {"schedule", "stage_layers"}};
-    ms_status status = MS_OK;
-    for (size_t i = 0; text->costs != NULL && i < sizeof OF_MODELS / sizeof OF_MODELS[0]; i++) {
-        const char *key = OF_MODELS[i].key;
-        const ms_node *mapping =
-            OF_MODELS[i].mapping == NULL ? root : ms_node_get(root, OF_MODELS[i].mapping);
-        const ms_node *node = ms_node_get(mapping, key);
-        bool is_none = text->spec.framework.name != NULL && i == 0 &&
-                       strcmp(text->spec.framework.name, MS_FRAMEWORK_NONE) == 0;
-        if (node != NULL && !is_none) {
-            status = ms_config_fault(diag, node, key,
-                                     "says nothing beside 'costs'; it needs a "
-                                     "'model'");
-        }
-    }
-    return status;
+    return text->costs == NULL ? MS_OK
+                               : refuse_keys_of_models(root, MS_WORKLOAD_FIELDS, text, diag);
 }
 
 /* The tree: file and overrides. */
@@ -251,7 +242,8 @@ static void read_parts(reading *r) {
 /* What the tree says, its framework's choices below it. */
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
-    r->lacks_model = !note(r, ms_spec_lay_hf(spec->folder, r->root, r->arena, r->diag));
+    r->lacks_model =
+        !note(r, ms_spec_lay_hf(spec->folder, r->request->data_folder, r->root, r->arena, r->diag));
     ms_config_take_out(r->root, MS_WORKLOAD_FIELDS);
     note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
                                   r->diag));

@@ -13,13 +13,10 @@ typedef struct mesh_text {
 static void list_axes(const ms_spec_mesh *mesh, ms_field *fields) {
     int count = 0;
     for (; count < mesh->axes; count++) {
-        fields[count] =
-            (ms_field){.key = mesh->names[count],
-                       .type = MS_FIELD_INT,
-                       .offset = offsetof(mesh_text, sizes) + (size_t)count * sizeof(int)};
+        fields[count] = (ms_field)MS_KEY(mesh->names[count], NULL, INT,
+                                         offsetof(mesh_text, sizes) + (size_t)count * sizeof(int));
     }
-    fields[count++] =
-        (ms_field){.key = "order", .type = MS_FIELD_WORDS, .offset = offsetof(mesh_text, order)};
+    fields[count++] = (ms_field)MS_KEY("order", NULL, WORDS, offsetof(mesh_text, order));
     fields[count] = (ms_field){.key = NULL};
 }
 
@@ -37,8 +34,7 @@ static ms_status write_mesh(const ms_spec_mesh *mesh, ms_arena *arena, ms_node *
 static ms_status write_platform(const ms_spec_platform *platform, ms_arena *arena,
                                 ms_node **node_out) {
     static const ms_field FILE_FIELDS[] = {
-        {.key = "file", .type = MS_FIELD_STRING, .offset = offsetof(ms_spec_platform, file)},
-        {.key = NULL}};
+        MS_KEY("file", NULL, STRING, offsetof(ms_spec_platform, file)), {.key = NULL}};
     ms_status status = ms_config_write(FILE_FIELDS, platform, arena, node_out);
     return status == MS_OK && platform->changes != NULL
                ? ms_node_overlay(*node_out, platform->changes, arena)

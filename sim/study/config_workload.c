@@ -52,24 +52,26 @@ ms_status ms_config_workload_assume(ms_config_workload *workload, ms_arena *aren
     return is_added ? MS_OK : ms_diag_no_memory(diag);
 }
 
-ms_status ms_config_workload_read(const char *path, ms_arena *arena, ms_diag *diag,
-                                  ms_config_workload *workload_out) {
+ms_status ms_config_workload_read(const char *path, const char *data_folder, ms_arena *arena,
+                                  ms_diag *diag, ms_config_workload *workload_out) {
     ms_config_workload workload = {.root = MS_NEW(arena, ms_node, 1)};
-    ms_node *config = NULL, *model = NULL;
+    ms_node *config = NULL, *types = NULL;
+    ms_hf_result result = {.model = NULL};
     ms_status status = ms_hf_load(path, arena, diag, &config);
-    status = status == MS_OK ? ms_hf_model(config, arena, diag, &workload.keys, &model) : status;
+    status = status == MS_OK ? ms_hf_load_types(data_folder, arena, diag, &types) : status;
+    status = status == MS_OK ? ms_hf_model(types, config, arena, diag, &result) : status;
     if (status != MS_OK) {
         return status;
     }
-    const char *left_out = ms_hf_left_out(config);
-    workload.remarks =
-        left_out == NULL ? "" : ms_arena_printf(arena, "# not simulated: %s\n", left_out);
+    workload.keys = result.keys;
+    workload.remarks = result.left_out == NULL
+                           ? ""
+                           : ms_arena_printf(arena, "# not simulated: %s\n", result.left_out);
     if (workload.root == NULL || workload.remarks == NULL) {
         return ms_diag_no_memory(diag);
     }
     *workload.root = (ms_node){.type = MS_NODE_MAPPING, .origin = "import"};
-    model->key = "model";
-    ms_node_append(workload.root, model);
+    ms_node_append(workload.root, result.model);
     status = ms_config_workload_assume(&workload, arena, diag);
     *workload_out = workload;
     return status;

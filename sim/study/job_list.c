@@ -13,23 +13,13 @@
 #define AT(member) offsetof(ms_listed_job, member)
 
 static const ms_field JOB_FIELDS[] = {
-    {.key = "workload",
-     .type = MS_FIELD_STRING,
-     .offset = AT(workload),
-     .is_required = true,
-     .help = "workload file, or the name of one"},
-    {.key = "text",
-     .type = MS_FIELD_STRING,
-     .offset = AT(text),
-     .help = "the workload itself, in the place of what stands in that file"},
-    {.key = "platform",
-     .type = MS_FIELD_STRING,
-     .offset = AT(platform),
-     .help = "platform file, or the name of one, instead of the workload's"},
-    {.key = "set",
-     .type = MS_FIELD_WORDS,
-     .offset = AT(sets),
-     .help = "overrides of this job, key.path=value"},
+    MS_KEY("workload", "workload file, or the name of one", STRING, AT(workload),
+           .is_required = true),
+    MS_KEY("text", "the workload itself, in the place of what stands in that file", STRING,
+           AT(text)),
+    MS_KEY("platform", "platform file, or the name of one, instead of the workload's", STRING,
+           AT(platform)),
+    MS_KEY("set", "overrides of this job, key.path=value", WORDS, AT(sets)),
     {.key = NULL},
 };
 
@@ -38,11 +28,7 @@ typedef struct list_text {
 } list_text;
 
 static const ms_field LIST_FIELDS[] = {
-    {.key = "jobs",
-     .type = MS_FIELD_NODE,
-     .offset = offsetof(list_text, jobs),
-     .is_required = true,
-     .help = "the jobs"},
+    MS_KEY("jobs", "the jobs", NODE, offsetof(list_text, jobs), .is_required = true),
     {.key = NULL},
 };
 

@@ -8,40 +8,24 @@
 #define FIELD(name) offsetof(ms_paper_row, name)
 
 const ms_table_column MS_PAPER_COLUMNS[] = {
-    {"schedule", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .print = MS_PRINT_NAME,
-     .is_of_left_out = true},
+    {"schedule", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .is_of_left_out = true},
     {"reason", MS_COLUMN_TEXT, FIELD(reason), .is_optional = true, .is_of_left_out = true},
     {"v", MS_COLUMN_INT, FIELD(chunks), .sort = MS_SORT_LOWEST},
-    {"makespan", MS_COLUMN_NUMBER, FIELD(makespan), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_DIGITS, .digits = 5},
-    {"rank_makespan", MS_COLUMN_NUMBER, FIELD(rank_makespan), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_DIGITS, .digits = 5},
-    {"bubble_fraction", MS_COLUMN_NUMBER, FIELD(bubble_fraction), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_PERCENT, .digits = 2},
-    {"max_span", MS_COLUMN_NUMBER, FIELD(max_span), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_DIGITS, .digits = 5},
-    {"max_span_bubble", MS_COLUMN_NUMBER, FIELD(max_span_bubble), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_DIGITS, .digits = 5, .dust_of = FIELD(makespan)},
-    {"peak_inflight", MS_COLUMN_NUMBER, FIELD(peak_inflight), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_DIGITS, .digits = 4},
-    {"param_replicas", MS_COLUMN_INT, FIELD(parameter_replicas), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_TIMES},
+    {"makespan", MS_COLUMN_NUMBER, FIELD(makespan), .sort = MS_SORT_LOWEST},
+    {"rank_makespan", MS_COLUMN_NUMBER, FIELD(rank_makespan), .sort = MS_SORT_LOWEST},
+    {"bubble_fraction", MS_COLUMN_NUMBER, FIELD(bubble_fraction), .sort = MS_SORT_LOWEST},
+    {"max_span", MS_COLUMN_NUMBER, FIELD(max_span), .sort = MS_SORT_LOWEST},
+    {"max_span_bubble", MS_COLUMN_NUMBER, FIELD(max_span_bubble), .sort = MS_SORT_LOWEST},
+    {"peak_inflight", MS_COLUMN_NUMBER, FIELD(peak_inflight), .sort = MS_SORT_LOWEST},
+    {"param_replicas", MS_COLUMN_INT, FIELD(parameter_replicas), .sort = MS_SORT_LOWEST},
     {"msgs_total", MS_COLUMN_INT, FIELD(messages), .sort = MS_SORT_LOWEST},
-    {"formula_makespan", MS_COLUMN_NUMBER, FIELD(formula_makespan), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_DIGITS, .digits = 5},
-    {"period", MS_COLUMN_NUMBER, FIELD(period), .sort = MS_SORT_LOWEST, .print = MS_PRINT_DIGITS,
-     .digits = 4},
-    {"base", MS_COLUMN_NUMBER, FIELD(gap.base), .print = MS_PRINT_DIGITS, .digits = 5,
-     .is_page_only = true},
-    {"base_kind", MS_COLUMN_TEXT, FIELD(base_kind), .is_page_only = true},
+    {"formula_makespan", MS_COLUMN_NUMBER, FIELD(formula_makespan), .sort = MS_SORT_LOWEST},
+    {"period", MS_COLUMN_NUMBER, FIELD(period), .sort = MS_SORT_LOWEST},
     {"gap.closed_form", MS_COLUMN_NUMBER, FIELD(closed_form), .is_optional = true},
     {"gap.work", MS_COLUMN_NUMBER, FIELD(work), .is_optional = true},
-    {"gap.order", MS_COLUMN_NUMBER, FIELD(gap.order), .print = MS_PRINT_SIGNED, .digits = 4,
-     .dust_of = FIELD(makespan)},
-    {"gap.imbalance", MS_COLUMN_NUMBER, FIELD(gap.imbalance), .print = MS_PRINT_SIGNED, .digits = 4,
-     .dust_of = FIELD(makespan)},
-    {"gap.latency", MS_COLUMN_NUMBER, FIELD(gap.latency), .print = MS_PRINT_SIGNED, .digits = 4,
-     .dust_of = FIELD(makespan)},
+    {"gap.order", MS_COLUMN_NUMBER, FIELD(gap.order), .sort = MS_SORT_NEVER},
+    {"gap.imbalance", MS_COLUMN_NUMBER, FIELD(gap.imbalance), .sort = MS_SORT_NEVER},
+    {"gap.latency", MS_COLUMN_NUMBER, FIELD(gap.latency), .sort = MS_SORT_NEVER},
     {0},
 };
 
@@ -164,7 +148,6 @@ static void fill(const ms_program *program, const ms_schedule_result *result, ms
     row->formula_makespan = result->has_formula ? result->formula_makespan / row->share : NAN;
     row->closed_form = has_form ? row->gap.base : NAN;
     row->work = has_form ? NAN : row->gap.base;
-    row->base_kind = has_form ? "closed form" : "work";
     row->program = program;
     row->result = result;
 }

@@ -15,39 +15,28 @@
 
 #define FIELD(name) offsetof(ms_simulated_row, name)
 #define SHARE(word, place)                                                                         \
-    {                                                                                              \
-        "time_share." word, MS_COLUMN_NUMBER, FIELD(figures.share[place]),                         \
-            .sort = MS_SORT_LOWEST, .print = MS_PRINT_PERCENT, .digits = 2                         \
-    }
+    { "time_share." word, MS_COLUMN_NUMBER, FIELD(figures.share[place]), .sort = MS_SORT_LOWEST }
 #define UNSORTED_SHARE(word, place)                                                                \
     { "time_share." word, MS_COLUMN_NUMBER, .offset = FIELD(figures.share[place]) }
 
 const ms_table_column MS_SIMULATED_COLUMNS[] = {
-    {"schedule", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .print = MS_PRINT_NAME,
-     .is_of_left_out = true},
+    {"schedule", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .is_of_left_out = true},
     {"status", MS_COLUMN_TEXT, FIELD(status), .is_of_left_out = true},
     {"reason", MS_COLUMN_TEXT, FIELD(reason), .is_optional = true, .is_of_left_out = true},
     {"v", MS_COLUMN_INT, FIELD(figures.chunks), .sort = MS_SORT_LOWEST},
-    {"param_replicas", MS_COLUMN_INT, FIELD(figures.parameter_replicas), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_TIMES},
+    {"param_replicas", MS_COLUMN_INT, FIELD(figures.parameter_replicas), .sort = MS_SORT_LOWEST},
     {"repartitioned", MS_COLUMN_BOOL, .offset = FIELD(is_repartitioned)},
-    {"step_time_s", MS_COLUMN_NUMBER, FIELD(figures.step_time_s), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_UNIT, .dim = MS_DIM_TIME},
-    {"bubble_fraction", MS_COLUMN_NUMBER, FIELD(figures.bubble_fraction), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_PERCENT, .digits = 2},
-    {"idle_fraction", MS_COLUMN_NUMBER, FIELD(figures.idle_fraction), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_PERCENT, .digits = 2},
+    {"step_time_s", MS_COLUMN_NUMBER, FIELD(figures.step_time_s), .sort = MS_SORT_LOWEST},
+    {"bubble_fraction", MS_COLUMN_NUMBER, FIELD(figures.bubble_fraction), .sort = MS_SORT_LOWEST},
+    {"idle_fraction", MS_COLUMN_NUMBER, FIELD(figures.idle_fraction), .sort = MS_SORT_LOWEST},
     {"tokens_per_s_per_gpu", MS_COLUMN_NUMBER, FIELD(figures.tokens_per_s_per_gpu),
      .sort = MS_SORT_HIGHEST},
     {"model_tflops_per_gpu", MS_COLUMN_NUMBER, FIELD(figures.model_tflops_per_gpu),
      .sort = MS_SORT_HIGHEST},
-    {"mfu", MS_COLUMN_NUMBER, FIELD(figures.mfu), .sort = MS_SORT_HIGHEST,
-     .print = MS_PRINT_PERCENT, .digits = 2, .hides_zero = true},
-    {"exposed_fraction", MS_COLUMN_NUMBER, FIELD(figures.exposed_fraction), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_PERCENT, .digits = 2},
-    {"peak_B", MS_COLUMN_NUMBER, FIELD(peak_B), .sort = MS_SORT_LOWEST, .print = MS_PRINT_UNIT,
-     .dim = MS_DIM_BYTES, .hides_zero = true, .is_optional = true, .is_of_left_out = true},
-    {"mark", MS_COLUMN_TEXT, FIELD(mark), .is_page_only = true},
+    {"mfu", MS_COLUMN_NUMBER, FIELD(figures.mfu), .sort = MS_SORT_HIGHEST},
+    {"exposed_fraction", MS_COLUMN_NUMBER, FIELD(figures.exposed_fraction), .sort = MS_SORT_LOWEST},
+    {"peak_B", MS_COLUMN_NUMBER, FIELD(peak_B), .sort = MS_SORT_LOWEST, .is_optional = true,
+     .is_of_left_out = true},
     {"fits", MS_COLUMN_BOOL, .offset = FIELD(figures.fits)},
     {"trace", MS_COLUMN_TEXT, FIELD(trace), .is_optional = true},
     MS_TIME_SHARES(SHARE, UNSORTED_SHARE),
@@ -172,7 +161,6 @@ static ms_status take_outcome(const simulation *s, const ms_worker_outcome *outc
     }
     row->figures = outcome->figures;
     row->peak_B = outcome->figures.peak_B;
-    row->mark = outcome->figures.fits ? " " : "!";
     return check_cap(s, row);
 }
 
@@ -207,7 +195,7 @@ ms_status ms_schedules_simulate(const ms_simulated_study *study, ms_arena *arena
     }
     for (size_t i = 0; i < study->count; i++) {
         rows_out[i] = (ms_simulated_row){
-            .name = study->choices[i].name, .status = "simulated", .peak_B = NAN, .mark = " "};
+            .name = study->choices[i].name, .status = "simulated", .peak_B = NAN};
     }
     ms_status status = name_traces(&s);
     for (size_t i = 0; i < study->count && status == MS_OK; i++) {

@@ -18,7 +18,7 @@ typedef struct schema {
     ms_arena *arena;
     ms_diag *diag;
     ms_status status;
-    const char *const *leaves_out; /* keys that this kind of file has not; NULL: none */
+    bool is_profile; /* keys that are the job's to say are left out */
 } schema;
 
 /* What is required where. */
@@ -132,19 +132,11 @@ static void add_text(schema *s, ms_value *out, const ms_field *field) {
 
 /* ---- mappings ---- */
 
-static bool is_left_out(const schema *s, const char *path) {
-    bool is_found = false;
-    for (const char *const *key = s->leaves_out; key != NULL && *key != NULL; key++) {
-        is_found = is_found || strcmp(*key, path) == 0;
-    }
-    return is_found;
-}
-
 static void add_properties(schema *s, ms_value *properties, const ms_field *fields,
                            const char *path, asks what) {
     for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
         const char *below = path_below(s, path, field->key);
-        if (ms_value_get(properties, field->key) == NULL && !is_left_out(s, below)) {
+        if (ms_value_get(properties, field->key) == NULL && !(s->is_profile && field->is_of_job)) {
             add_row(s, ms_value_add(properties, field->key, MS_VALUE_OBJECT), field, below, what);
         }
     }
@@ -419,7 +411,7 @@ static void add_row(schema *s, ms_value *out, const ms_field *field, const char 
 typedef struct file_kind {
     const char *name;
     const ms_field *fields;
-    const char *const *leaves_out; /* NULL: all are required that the rows require */
+    bool is_profile; /* a framework's: no key is required */
 } file_kind;
 
 static const file_kind FILES[] = {
@@ -427,7 +419,7 @@ static const file_kind FILES[] = {
     {.name = "platform", .fields = MS_PLATFORM_FIELDS},
     {.name = "gpu", .fields = MS_GPU_FIELDS},
     {.name = "library", .fields = MS_LIBRARY_FIELDS},
-    {.name = "framework", .fields = MS_WORKLOAD_FIELDS, .leaves_out = MS_FRAMEWORK_LEAVES_OUT},
+    {.name = "framework", .fields = MS_WORKLOAD_FIELDS, .is_profile = true},
     {.name = "space", .fields = MS_SPACE_FIELDS},
     {.name = "sweep", .fields = MS_SWEEP_FIELDS},
 };
@@ -438,11 +430,11 @@ static ms_status build(const file_kind *kind, ms_arena *arena, ms_value **schema
     ms_diag mute;
     ms_diag_init_mute(&mute);
     const ms_field root = {.fields = kind->fields};
-    schema s = {.arena = arena, .diag = &mute, .status = MS_OK, .leaves_out = kind->leaves_out};
+    schema s = {.arena = arena, .diag = &mute, .status = MS_OK, .is_profile = kind->is_profile};
     ms_value *out = ms_value_new_object(arena);
     ms_value_add_string(out, "$schema", "https://json-schema.org/draft/2020-12/schema");
     add_made(out, "title", ms_arena_printf(arena, "meshsim %s", kind->name));
-    add_mapping(&s, out, &root, "", kind->leaves_out == NULL ? ASKS_ALL : ASKS_NOTHING);
+    add_mapping(&s, out, &root, "", kind->is_profile ? ASKS_NOTHING : ASKS_ALL);
     if (arena->has_failed) {
         return MS_E_NOMEM;
     }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "study/table_cell.h"
-
 /* Numbers closer to each other than this share of them are equal but for rounding. */
 static const double ROUNDING = 1e-12;
 
@@ -22,7 +20,7 @@ static ms_value number_leaf(double number) {
                             : (ms_value){.type = MS_VALUE_NULL};
 }
 
-ms_value ms_table_leaf(const ms_table_column *column, const void *row) {
+static ms_value leaf_of(const ms_table_column *column, const void *row) {
     const void *field = (const char *)row + column->offset;
     const char *text = NULL;
     switch (column->type) {
@@ -40,8 +38,8 @@ ms_value ms_table_leaf(const ms_table_column *column, const void *row) {
     return number_leaf(*(const double *)field);
 }
 
-double ms_table_number(const ms_table_column *column, const void *row) {
-    const ms_value leaf = ms_table_leaf(column, row);
+static double number_at(const ms_table_column *column, const void *row) {
+    const ms_value leaf = leaf_of(column, row);
     return leaf.type == MS_VALUE_DOUBLE ? leaf.as.number
            : leaf.type == MS_VALUE_INT  ? (double)leaf.as.integer
                                         : NAN;
@@ -113,7 +111,7 @@ static bool comes_before(const ms_table_column *column, const void *one, const v
         return strcmp(text_at(one, column->offset), text_at(other, column->offset)) < 0;
     }
     double sign = column->sort == MS_SORT_HIGHEST ? -1 : 1;
-    return is_less(sign * ms_table_number(column, one), sign * ms_table_number(column, other));
+    return is_less(sign * number_at(column, one), sign * number_at(column, other));
 }
 
 /* Whether row `at` stands in a wrong order with the one before it. */
@@ -142,8 +140,8 @@ void ms_table_sort(ms_table *table) {
 
 /* Whether --json and CSV say something of this column for a row. */
 static bool has_key(const ms_table_column *column, const void *row, bool is_left_out) {
-    bool is_there = !column->is_page_only && (column->is_of_left_out || !is_left_out);
-    return is_there && (!column->is_optional || ms_table_leaf(column, row).type != MS_VALUE_NULL);
+    bool is_there = column->is_of_left_out || !is_left_out;
+    return is_there && (!column->is_optional || leaf_of(column, row).type != MS_VALUE_NULL);
 }
 
 /* The object that a column's key lies in: that of the row, or one in it. */
@@ -162,7 +160,7 @@ void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_l
                       ms_value *object) {
     for (const ms_table_column *column = columns; column->name != NULL; column++) {
         if (has_key(column, row, is_left_out)) {
-            const ms_value leaf = ms_table_leaf(column, row);
+            const ms_value leaf = leaf_of(column, row);
             ms_value_add_leaf(object_of(object, column->name), ms_table_word(column), &leaf);
         }
     }
@@ -240,7 +238,7 @@ static void add_csv_row(const ms_table *table, size_t index, const ms_vector *us
         const ms_table_column *column = MS_AT(used, const ms_table_column *, u);
         ms_buffer_puts(out, u == 0 ? "" : ",");
         if (has_key(column, table->rows[index], is_left_out)) {
-            const ms_value leaf = ms_table_leaf(column, table->rows[index]);
+            const ms_value leaf = leaf_of(column, table->rows[index]);
             add_csv_cell(&leaf, out);
         }
     }

@@ -11,7 +11,7 @@
 typedef struct ms_trace_file {
     hid_t hdf5;
     int64_t size_B;
-    unsigned columns; /* ms_trace_column values or-ed: what is asked for */
+    unsigned what; /* MS_TRACE_EVENTS, MS_TRACE_TABLES */
 } ms_trace_file;
 
 /* So many bytes, and so many times the size of a file, may its columns have when they are unpacked,
@@ -19,10 +19,6 @@ typedef struct ms_trace_file {
  * unpack to up to 6.6 times the file (65,536 equal microbatches, measured); ten times that is
  * accepted. */
 enum { MS_COLUMNS_SHARE = 64, MS_COLUMNS_LEAST_B = 64 << 20 };
-
-/* Numbers of ranks, microbatches and the like, far above any that are simulated, so that sums of
- * two stay numbers. */
-enum { MS_TRACE_COUNT_MAX = 1 << 30 };
 
 /* Read the columns and check each number: all of *trace but its level, texts and trees, in `arena`.
  * Any fault goes to *fault.  O(cells). */

@@ -1,105 +1,263 @@
-/* Columns of operations. */
+/* Rows of operations: which of them a level holds, and what each row says. */
 #include "trace/events.h"
+
+#include <stdio.h>
 
 #include "meshsim/engine.h"
 #include "trace/repeat.h"
 
-/* ---- /events ---- */
+static const char *const LEVEL_NAMES[MS_TRACE_LEVEL_COUNT] = {
+    [MS_TRACE_FULL] = "full",
+    [MS_TRACE_RANKS] = "ranks",
+    [MS_TRACE_PASSES] = "passes",
+    [MS_TRACE_SUMMARY] = "summary",
+};
 
-static inline int32_t op_of(const ms_event_rows *rows, size_t row) {
-    return rows->first_op == NULL ? (int32_t)row : rows->first_op[row];
+const char *ms_trace_level_name(ms_trace_level level) {
+    return LEVEL_NAMES[level];
 }
 
-/* A function that makes the cells of a column: `value` of operation `op`, in `row`. It looks at
- * copies of the structs, which stay in registers: cells of one byte might be part of anything else.
- */
-#define FILL_EVENTS(function, type, value)                                                         \
-    static void function(const void *source, size_t count, void *cells_out) {                      \
-        const ms_event_rows own_rows = *(const ms_event_rows *)source, *rows = &own_rows;          \
-        const ms_dag own_dag = rows->result->dag, *dag = &own_dag;                                 \
-        const ms_timeline *timeline = &rows->result->timeline;                                     \
-        typedef type cell;                                                                         \
-        cell *cells = cells_out;                                                                   \
-        (void)timeline;                                                                            \
-        for (size_t row = 0; row < count; row++) {                                                 \
-            int32_t op = op_of(rows, row);                                                         \
-            const ms_dag_op *facts = &dag->ops[op];                                                \
-            (void)facts;                                                                           \
-            cells[row] = (cell)(value);                                                            \
-        }                                                                                          \
+/* ---- listed ranks ---- */
+
+static int32_t find_simulated(const ms_dag *dag, int32_t rank) {
+    for (int32_t i = 0; i < dag->rank_count; i++) {
+        if (dag->ranks[i].rank == rank) {
+            return i;
+        }
     }
+    return -1;
+}
+
+static ms_status report_not_simulated(const ms_dag *dag, int32_t rank, ms_diag *diag) {
+    char some[96] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < dag->rank_count && i < 4; i++) {
+        used += (size_t)snprintf(some + used, sizeof some - used, "%s%d", i == 0 ? "" : ", ",
+                                 dag->ranks[i].rank);
+    }
+    ms_diag_error(diag,
+                  "cannot trace rank %d, which is folded; simulated are %s%s (all with --no-fold)",
+                  rank, some, dag->rank_count > 4 ? ", ..." : "");
+    return MS_E_INPUT;
+}
+
+ms_status ms_events_choose(const ms_result *result, const ms_trace_detail *detail,
+                           ms_arena *scratch, ms_diag *diag, ms_event_choice *choice_out) {
+    *choice_out = (ms_event_choice){.result = result, .detail = detail};
+    if (detail->level != MS_TRACE_RANKS) {
+        return MS_OK;
+    }
+    bool *is_listed = MS_NEW(scratch, bool, result->dag.rank_count);
+    if (is_listed == NULL) {
+        ms_diag_error(diag, "out of memory while choosing what to trace");
+        return MS_E_NOMEM;
+    }
+    for (int i = 0; i < detail->rank_count; i++) {
+        int32_t at = find_simulated(&result->dag, detail->ranks[i]);
+        if (at < 0) {
+            return report_not_simulated(&result->dag, detail->ranks[i], diag);
+        }
+        is_listed[at] = true;
+    }
+    choice_out->is_listed = is_listed;
+    return MS_OK;
+}
+
+/* Whether rows tell of the rank of a stream. */
+static bool has_stream(const ms_event_choice *choice, int32_t stream) {
+    return choice->is_listed == NULL || choice->is_listed[choice->result->dag.streams[stream].rank];
+}
+
+/* Operations with a member on a listed rank, and messages to one. */
+static bool concerns_listed(const ms_event_choice *choice, int32_t op) {
+    const ms_dag *dag = &choice->result->dag;
+    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
+        int32_t peer = dag->streams[dag->member_stream[at]].peer;
+        if (has_stream(choice, dag->member_stream[at]) || (peer >= 0 && choice->is_listed[peer])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- one row ---- */
+
+/* The rows so far. */
+typedef struct event_rows {
+    const ms_event_choice *choice;
+    const ms_dag *dag;
+    const ms_timeline *timeline;
+    ms_trace_event *events; /* [op_count] at most; cause: an operation until all rows are there */
+    int32_t count;
+    int32_t *row_of;   /* [op_count] row that an operation stands in, -1: none */
+    int32_t *first_op; /* [count] the operation of a row, or the first one of a pass */
+    ms_vector members;
+    int32_t step; /* of the operation at hand */
+    /* Of passes: the row of each, + 1, by rank, step, microbatch, chunk and kind. */
+    int32_t *pass_rows;
+    int32_t mbs, chunks;
+} event_rows;
+
+/* The stream of the first member that the rows are of. */
+static int32_t first_stream(const event_rows *rows, int32_t op) {
+    const ms_dag *dag = rows->dag;
+    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
+        if (has_stream(rows->choice, dag->member_stream[at])) {
+            return dag->member_stream[at];
+        }
+    }
+    return dag->member_stream[dag->member_first[op]];
+}
 
 /* Microbatches of its step that are left out before an operation. */
-static int32_t more_mbs(const ms_dag *dag, const ms_timeline *timeline, int32_t op) {
-    const ms_steady *steady = &timeline->steady;
-    int32_t step = 0;
-    while (step < steady->count && op >= dag->step_first[step + 1]) {
-        step++;
+static int32_t more_mbs(const event_rows *rows, int32_t op) {
+    const ms_steady *steady = &rows->timeline->steady;
+    bool is_behind =
+        rows->step < steady->count && rows->dag->ops[op].mb >= 0 &&
+        ms_steady_stretch_is_before(&steady->of_step[rows->step], rows->timeline->start_s[op]);
+    return is_behind ? rows->dag->repeat.times * rows->dag->repeat.mbs : 0;
+}
+
+/* When an operation of a row ends whose first operation is `first`. */
+static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
+    const ms_timeline *timeline = rows->timeline;
+    return ms_to_ps(timeline->end_s[op] +
+                    ms_steady_later_s(&timeline->steady, timeline->start_s[first]));
+}
+
+static ms_trace_event event_of(const event_rows *rows, int32_t op) {
+    const ms_dag_op *facts = &rows->dag->ops[op];
+    const ms_dag_work *work = &rows->dag->works[facts->work];
+    int32_t stream = first_stream(rows, op);
+    return (ms_trace_event){.start_ps = ms_to_ps(ms_steady_date_s(&rows->timeline->steady,
+                                                                  rows->timeline->start_s[op])),
+                            .end_ps = end_ps(rows, op, op),
+                            .bytes = work->bytes,
+                            .flop = work->flop,
+                            .rank = rows->dag->ranks[rows->dag->streams[stream].rank].rank,
+                            .stream = stream,
+                            .mb = facts->mb + more_mbs(rows, op),
+                            .cause = rows->timeline->cause[op],
+                            .stage = facts->stage,
+                            .chunk = facts->chunk,
+                            .layer = facts->layer,
+                            .step = (int16_t)rows->step,
+                            .kind = facts->kind,
+                            .axis = facts->axis};
+}
+
+static void add_row(event_rows *rows, int32_t op) {
+    const ms_dag *dag = rows->dag;
+    const ms_trace_event event = event_of(rows, op);
+    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
+        const ms_trace_member member = {rows->count, dag->member_stream[at]};
+        if (member.stream != event.stream && has_stream(rows->choice, member.stream)) {
+            ms_vector_add(&rows->members, &member, 1);
+        }
     }
-    bool is_behind = step < steady->count && dag->ops[op].mb >= 0 &&
-                     ms_steady_stretch_is_before(&steady->of_step[step], timeline->start_s[op]);
-    return is_behind ? dag->repeat.times * dag->repeat.mbs : 0;
+    rows->row_of[op] = rows->count;
+    rows->first_op[rows->count] = op;
+    rows->events[rows->count++] = event;
 }
 
-/* The time by which an operation is later than in the timeline [s]. */
-static inline double later_s(const ms_timeline *timeline, int32_t op) {
-    return ms_steady_later_s(&timeline->steady, timeline->start_s[op]);
+/* ---- passes ---- */
+
+enum { PASS_KINDS = MS_OP_BACKWARD + 1 };
+
+/* Communication inside a pass: of the axes that layers communicate along. */
+static bool is_inside_pass(const ms_dag_op *op) {
+    return op->mb >= 0 && op->stage >= 0 && (MS_AXIS_BIT(op->axis) & MS_AXES_WITHIN_PASSES) != 0;
 }
 
-static int32_t step_of(const ms_dag *dag, int32_t op) {
-    int32_t step = 0;
-    while (op >= dag->step_first[step + 1]) {
-        step++;
+static bool is_part_of_pass(const ms_dag_op *op) {
+    return op->axis == MS_AXIS_NONE && op->mb >= 0;
+}
+
+/* Where a pass stands in pass_rows. Input gradients and what is recomputed for them are one pass,
+ * as are fused ones. */
+static size_t pass_at(const event_rows *rows, int32_t op) {
+    const ms_dag_op *facts = &rows->dag->ops[op];
+    bool is_backward = facts->kind == MS_OP_INPUT_GRAD || facts->kind == MS_OP_RECOMPUTE;
+    size_t at = (size_t)rows->dag->streams[first_stream(rows, op)].rank;
+    at = at * (size_t)rows->dag->step_count + (size_t)rows->step;
+    at = at * (size_t)rows->mbs + (size_t)facts->mb;
+    at = at * (size_t)rows->chunks + (size_t)(facts->chunk + 1);
+    return at * PASS_KINDS + (is_backward ? MS_OP_BACKWARD : facts->kind);
+}
+
+static bool make_pass_rows(event_rows *rows, ms_arena *scratch) {
+    rows->chunks = 1;
+    for (int32_t op = 0; op < rows->dag->op_count; op++) {
+        const ms_dag_op *facts = &rows->dag->ops[op];
+        rows->mbs = facts->mb >= rows->mbs ? facts->mb + 1 : rows->mbs;
+        rows->chunks = facts->chunk + 1 >= rows->chunks ? facts->chunk + 2 : rows->chunks;
     }
-    return step;
+    size_t passes = (size_t)rows->dag->rank_count * (size_t)rows->dag->step_count *
+                    (size_t)rows->mbs * (size_t)rows->chunks * PASS_KINDS;
+    rows->pass_rows = MS_NEW(scratch, int32_t, passes);
+    return rows->pass_rows != NULL;
 }
 
-/* The row of what released an operation. Of listed ranks: -1 where that is of no listed rank. Of a
- * pass: past the communication inside passes, which has no rows, to what that waited for. */
-static int32_t cause_of(const ms_event_rows *rows, int32_t row) {
-    const int32_t *cause = rows->result->timeline.cause;
-    int32_t at = cause[op_of(rows, (size_t)row)];
-    if (rows->row_of == NULL) {
-        return at;
+static void add_to_pass(event_rows *rows, int32_t op) {
+    int32_t *row = &rows->pass_rows[pass_at(rows, op)];
+    if (*row == 0) {
+        add_row(rows, op);
+        rows->events[rows->count - 1].layer = -1;
+        *row = rows->count;
+        return;
     }
-    while (rows->kind != NULL && at >= 0 && (rows->row_of[at] < 0 || rows->row_of[at] == row)) {
-        at = cause[at];
+    const ms_dag_work *work = &rows->dag->works[rows->dag->ops[op].work];
+    ms_trace_event *pass = &rows->events[*row - 1];
+    int64_t last_ps = end_ps(rows, op, rows->first_op[*row - 1]);
+    pass->end_ps = last_ps > pass->end_ps ? last_ps : pass->end_ps;
+    pass->bytes += work->bytes;
+    pass->flop += work->flop;
+    pass->kind = pass->kind == MS_OP_RECOMPUTE ? rows->dag->ops[op].kind : pass->kind;
+    rows->row_of[op] = *row - 1;
+}
+
+/* ---- all rows ---- */
+
+static void add_rows(event_rows *rows) {
+    ms_trace_level level = rows->choice->detail->level;
+    for (int32_t op = 0; op < rows->dag->op_count; op++) {
+        const ms_dag_op *facts = &rows->dag->ops[op];
+        while (op >= rows->dag->step_first[rows->step + 1]) {
+            rows->step++;
+        }
+        rows->row_of[op] = -1;
+        if (level == MS_TRACE_PASSES && is_part_of_pass(facts)) {
+            add_to_pass(rows, op);
+        } else if (level == MS_TRACE_FULL || (level == MS_TRACE_PASSES && !is_inside_pass(facts)) ||
+                   (level == MS_TRACE_RANKS && concerns_listed(rows->choice, op))) {
+            add_row(rows, op);
+        }
     }
-    return at < 0 ? -1 : rows->row_of[at];
 }
 
-/* Computations of a pass are of several layers. */
-static bool is_pass(const ms_event_rows *rows, const ms_dag_op *op) {
-    return rows->kind != NULL && op->mb >= 0 && op->axis == MS_AXIS_NONE;
+/* Replace the operation that released a row's by its row. Of listed ranks: -1 where that is of no
+ * listed rank. Of passes: past the communication inside passes, which has no rows, to what that
+ * waited for. */
+static void find_causes(event_rows *rows) {
+    bool has_passes = rows->choice->detail->level == MS_TRACE_PASSES;
+    for (int32_t row = 0; row < rows->count; row++) {
+        int32_t at = rows->events[row].cause;
+        while (has_passes && at >= 0 && (rows->row_of[at] < 0 || rows->row_of[at] == row)) {
+            at = rows->timeline->cause[at];
+        }
+        rows->events[row].cause = at < 0 ? -1 : rows->row_of[at];
+    }
 }
-
-FILL_EVENTS(fill_start, int64_t, ms_to_ps(timeline->start_s[op] + later_s(timeline, op)))
-FILL_EVENTS(fill_end, int64_t,
-            ms_to_ps((rows->end_s == NULL ? timeline->end_s[op] : rows->end_s[row]) +
-                     later_s(timeline, op)))
-FILL_EVENTS(fill_rank, int32_t, dag->ranks[dag->streams[ms_rows_stream(rows, op)].rank].rank)
-FILL_EVENTS(fill_stream, int32_t, ms_rows_stream(rows, op))
-FILL_EVENTS(fill_kind, int8_t, rows->kind == NULL ? facts->kind : rows->kind[row])
-FILL_EVENTS(fill_axis, int8_t, facts->axis)
-FILL_EVENTS(fill_stage, int16_t, facts->stage)
-FILL_EVENTS(fill_chunk, int16_t, facts->chunk)
-FILL_EVENTS(fill_mb, int32_t, facts->mb + more_mbs(dag, timeline, op))
-FILL_EVENTS(fill_step, int16_t, step_of(dag, op))
-FILL_EVENTS(fill_layer, int16_t, is_pass(rows, facts) ? -1 : facts->layer)
-FILL_EVENTS(fill_bytes, double,
-            rows->bytes == NULL ? dag->works[facts->work].bytes : rows->bytes[row])
-FILL_EVENTS(fill_flop, double, rows->flop == NULL ? dag->works[facts->work].flop : rows->flop[row])
-FILL_EVENTS(fill_cause, int32_t, cause_of(rows, (int32_t)row))
 
 /* What the level leaves out, so that nobody takes a part for all. */
-static void describe(ms_h5 *h5, const ms_event_rows *rows) {
-    const ms_steady *repeat = &rows->result->timeline.steady;
+static void describe(ms_h5 *h5, const ms_event_choice *choice) {
+    const ms_steady *repeat = &choice->result->timeline.steady;
+    const ms_trace_detail *detail = choice->detail;
     hid_t group = h5->failed ? -1 : H5Gopen2(h5->file, "events", H5P_DEFAULT);
-    ms_h5_text(h5, group, "level", ms_trace_level_name(rows->detail->level));
-    if (rows->detail->level == MS_TRACE_RANKS) {
-        ms_h5_attribute(
-            h5, group, "ranks",
-            (ms_h5_cells){H5T_NATIVE_INT, rows->detail->rank_count, rows->detail->ranks});
+    ms_h5_text(h5, group, "level", ms_trace_level_name(detail->level));
+    if (detail->level == MS_TRACE_RANKS) {
+        ms_h5_attribute(h5, group, "ranks",
+                        (ms_h5_cells){H5T_NATIVE_INT, detail->rank_count, detail->ranks});
     }
     if (repeat->count > 0) {
         char text[MS_TRACE_REPEAT_TEXT_B];
@@ -108,81 +266,27 @@ static void describe(ms_h5 *h5, const ms_event_rows *rows) {
     (void)H5Gclose(group);
 }
 
-#define EVENT_CELL(function) .source = rows, .fill = (function)
-
-static void write_events(ms_h5 *h5, const ms_event_rows *rows) {
-    const ms_column columns[] = {
-        {"start_ps", MS_H5_I64, "ps", "start of the operation", EVENT_CELL(fill_start)},
-        {"end_ps", MS_H5_I64, "ps", "end of the operation", EVENT_CELL(fill_end)},
-        {"rank", MS_H5_I32, "1", "rank of the job of the first member", EVENT_CELL(fill_rank)},
-        {"stream", MS_H5_I32, "1", "stream of the first member, row of /streams",
-         EVENT_CELL(fill_stream)},
-        {"kind", MS_H5_KIND, "1", "what the operation does", EVENT_CELL(fill_kind)},
-        {"axis", MS_H5_AXIS, "1", "mesh axis of a communication, none for a computation",
-         EVENT_CELL(fill_axis)},
-        {"stage", MS_H5_I16, "1", "virtual pipeline stage, -1 none", EVENT_CELL(fill_stage)},
-        {"chunk", MS_H5_I16, "1", "which of its rank's stages it is, -1 none",
-         EVENT_CELL(fill_chunk)},
-        {"mb", MS_H5_I32, "1", "microbatch, of sequences in K parts microbatch * K + part; -1 none",
-         EVENT_CELL(fill_mb)},
-        {"step", MS_H5_I16, "1", "optimizer step, row of /steps", EVENT_CELL(fill_step)},
-        {"layer", MS_H5_I16, "1", "layer of the model, -1 none", EVENT_CELL(fill_layer)},
-        {"bytes", MS_H5_F64, "B",
-         "communication: bytes each member sends; computation: bytes moved to and from memory",
-         EVENT_CELL(fill_bytes)},
-        {"flop", MS_H5_F64, "FLOP", "floating-point operations executed", EVENT_CELL(fill_flop)},
-        {"cause", MS_H5_I32, "1", "event whose end released this one, -1 none",
-         EVENT_CELL(fill_cause)},
-    };
-    const ms_h5_table table = {"events", "event",
-                               rows->kind == NULL
-                                   ? "one row per operation, in order of the graph"
-                                   : "one row per pass, and per operation that is in none",
-                               (size_t)rows->count};
-    ms_h5_write_table(h5, &table, columns, 14);
-    describe(h5, rows);
-}
-
-/* ---- /members ---- */
-
-typedef struct member_row {
-    int32_t event;
-    int32_t stream;
-} member_row;
-
-/* The members of a row's operation after its first. */
-static void add_members(const ms_event_rows *rows, int32_t row, ms_vector *members) {
-    const ms_dag *dag = &rows->result->dag;
-    int32_t op = op_of(rows, (size_t)row);
-    int32_t first = ms_rows_stream(rows, op);
-    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
-        const member_row member = {row, dag->member_stream[at]};
-        if (member.stream != first && ms_rows_have(rows, member.stream)) {
-            ms_vector_add(members, &member, 1);
-        }
-    }
-}
-
-static void write_members(ms_h5 *h5, const ms_event_rows *rows) {
-    ms_vector members;
-    ms_vector_init(&members, sizeof(member_row));
-    for (int32_t row = 0; row < rows->count; row++) {
-        add_members(rows, row, &members);
-    }
-    if (members.failed) {
+void ms_events_write(ms_h5 *h5, const ms_event_choice *choice) {
+    const ms_dag *dag = &choice->result->dag;
+    bool has_passes = choice->detail->level == MS_TRACE_PASSES;
+    event_rows rows = {.choice = choice, .dag = dag, .timeline = &choice->result->timeline};
+    ms_vector_init(&rows.members, sizeof(ms_trace_member));
+    rows.events = MS_NEW(h5->scratch, ms_trace_event, dag->op_count);
+    rows.row_of = MS_NEW(h5->scratch, int32_t, dag->op_count);
+    rows.first_op = MS_NEW(h5->scratch, int32_t, dag->op_count);
+    if (rows.events != NULL && rows.row_of != NULL && rows.first_op != NULL &&
+        (!has_passes || make_pass_rows(&rows, h5->scratch))) {
+        add_rows(&rows);
+        find_causes(&rows);
+    } else {
         ms_h5_fail(h5, "out of memory");
     }
-    const ms_column columns[] = {
-        {"event", MS_H5_I32, "1", "row of /events", MS_RECORD(members.data, member_row, event)},
-        {"stream", MS_H5_I32, "1", "row of /streams", MS_RECORD(members.data, member_row, stream)},
-    };
-    const ms_h5_table table = {"members", "member",
-                               "members of collective operations after their first", members.count};
-    ms_h5_write_table(h5, &table, columns, 2);
-    ms_vector_release(&members);
-}
-
-void ms_event_rows_write(ms_h5 *h5, const ms_event_rows *rows) {
-    write_events(h5, rows);
-    write_members(h5, rows);
+    if (rows.members.failed) {
+        ms_h5_fail(h5, "out of memory");
+    }
+    ms_h5_write_table(h5, has_passes ? &MS_TABLE_PASSES : &MS_TABLE_EVENTS, rows.events,
+                      (size_t)rows.count);
+    describe(h5, choice);
+    ms_h5_write_table(h5, &MS_TABLE_MEMBERS, rows.members.data, rows.members.count);
+    ms_vector_release(&rows.members);
 }

@@ -9,9 +9,13 @@
 #include <string.h>
 
 size_t ms_h5_cell_B(ms_h5_cell cell) {
-    static const size_t SIZES[MS_H5_CELLS] = {
-        [MS_H5_KIND] = 1, [MS_H5_AXIS] = 1, [MS_H5_I16] = 2, [MS_H5_I32] = 4,
-        [MS_H5_I64] = 8,  [MS_H5_PS] = 8,   [MS_H5_F64] = 8, [MS_H5_TEXT] = MS_H5_TEXT_B};
+    static const size_t SIZES[MS_H5_CELLS] = {[MS_H5_KIND] = 1,
+                                              [MS_H5_AXIS] = 1,
+                                              [MS_H5_I16] = 2,
+                                              [MS_H5_I32] = 4,
+                                              [MS_H5_I64] = 8,
+                                              [MS_H5_F64] = 8,
+                                              [MS_H5_TEXT] = MS_H5_TEXT_B};
     return SIZES[cell];
 }
 
@@ -25,7 +29,6 @@ hid_t ms_h5_memory_type(ms_h5_cell cell) {
     case MS_H5_I32:
         return H5T_NATIVE_INT32;
     case MS_H5_I64:
-    case MS_H5_PS:
         return H5T_NATIVE_INT64;
     default:
         return H5T_NATIVE_DOUBLE;

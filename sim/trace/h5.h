@@ -18,7 +18,6 @@ typedef enum ms_h5_cell {
     MS_H5_I16,
     MS_H5_I32,
     MS_H5_I64,
-    MS_H5_PS, /* MS_H5_I64, of seconds where it is written */
     MS_H5_F64,
     MS_H5_TEXT, /* MS_H5_TEXT_B bytes */
     MS_H5_CELLS

@@ -200,22 +200,16 @@ static void describe_enum(ms_h5 *h5, hid_t data, int count, const char *(*word)(
 }
 
 /* The cells of a column, one after the other. */
-static void make_cells(const ms_column *column, size_t rows, void *cells_out) {
+static void gather_cells(const ms_trace_table *table, const ms_column *column, const char *records,
+                         size_t rows, char *cells_out) {
     size_t size = ms_h5_cell_B(column->cell);
-    char *to = cells_out;
-    if (column->fill != NULL) {
-        column->fill(column->source, rows, cells_out);
-        return;
-    }
-    for (size_t i = 0; i < rows; i++, to += size) {
-        const void *from = (const char *)column->source + i * column->stride + column->offset;
+    for (size_t i = 0; i < rows; i++) {
+        const void *from = records + i * table->record_B + column->offset;
         if (column->cell == MS_H5_TEXT) {
             const char *const *text = from;
-            strncpy(to, *text == NULL ? "" : *text, size); /* pads with NULs */
-        } else if (column->cell == MS_H5_PS) {
-            *(int64_t *)(void *)to = ms_to_ps(*(const double *)from);
+            strncpy(cells_out + i * size, *text == NULL ? "" : *text, size); /* pads with NULs */
         } else {
-            memcpy(to, from, size);
+            memcpy(cells_out + i * size, from, size);
         }
     }
 }
@@ -225,17 +219,12 @@ typedef struct open_table {
     hid_t group;
     size_t rows;
     hobj_ref_t dimension;
-    void *cells; /* room for those of a column */
 } open_table;
 
-static void write_column(ms_h5 *h5, const open_table *table, const ms_column *column) {
-    if (h5->failed) {
-        return;
-    }
-    make_cells(column, table->rows, table->cells);
-    hid_t data =
-        new_dataset(h5, table->group, column->name,
-                    (ms_h5_cells){h5->types[column->cell], (int64_t)table->rows, table->cells});
+static void write_column(ms_h5 *h5, const open_table *table, const ms_column *column,
+                         const void *cells) {
+    hid_t data = new_dataset(h5, table->group, column->name,
+                             (ms_h5_cells){h5->types[column->cell], (int64_t)table->rows, cells});
     ms_h5_text(h5, data, "units", column->units);
     ms_h5_text(h5, data, "long_name", column->long_name);
     if (column->cell == MS_H5_KIND) {
@@ -259,27 +248,26 @@ static void write_name(ms_h5 *h5, hid_t dimension, const char *name, const char 
 
 /* The dimension: a scale whose name says that it has no coordinates, so that nothing is stored.
  * Source: netCDF-4 file format, "dimensions without variables". */
-static hid_t new_dimension(ms_h5 *h5, hid_t group, const ms_h5_table *table) {
+static hid_t new_dimension(ms_h5 *h5, hid_t group, const char *dimension, size_t rows) {
     char name[80];
-    snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10zu",
-             table->rows);
-    hid_t data = new_dataset(h5, group, table->dimension,
-                             (ms_h5_cells){H5T_IEEE_F32BE, (int64_t)table->rows, NULL});
+    snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10zu", rows);
+    hid_t data =
+        new_dataset(h5, group, dimension, (ms_h5_cells){H5T_IEEE_F32BE, (int64_t)rows, NULL});
     write_name(h5, data, "CLASS", "DIMENSION_SCALE");
     write_name(h5, data, "NAME", name);
     return data;
 }
 
 /* REFERENCE_LIST of the dimension: the columns that have it. */
-static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_column *columns,
-                       size_t count) {
+static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_trace_table *table) {
     typedef struct scale_user {
         hobj_ref_t column;
         int32_t dimension;
     } scale_user;
+    size_t count = table->column_count;
     scale_user *users = MS_NEW(h5->scratch, scale_user, count);
     for (size_t i = 0; users != NULL && i < count; i++) {
-        check(h5, H5Rcreate(&users[i].column, group, columns[i].name, H5R_OBJECT, -1));
+        check(h5, H5Rcreate(&users[i].column, group, table->columns[i].name, H5R_OBJECT, -1));
     }
     hid_t type = check(h5, H5Tcreate(H5T_COMPOUND, sizeof(scale_user)));
     check(h5, H5Tinsert(type, "dataset", offsetof(scale_user, column), H5T_STD_REF_OBJ));
@@ -291,29 +279,24 @@ static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_column 
     check(h5, H5Tclose(type));
 }
 
-void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table, const ms_column *columns,
-                       size_t count) {
-    size_t widest = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t cell_B = ms_h5_cell_B(columns[i].cell);
-        widest = cell_B > widest ? cell_B : widest;
-    }
+void ms_h5_write_table(ms_h5 *h5, const ms_trace_table *table, const void *records, size_t rows) {
     hid_t group = ms_h5_group(h5, h5->file, table->group);
-    void *cells = ms_arena_alloc(h5->scratch, table->rows, widest);
-    if (cells == NULL) {
+    char *cells = ms_arena_alloc(h5->scratch, rows, MS_H5_TEXT_B);
+    if (cells == NULL || (records == NULL && rows > 0)) {
         ms_h5_fail(h5, "out of memory");
     }
     if (h5->failed) {
         return;
     }
-    open_table open = {.group = group, .rows = table->rows, .cells = cells};
-    hid_t dimension = new_dimension(h5, group, table);
+    open_table open = {.group = group, .rows = rows};
+    hid_t dimension = new_dimension(h5, group, table->dimension, rows);
     ms_h5_text(h5, group, "long_name", table->long_name);
     check(h5, H5Rcreate(&open.dimension, group, table->dimension, H5R_OBJECT, -1));
-    for (size_t i = 0; i < count; i++) {
-        write_column(h5, &open, &columns[i]);
+    for (size_t i = 0; i < table->column_count && !h5->failed; i++) {
+        gather_cells(table, &table->columns[i], records, rows, cells);
+        write_column(h5, &open, &table->columns[i], cells);
     }
-    list_users(h5, group, dimension, columns, count);
+    list_users(h5, group, dimension, table);
     check(h5, H5Dclose(dimension));
     check(h5, H5Gclose(group));
 }

@@ -5,18 +5,12 @@
 #ifndef MS_TRACE_H5_WRITE_H
 #define MS_TRACE_H5_WRITE_H
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "meshsim/arena.h"
-#include "meshsim/trace.h"
 #include "trace/h5.h"
-
-/* A time as the columns have it [ps], rounded to the nearest, ties to even. */
-static inline int64_t ms_to_ps(double seconds) {
-    return (int64_t)llrint(seconds * MS_PS_PER_S);
-}
+#include "trace/tables.h"
 
 typedef struct ms_h5 {
     hid_t file;
@@ -51,31 +45,8 @@ void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cell
 /* A text as a dataset of one cell with its sha256 as attribute. */
 void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text);
 
-/* A column of a table. Its cells are members of records in an array, or `fill` makes them. */
-typedef struct ms_column {
-    const char *name;
-    ms_h5_cell cell; /* of MS_H5_TEXT each record holds a pointer to a text; of MS_H5_PS seconds */
-    const char *units;
-    const char *long_name;
-    const void *source; /* the first record, or what `fill` wants */
-    size_t stride;      /* bytes from record to record */
-    size_t offset;      /* of the cell in a record */
-    void (*fill)(const void *source, size_t rows, void *cells_out);
-} ms_column;
-
-/* A member of the records of an array, as the cells of a column. */
-#define MS_RECORD(records, type, member)                                                           \
-    .source = (records), .stride = sizeof(type), .offset = offsetof(type, member)
-
-/* A group with one shared dimension (an HDF5 dimension scale without stored coordinates, as
- * netCDF-4 has them) and one 1-D dataset per column. */
-typedef struct ms_h5_table {
-    const char *group;
-    const char *dimension; /* name of the shared dimension */
-    const char *long_name; /* what a row is */
-    size_t rows;
-} ms_h5_table;
-
-void ms_h5_write_table(ms_h5 *h5, const ms_h5_table *table, const ms_column *columns, size_t count);
+/* Write a table: an HDF5 dimension scale without stored coordinates, as netCDF-4 has them, and one
+ * 1-D dataset per column.  records: [rows]. */
+void ms_h5_write_table(ms_h5 *h5, const ms_trace_table *table, const void *records, size_t rows);
 
 #endif

@@ -13,6 +13,7 @@
 #include "trace/columns.h"
 #include "trace/h5_check.h"
 #include "trace/repeat.h"
+#include "trace/tables.h"
 #include "trace/tree.h"
 
 /* Processor time and memory that reading a sound file never needs: some seconds, and one for each
@@ -158,7 +159,7 @@ static void read_summary(trace_reader *read, int64_t version) {
 }
 
 static void read_tables(trace_reader *read, int64_t version) {
-    if (goes_on(read) && (read->file.columns & MS_TRACE_TABLES) != 0) {
+    if (goes_on(read) && (read->file.what & MS_TRACE_TABLES) != 0) {
         ms_value *tables = ms_tree_of_tables(read->file.hdf5, read->arena, &read->fault);
         if (goes_on(read) && H5Lexists(read->file.hdf5, "whatif", H5P_DEFAULT) > 0) {
             read_tree(read, "whatif", version, tables);
@@ -309,9 +310,10 @@ static ms_status read_twice(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]
         return MS_E_IO;
     }
     read->file.size_B = (int64_t)facts.st_size;
-    const ms_child_limits limits = {.cpu_s = CHILD_CPU_S + (rlim_t)read->file.size_B / 1000000,
-                                    .memory_B = CHILD_MEMORY_B + MS_COLUMNS_LEAST_B +
-                                                MS_COLUMNS_SHARE * (rlim_t)read->file.size_B};
+    const ms_child_limits limits = {
+        .cpu_s = CHILD_CPU_S + (rlim_t)read->file.size_B / 1000000,
+        .memory_B = CHILD_MEMORY_B +
+                    2 * (MS_COLUMNS_LEAST_B + MS_COLUMNS_SHARE * (rlim_t)read->file.size_B)};
     ms_status status = ms_child_run(read_file, read, &limits, cause_out);
     if (status == MS_E_BUG) {
         char crash[MS_CHILD_CAUSE_B];
@@ -345,14 +347,11 @@ static int open_path(const char *path, ms_h5_fault *fault) {
     return file;
 }
 
-ms_status ms_trace_read(const char *path, unsigned columns, ms_arena *arena, ms_diag *diag,
+ms_status ms_trace_read(const char *path, unsigned what, ms_arena *arena, ms_diag *diag,
                         ms_trace *trace_out) {
     char cause[MS_CHILD_CAUSE_B] = "";
     trace_reader read = {.path = path, .arena = arena, .trace.path = path, .fault.cause = cause};
-    /* what happened more often than the file has it is told by starts and streams */
-    read.file.columns = (columns & MS_TRACE_EVERYTHING) == MS_TRACE_NOTHING
-                            ? columns
-                            : columns | MS_TRACE_START | MS_TRACE_STREAM;
+    read.file.what = what;
     read.descriptor = open_path(path, &read.fault);
     ms_status status = read.fault.status;
     if (status == MS_OK) {

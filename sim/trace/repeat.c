@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/events.h"
+#include "trace/tables.h"
 
 #define EVENTS_MAX (1 << 30)
 enum { SEAM_PS = 2 };
@@ -67,7 +67,8 @@ typedef struct unfolding {
     const ms_steady_stretch *repeat;
     ms_arena *arena, *scratch;
     ms_trace *trace;
-    ms_trace_events old;
+    const ms_trace_event *old; /* [old_count] */
+    int32_t old_count;
     int64_t from_ps, to_ps; /* of the stretch */
     int32_t *inside;        /* [old events] its number among those in the stretch, -1: in none */
     int32_t inside_count;
@@ -92,20 +93,20 @@ static int by_start(const void *left, const void *right) {
 
 /* Number of a copy before they are in order. */
 static int32_t number_of(const unfolding *u, int32_t event, int32_t copy) {
-    return copy == 0 ? event : u->old.count + u->inside[event] * u->repeat->times + copy - 1;
+    return copy == 0 ? event : u->old_count + u->inside[event] * u->repeat->times + copy - 1;
 }
 
 static ms_status find_inside(unfolding *u) {
-    u->inside = MS_NEW(u->scratch, int32_t, u->old.count);
-    u->later = MS_NEW(u->scratch, int32_t, u->old.count);
+    u->inside = MS_NEW(u->scratch, int32_t, u->old_count);
+    u->later = MS_NEW(u->scratch, int32_t, u->old_count);
     if (u->inside == NULL || u->later == NULL) {
         return MS_E_NOMEM;
     }
-    for (int32_t i = 0; i < u->old.count; i++) {
-        bool is_inside = u->old.start_ps[i] >= u->from_ps && u->old.start_ps[i] < u->to_ps;
+    for (int32_t i = 0; i < u->old_count; i++) {
+        bool is_inside = u->old[i].start_ps >= u->from_ps && u->old[i].start_ps < u->to_ps;
         u->inside[i] = is_inside ? u->inside_count++ : -1;
     }
-    double count = u->old.count + (double)u->inside_count * u->repeat->times;
+    double count = u->old_count + (double)u->inside_count * u->repeat->times;
     u->count = count < EVENTS_MAX ? (int32_t)count : 0;
     return count < EVENTS_MAX ? MS_OK : MS_E_INPUT;
 }
@@ -123,18 +124,18 @@ static ms_status find_later(unfolding *u) {
     for (int32_t s = 0; s < streams; s++) {
         last[s] = -1;
     }
-    for (int32_t i = 0; i < u->old.count; i++) {
+    for (int32_t i = 0; i < u->old_count; i++) {
         if (u->inside[i] >= 0) {
-            next[u->inside[i]] = last[u->old.stream[i]];
+            next[u->inside[i]] = last[u->old[i].stream];
             event[u->inside[i]] = i;
-            last[u->old.stream[i]] = u->inside[i];
+            last[u->old[i].stream] = u->inside[i];
         }
     }
-    for (int32_t i = u->old.count; i-- > 0;) {
+    for (int32_t i = u->old_count; i-- > 0;) {
         u->later[i] = -1;
-        if (u->old.start_ps[i] < u->from_ps && last[u->old.stream[i]] >= 0) {
-            u->later[i] = event[last[u->old.stream[i]]];
-            last[u->old.stream[i]] = next[last[u->old.stream[i]]];
+        if (u->old[i].start_ps < u->from_ps && last[u->old[i].stream] >= 0) {
+            u->later[i] = event[last[u->old[i].stream]];
+            last[u->old[i].stream] = next[last[u->old[i].stream]];
         }
     }
     return MS_OK;
@@ -147,10 +148,10 @@ static ms_status put_in_order(unfolding *u) {
         return MS_E_NOMEM;
     }
     int32_t count = 0;
-    for (int32_t i = 0; i < u->old.count; i++) {
+    for (int32_t i = 0; i < u->old_count; i++) {
         int32_t copies = u->inside[i] >= 0 ? u->repeat->times : 0;
         for (int32_t copy = 0; copy <= copies; copy++) {
-            u->places[count++] = (event_copy){u->old.start_ps[i] + shift_ps(u, copy), i, copy};
+            u->places[count++] = (event_copy){u->old[i].start_ps + shift_ps(u, copy), i, copy};
         }
     }
     qsort(u->places, (size_t)count, sizeof *u->places, by_start);
@@ -162,11 +163,11 @@ static ms_status put_in_order(unfolding *u) {
 
 /* The cause of a copy: the copy of the same time, or what was one period before it. */
 static int32_t cause_of(const unfolding *u, const event_copy *p) {
-    int32_t cause = u->old.cause[p->event];
+    int32_t cause = u->old[p->event].cause;
     if (cause < 0) {
         return -1;
     }
-    bool is_behind = u->inside[p->event] < 0 && u->old.start_ps[p->event] >= u->to_ps;
+    bool is_behind = u->inside[p->event] < 0 && u->old[p->event].start_ps >= u->to_ps;
     int32_t copy = is_behind ? u->repeat->times : p->copy;
     if (u->inside[cause] < 0 && p->copy > 0 && u->later[cause] >= 0) {
         cause = u->later[cause];
@@ -175,64 +176,50 @@ static int32_t cause_of(const unfolding *u, const event_copy *p) {
     return u->where[number_of(u, cause, u->inside[cause] < 0 ? 0 : copy)];
 }
 
-/* Fill a column anew, if it was asked for. */
-#define COPY_COLUMN(column_, type_, value_)                                                        \
-    do {                                                                                           \
-        typedef type_ cell;                                                                        \
-        const cell *old_ = u->old.column_;                                                         \
-        cell *new_ = old_ == NULL ? NULL : MS_NEW(u->arena, cell, u->count);                       \
-        if (old_ != NULL && new_ == NULL) {                                                        \
-            return MS_E_NOMEM;                                                                     \
-        }                                                                                          \
-        for (int32_t i = 0; old_ != NULL && i < u->count; i++) {                                   \
-            const event_copy *p = &u->places[i];                                                   \
-            new_[i] = (value_);                                                                    \
-        }                                                                                          \
-        events->column_ = new_;                                                                    \
-    } while (0)
-
-static ms_status copy_columns(unfolding *u, ms_trace_events *events) {
-    events->count = u->count;
-    COPY_COLUMN(start_ps, int64_t, p->start_ps);
-    COPY_COLUMN(end_ps, int64_t, old_[p->event] + shift_ps(u, p->copy));
-    COPY_COLUMN(stream, int32_t, old_[p->event]);
-    COPY_COLUMN(kind, uint8_t, old_[p->event]);
-    COPY_COLUMN(axis, uint8_t, old_[p->event]);
-    COPY_COLUMN(stage, int16_t, old_[p->event]);
-    COPY_COLUMN(chunk, int16_t, old_[p->event]);
-    COPY_COLUMN(mb, int32_t, old_[p->event] + (old_[p->event] < 0 ? 0 : p->copy * u->repeat->mbs));
-    COPY_COLUMN(layer, int16_t, old_[p->event]);
-    COPY_COLUMN(bytes, double, old_[p->event]);
-    COPY_COLUMN(flop, double, old_[p->event]);
-    COPY_COLUMN(step, int16_t, old_[p->event]);
-    COPY_COLUMN(cause, int32_t, cause_of(u, p));
+static ms_status copy_events(unfolding *u) {
+    ms_trace_event *events = MS_NEW(u->arena, ms_trace_event, u->count);
+    if (events == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < u->count; i++) {
+        const event_copy *p = &u->places[i];
+        events[i] = u->old[p->event];
+        events[i].start_ps = p->start_ps;
+        events[i].end_ps += shift_ps(u, p->copy);
+        events[i].mb += events[i].mb < 0 ? 0 : p->copy * u->repeat->mbs;
+        events[i].cause = cause_of(u, p);
+    }
+    u->trace->events = events;
+    u->trace->event_count = u->count;
     return MS_OK;
 }
 
 /* What reaches into the next time of the stretch ends when something there begins, but for the
  * rounding of both to picoseconds: let it end exactly then, so that nothing overlaps. */
-static void close_seam(const unfolding *u, ms_trace_events *events, int32_t before, int32_t next) {
+static void close_seam(const unfolding *u, int32_t before, int32_t next) {
+    ms_trace_event *events = u->trace->events;
     int32_t event = u->places[before].event;
-    bool reaches = u->inside[event] >= 0 && u->old.end_ps[event] >= u->to_ps - SEAM_PS;
-    int64_t seam_ps = events->start_ps[next] - events->end_ps[before];
+    bool reaches = u->inside[event] >= 0 && u->old[event].end_ps >= u->to_ps - SEAM_PS;
+    int64_t seam_ps = events[next].start_ps - events[before].end_ps;
     if (reaches && seam_ps >= -SEAM_PS && seam_ps <= SEAM_PS &&
-        events->start_ps[next] >= events->start_ps[before]) {
-        events->end_ps[before] = events->start_ps[next];
+        events[next].start_ps >= events[before].start_ps) {
+        events[before].end_ps = events[next].start_ps;
     }
 }
 
-static ms_status close_seams(unfolding *u, ms_trace_events *events) {
+static ms_status close_seams(unfolding *u) {
+    const ms_trace_event *events = u->trace->events;
     int32_t *last = MS_NEW(u->scratch, int32_t, u->trace->stream_count); /* 1 + of each stream */
     if (last == NULL) {
         return MS_E_NOMEM;
     }
-    for (int32_t i = 0; events->end_ps != NULL && i < u->count; i++) {
-        int32_t *before = &last[events->stream[i]];
-        if (events->cause != NULL && events->cause[i] >= 0) {
-            close_seam(u, events, events->cause[i], i);
+    for (int32_t i = 0; i < u->count; i++) {
+        int32_t *before = &last[events[i].stream];
+        if (events[i].cause >= 0) {
+            close_seam(u, events[i].cause, i);
         }
         if (*before > 0) {
-            close_seam(u, events, *before - 1, i);
+            close_seam(u, *before - 1, i);
         }
         *before = i + 1;
     }
@@ -242,7 +229,7 @@ static ms_status close_seams(unfolding *u, ms_trace_events *events) {
 /* The members of an event's copies are its own. */
 static ms_status copy_members(unfolding *u) {
     const ms_trace_member *old = u->trace->members;
-    int32_t *first = MS_NEW(u->scratch, int32_t, (size_t)u->old.count + 1);
+    int32_t *first = MS_NEW(u->scratch, int32_t, (size_t)u->old_count + 1);
     if (first == NULL) {
         return MS_E_NOMEM;
     }
@@ -251,7 +238,7 @@ static ms_status copy_members(unfolding *u) {
         first[old[i].event + 1]++;
         count += u->inside[old[i].event] >= 0 ? 1 + u->repeat->times : 1;
     }
-    for (int32_t i = 0; i < u->old.count; i++) {
+    for (int32_t i = 0; i < u->old_count; i++) {
         first[i + 1] += first[i];
     }
     ms_trace_member *members = count < EVENTS_MAX ? MS_NEW(u->arena, ms_trace_member, count) : NULL;
@@ -313,11 +300,10 @@ static ms_status copy_memory(unfolding *u) {
 
 /* Whether all of it lies in the run, as it does unless the file is damaged. */
 static bool is_inside_run(const ms_trace *trace) {
-    const ms_trace_events *events = &trace->events;
     bool is_inside = true;
-    for (int32_t i = 0; i < events->count && is_inside; i++) {
-        is_inside = events->start_ps[i] <= trace->step_ps &&
-                    (events->end_ps == NULL || events->end_ps[i] <= trace->step_ps);
+    for (int32_t i = 0; i < trace->event_count && is_inside; i++) {
+        is_inside = trace->events[i].start_ps <= trace->step_ps &&
+                    trace->events[i].end_ps <= trace->step_ps;
     }
     for (int32_t i = 0; i < trace->memory_count && is_inside; i++) {
         is_inside = trace->memory[i].time_ps <= trace->step_ps;
@@ -330,8 +316,8 @@ static ms_status unfold(unfolding *u) {
     status = status == MS_OK ? find_later(u) : status;
     status = status == MS_OK ? put_in_order(u) : status;
     status = status == MS_OK ? copy_members(u) : status;
-    status = status == MS_OK ? copy_columns(u, &u->trace->events) : status;
-    status = status == MS_OK ? close_seams(u, &u->trace->events) : status;
+    status = status == MS_OK ? copy_events(u) : status;
+    status = status == MS_OK ? close_seams(u) : status;
     status = status == MS_OK ? copy_memory(u) : status;
     return status == MS_OK && !is_inside_run(u->trace) ? MS_E_INPUT : status;
 }
@@ -345,6 +331,7 @@ static ms_status apply_stretch(const ms_steady_stretch *stretch, ms_arena *arena
                    .scratch = &scratch,
                    .trace = trace,
                    .old = trace->events,
+                   .old_count = trace->event_count,
                    .from_ps = ms_to_ps(stretch->from_s),
                    .to_ps = ms_to_ps(stretch->from_s + stretch->period_s)};
     ms_status status = unfold(&u);
@@ -354,7 +341,7 @@ static ms_status apply_stretch(const ms_steady_stretch *stretch, ms_arena *arena
 
 ms_status ms_trace_repeat_apply(const ms_steady *repeat, ms_arena *arena, ms_trace *trace) {
     ms_status status = MS_OK;
-    bool is_asked_for = trace->events.start_ps != NULL;
+    bool is_asked_for = trace->events != NULL;
     for (int32_t i = 0; i < repeat->count && is_asked_for && status == MS_OK; i++) {
         status = apply_stretch(&repeat->of_step[i], arena, trace);
     }

@@ -11,111 +11,104 @@
 #include "trace/child.h"
 #include "trace/events.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
-
 enum { RANK_NAME_B = 32, RANK_COLUMNS_MAX = 32 };
 
-/* ---- /streams ---- */
+static void *make_rows(ms_h5 *h5, int64_t count, size_t row_B) {
+    return ms_arena_alloc(h5->scratch, (size_t)count, row_B);
+}
 
-typedef struct stream_row {
-    int32_t rank;
-    int32_t peer;
-    int8_t axis;
-} stream_row;
+/* ---- /streams, /mesh, /steps ---- */
 
 static void write_streams(ms_h5 *h5, const ms_dag *dag) {
-    stream_row *rows = MS_NEW(h5->scratch, stream_row, dag->stream_count);
+    ms_trace_stream *rows = make_rows(h5, dag->stream_count, sizeof *rows);
     for (int32_t i = 0; rows != NULL && i < dag->stream_count; i++) {
         const ms_dag_stream *stream = &dag->streams[i];
-        rows[i] = (stream_row){
-            .rank = dag->ranks[stream->rank].rank,
-            .peer = stream->peer < 0 ? -1 : dag->ranks[stream->peer].rank,
-            .axis = (int8_t)stream->axis,
-        };
+        rows[i].rank_index = dag->ranks[stream->rank].rank;
+        rows[i].peer_index = stream->peer < 0 ? -1 : dag->ranks[stream->peer].rank;
+        rows[i].axis = (uint8_t)stream->axis;
     }
-    if (rows == NULL) {
-        ms_h5_fail(h5, "out of memory");
+    ms_h5_write_table(h5, &MS_TABLE_STREAMS, rows, (size_t)dag->stream_count);
+}
+
+static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
+    ms_trace_axis *rows = make_rows(h5, mesh->axes, sizeof *rows);
+    for (int i = 0; rows != NULL && i < mesh->axes; i++) {
+        rows[i] = (ms_trace_axis){mesh->names[i], mesh->sizes[i], mesh->strides[i]};
     }
-    const ms_column columns[] = {
-        {"rank", MS_H5_I32, "1", "rank of the job", MS_RECORD(rows, stream_row, rank)},
-        {"peer", MS_H5_I32, "1", "point-to-point: the receiving rank, else -1",
-         MS_RECORD(rows, stream_row, peer)},
-        {"axis", MS_H5_AXIS, "1", "axis it communicates along, none for the compute stream",
-         MS_RECORD(rows, stream_row, axis)},
-    };
-    const ms_h5_table table = {"streams", "stream", "one row per stream of a simulated rank",
-                               (size_t)dag->stream_count};
-    ms_h5_write_table(h5, &table, columns, 3);
+    ms_h5_write_table(h5, &MS_TABLE_MESH, rows, (size_t)mesh->axes);
+}
+
+static void write_steps(ms_h5 *h5, const ms_metrics *metrics) {
+    ms_trace_step *rows = make_rows(h5, metrics->step_count, sizeof *rows);
+    for (int i = 0; rows != NULL && i < metrics->step_count; i++) {
+        const ms_step_times *step = &metrics->steps[i];
+        rows[i] = (ms_trace_step){ms_to_ps(step->start_s), ms_to_ps(step->end_s)};
+    }
+    ms_h5_write_table(h5, &MS_TABLE_STEPS, rows, (size_t)metrics->step_count);
 }
 
 /* ---- /ranks, /axes ---- */
 
-#define RANK_CELL(member)   MS_RECORD(dag->ranks, ms_dag_rank, member)
-#define MEMORY_CELL(member) MS_RECORD(result->memory, ms_rank_memory, member)
+/* A row of /ranks: what is read of it, and what is not. */
+typedef struct rank_row {
+    ms_trace_rank rank;
+    int32_t gpu;
+    double time_s[MS_TIME_COUNT];
+    ms_rank_memory memory;
+} rank_row;
 
-static size_t add_time_columns(const ms_result *result, char (*names)[RANK_NAME_B],
-                               ms_column *columns) {
+#define IN_RANK(member) .offset = offsetof(rank_row, member)
+static const ms_column GPU = {"gpu", MS_H5_I32, "1", "GPU of the platform that the rank sits on",
+                              IN_RANK(gpu)};
+static const ms_column MEMORY[] = {
+    {"peak_B", MS_H5_F64, "B", "highest memory use", IN_RANK(memory.peak_B)},
+    {"peak_time_s", MS_H5_F64, "s", "first instant at which it is reached",
+     IN_RANK(memory.peak_time_s)},
+    {"parameters_B", MS_H5_F64, "B", "parameters at the peak", IN_RANK(memory.parameter_B)},
+    {"gradients_B", MS_H5_F64, "B", "gradients at the peak", IN_RANK(memory.gradient_B)},
+    {"optimizer_B", MS_H5_F64, "B", "optimizer state at the peak", IN_RANK(memory.optimizer_B)},
+    {"activations_B", MS_H5_F64, "B", "activations at the peak", IN_RANK(memory.activation_B)},
+    {"buffers_B", MS_H5_F64, "B", "communication and working buffers at the peak",
+     IN_RANK(memory.buffer_B)},
+    {"other_B", MS_H5_F64, "B", "everything else at the peak", IN_RANK(memory.other_B)},
+    {"inflight_peak", MS_H5_I32, "1", "stage-microbatches kept at once, at most",
+     IN_RANK(memory.inflight_peak)},
+};
+
+/* The columns of /ranks, of which those of times are named by their categories.  names: of these.
+ */
+static ms_trace_table rank_table(char (*names)[RANK_NAME_B], ms_column *columns) {
+    ms_trace_table table = MS_TABLE_RANKS;
+    size_t count = table.column_count;
+    memcpy(columns, table.columns, count * sizeof *columns);
+    columns[count++] = GPU;
     for (size_t i = 0; i < MS_TIME_COUNT; i++) {
         snprintf(names[i], RANK_NAME_B, "%s_s", ms_time_category_name((ms_time_category)i));
-        columns[i] = (ms_column){names[i],
-                                 MS_H5_F64,
-                                 "s",
-                                 "share of a step's time; the rank's categories sum to it",
-                                 .source = result->metrics.ranks,
-                                 .stride = sizeof(ms_rank_metrics),
-                                 .offset = offsetof(ms_rank_metrics, time_s) + i * sizeof(double)};
+        columns[count++] = (ms_column){names[i], MS_H5_F64, "s",
+                                       "share of a step's time; the rank's categories sum to it",
+                                       .offset = offsetof(rank_row, time_s) + i * sizeof(double)};
     }
-    return MS_TIME_COUNT;
-}
-
-static size_t add_memory_columns(const ms_result *result, ms_column *columns) {
-    const ms_column memory[] = {
-        {"peak_B", MS_H5_F64, "B", "highest memory use", MEMORY_CELL(peak_B)},
-        {"peak_time_s", MS_H5_F64, "s", "first instant at which it is reached",
-         MEMORY_CELL(peak_time_s)},
-        {"parameters_B", MS_H5_F64, "B", "parameters at the peak", MEMORY_CELL(parameter_B)},
-        {"gradients_B", MS_H5_F64, "B", "gradients at the peak", MEMORY_CELL(gradient_B)},
-        {"optimizer_B", MS_H5_F64, "B", "optimizer state at the peak", MEMORY_CELL(optimizer_B)},
-        {"activations_B", MS_H5_F64, "B", "activations at the peak", MEMORY_CELL(activation_B)},
-        {"buffers_B", MS_H5_F64, "B", "communication and working buffers at the peak",
-         MEMORY_CELL(buffer_B)},
-        {"other_B", MS_H5_F64, "B", "everything else at the peak", MEMORY_CELL(other_B)},
-        {"inflight_peak", MS_H5_I32, "1", "stage-microbatches kept at once, at most",
-         MEMORY_CELL(inflight_peak)},
-    };
-    memcpy(columns, memory, sizeof memory);
-    return COUNT_OF(memory);
-}
-
-static void fill_gpu(const void *source, size_t rows, void *cells_out) {
-    const ms_result *result = source;
-    int32_t *cells = cells_out;
-    for (size_t i = 0; i < rows; i++) {
-        cells[i] = ms_mesh_device(&result->job->mesh, result->dag.ranks[i].rank);
-    }
+    memcpy(columns + count, MEMORY, sizeof MEMORY);
+    table.columns = columns;
+    table.column_count = count + sizeof MEMORY / sizeof MEMORY[0];
+    table.record_B = sizeof(rank_row);
+    return table;
 }
 
 static void write_ranks(ms_h5 *h5, const ms_result *result) {
     const ms_dag *dag = &result->dag;
     char names[MS_TIME_COUNT][RANK_NAME_B];
-    ms_column columns[RANK_COLUMNS_MAX] = {
-        {"rank", MS_H5_I32, "1", "rank of the job that was simulated", RANK_CELL(rank)},
-        {"multiplicity", MS_H5_I32, "1", "ranks it stands for, itself included",
-         RANK_CELL(multiplicity)},
-        {"pp", MS_H5_I32, "1", "pipeline coordinate", RANK_CELL(pp)},
-        {"gpu", MS_H5_I32, "1", "GPU of the platform that the rank sits on", .source = result,
-         .fill = fill_gpu},
-    };
-    size_t count = 4;
-    if (result->metrics.ranks != NULL) {
-        count += add_time_columns(result, names, columns + count);
+    ms_column columns[RANK_COLUMNS_MAX];
+    const ms_trace_table table = rank_table(names, columns);
+    rank_row *rows = make_rows(h5, dag->rank_count, sizeof *rows);
+    for (int32_t i = 0; rows != NULL && i < dag->rank_count; i++) {
+        const ms_dag_rank *rank = &dag->ranks[i];
+        rows[i] = (rank_row){.rank = {rank->rank, rank->multiplicity, rank->pp},
+                             .gpu = ms_mesh_device(&result->job->mesh, rank->rank),
+                             .memory = result->memory[i]};
+        memcpy(rows[i].time_s, result->metrics.ranks[i].time_s, sizeof rows[i].time_s);
     }
-    if (result->memory != NULL) {
-        count += add_memory_columns(result, columns + count);
-    }
-    const ms_h5_table table = {"ranks", "simulated_rank", "one row per simulated rank",
-                               (size_t)dag->rank_count};
-    ms_h5_write_table(h5, &table, columns, count);
+    ms_h5_write_table(h5, &table, rows, (size_t)dag->rank_count);
 }
 
 typedef struct axis_row {
@@ -124,194 +117,142 @@ typedef struct axis_row {
     ms_axis_use use;
 } axis_row;
 
-#define AXIS_CELL(member) MS_RECORD(rows.data, axis_row, member)
+#define IN_AXIS(member) .offset = offsetof(axis_row, member)
+static const ms_column AXES[] = {
+    {"rank", MS_H5_I32, "1", "rank of the job", IN_AXIS(rank)},
+    {"axis", MS_H5_AXIS, "1", "mesh axis", IN_AXIS(axis)},
+    {"bytes", MS_H5_F64, "B", "bytes the rank sends", IN_AXIS(use.bytes)},
+    {"busy_s", MS_H5_F64, "s", "time with its operations between last arrival and end",
+     IN_AXIS(use.busy_s)},
+    {"exposed_s", MS_H5_F64, "s", "of it, while the compute stream idles because of this axis",
+     IN_AXIS(use.exposed_s)},
+    {"overlapped_s", MS_H5_F64, "s", "of it, while the compute stream runs",
+     IN_AXIS(use.overlapped_s)},
+    {"in_idle_s", MS_H5_F64, "s", "of it, during idle time charged to another cause",
+     IN_AXIS(use.in_idle_s)},
+    {"wait_s", MS_H5_F64, "s", "own arrival to last arrival, summed over operations",
+     IN_AXIS(use.wait_s)},
+};
+static const ms_trace_table AXES_TABLE = {
+    "axes", "use", "communication of a simulated rank along an axis", MS_COLUMNS(axis_row, AXES)};
 
-static void collect_axes(const ms_result *result, ms_vector *rows) {
-    for (int32_t i = 0; result->metrics.ranks != NULL && i < result->dag.rank_count; i++) {
+static void write_axes(ms_h5 *h5, const ms_result *result) {
+    axis_row *rows = make_rows(h5, (int64_t)result->dag.rank_count * MS_AXIS_COUNT, sizeof *rows);
+    size_t count = 0;
+    for (int32_t i = 0; rows != NULL && i < result->dag.rank_count; i++) {
         for (int axis = MS_AXIS_TP; axis < MS_AXIS_COUNT; axis++) {
             const ms_axis_use *use = &result->metrics.ranks[i].axes[axis];
             if (use->bytes > 0 || use->busy_s > 0 || use->wait_s > 0) {
-                const axis_row row = {result->dag.ranks[i].rank, (uint8_t)axis, *use};
-                ms_vector_add(rows, &row, 1);
+                rows[count++] = (axis_row){result->dag.ranks[i].rank, (uint8_t)axis, *use};
             }
         }
     }
-}
-
-static void write_axes(ms_h5 *h5, const ms_result *result) {
-    ms_vector rows;
-    ms_vector_init(&rows, sizeof(axis_row));
-    collect_axes(result, &rows);
-    if (rows.failed) {
-        ms_h5_fail(h5, "out of memory");
-    }
-    const ms_column columns[] = {
-        {"rank", MS_H5_I32, "1", "rank of the job", AXIS_CELL(rank)},
-        {"axis", MS_H5_AXIS, "1", "mesh axis", AXIS_CELL(axis)},
-        {"bytes", MS_H5_F64, "B", "bytes the rank sends", AXIS_CELL(use.bytes)},
-        {"busy_s", MS_H5_F64, "s", "time with its operations between last arrival and end",
-         AXIS_CELL(use.busy_s)},
-        {"exposed_s", MS_H5_F64, "s", "of it, while the compute stream idles because of this axis",
-         AXIS_CELL(use.exposed_s)},
-        {"overlapped_s", MS_H5_F64, "s", "of it, while the compute stream runs",
-         AXIS_CELL(use.overlapped_s)},
-        {"in_idle_s", MS_H5_F64, "s", "of it, during idle time charged to another cause",
-         AXIS_CELL(use.in_idle_s)},
-        {"wait_s", MS_H5_F64, "s", "own arrival to last arrival, summed over operations",
-         AXIS_CELL(use.wait_s)},
-    };
-    const ms_h5_table table = {"axes", "use", "communication of a simulated rank along an axis",
-                               rows.count};
-    ms_h5_write_table(h5, &table, columns, COUNT_OF(columns));
-    ms_vector_release(&rows);
-}
-
-/* ---- /mesh, /steps ---- */
-
-static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
-    const ms_column columns[] = {
-        {"axis", MS_H5_TEXT, "1", "name of the axis", .source = mesh->names,
-         .stride = sizeof(const char *)},
-        {"size", MS_H5_I32, "1", "ranks along the axis", .source = mesh->sizes,
-         .stride = sizeof(int)},
-        {"stride", MS_H5_I32, "1", "rank distance of neighbours along the axis",
-         .source = mesh->strides, .stride = sizeof(int)},
-    };
-    const ms_h5_table table = {"mesh", "level",
-                               "axes of the device mesh, outermost (slowest varying rank) first",
-                               (size_t)mesh->axes};
-    ms_h5_write_table(h5, &table, columns, 3);
-}
-
-static void write_steps(ms_h5 *h5, const ms_metrics *metrics) {
-    const ms_column columns[] = {
-        {"start_ps", MS_H5_PS, "ps", "first start on any rank",
-         MS_RECORD(metrics->steps, ms_step_times, start_s)},
-        {"end_ps", MS_H5_PS, "ps", "last end on any rank",
-         MS_RECORD(metrics->steps, ms_step_times, end_s)},
-    };
-    const ms_h5_table table = {"steps", "step", "one row per optimizer step",
-                               (size_t)metrics->step_count};
-    ms_h5_write_table(h5, &table, columns, 2);
+    ms_h5_write_table(h5, &AXES_TABLE, rows, count);
 }
 
 /* ---- /tiers, /links ---- */
 
-#define TIER_CELL(member) MS_RECORD(platform->tiers, ms_tier, member)
+#define IN_TIER(member) .offset = offsetof(ms_tier, member)
+static const ms_column TIERS[] = {
+    {"name", MS_H5_TEXT, "1", "name of the tier", IN_TIER(name)},
+    {"bandwidth_Bps", MS_H5_F64, "B/s", "nominal capacity of one link, per direction",
+     IN_TIER(bandwidth_Bps)},
+    {"efficiency", MS_H5_F64, "1", "share of it that transfers achieve", IN_TIER(efficiency)},
+    {"latency_s", MS_H5_F64, "s", "latency of one link", IN_TIER(latency_s)},
+    {"links", MS_H5_I32, "1", "directed links of the tier", IN_TIER(links)},
+};
+static const ms_trace_table TIERS_TABLE = {
+    "tiers", "tier", "tiers of the platform, innermost first", MS_COLUMNS(ms_tier, TIERS)};
 
-static void write_tiers(ms_h5 *h5, const ms_platform *platform) {
-    const ms_column columns[] = {
-        {"name", MS_H5_TEXT, "1", "name of the tier", TIER_CELL(name)},
-        {"bandwidth_Bps", MS_H5_F64, "B/s", "nominal capacity of one link, per direction",
-         TIER_CELL(bandwidth_Bps)},
-        {"efficiency", MS_H5_F64, "1", "share of it that transfers achieve", TIER_CELL(efficiency)},
-        {"latency_s", MS_H5_F64, "s", "latency of one link", TIER_CELL(latency_s)},
-        {"links", MS_H5_I32, "1", "directed links of the tier", TIER_CELL(links)},
-    };
-    const ms_h5_table table = {"tiers", "tier", "tiers of the platform, innermost first",
-                               (size_t)platform->tier_count};
-    ms_h5_write_table(h5, &table, columns, 5);
-}
+typedef struct link_row {
+    ms_dag_link link;
+    const char *name;
+    double bytes, busy_s, peak_use;
+} link_row;
 
-static void fill_link_name(const void *source, size_t rows, void *cells_out) {
-    const ms_result *result = source;
-    for (size_t i = 0; i < rows; i++) {
-        char *cell = (char *)cells_out + i * MS_H5_TEXT_B;
-        int32_t link = result->dag.network.links[i].id;
-        memset(cell, 0, MS_H5_TEXT_B);
-        (void)ms_platform_link_name(result->job->platform, link, cell, MS_H5_TEXT_B);
-    }
-}
-
-#define LINK_CELL(member) MS_RECORD(dag->network.links, ms_dag_link, member)
+#define IN_LINK(member) .offset = offsetof(link_row, member)
+static const ms_column LINKS[] = {
+    {"link", MS_H5_I32, "1", "number of the link in the platform", IN_LINK(link.id)},
+    {"name", MS_H5_TEXT, "1", "where the link is", IN_LINK(name)},
+    {"tier", MS_H5_I32, "1", "row of /tiers", IN_LINK(link.tier)},
+    {"capacity_Bps", MS_H5_F64, "B/s", "bandwidth that transfers can achieve",
+     IN_LINK(link.capacity_Bps)},
+    {"bytes", MS_H5_F64, "B", "bytes carried in all steps", IN_LINK(bytes)},
+    {"busy_s", MS_H5_F64, "s", "time with at least one flow on it", IN_LINK(busy_s)},
+    {"peak_use", MS_H5_F64, "1", "largest share of the capacity in use at once", IN_LINK(peak_use)},
+};
+static const ms_trace_table LINKS_TABLE = {
+    "links", "used_link", "directed links that some transfer of the simulated ranks crosses",
+    MS_COLUMNS(link_row, LINKS)};
 
 static void write_links(ms_h5 *h5, const ms_result *result) {
-    const ms_dag *dag = &result->dag;
+    const ms_dag_network *network = &result->dag.network;
     const ms_timeline *timeline = &result->timeline;
-    const ms_column columns[] = {
-        {"link", MS_H5_I32, "1", "number of the link in the platform", LINK_CELL(id)},
-        {"name", MS_H5_TEXT, "1", "where the link is", .source = result, .fill = fill_link_name},
-        {"tier", MS_H5_I32, "1", "row of /tiers", LINK_CELL(tier)},
-        {"capacity_Bps", MS_H5_F64, "B/s", "bandwidth that transfers can achieve",
-         LINK_CELL(capacity_Bps)},
-        {"bytes", MS_H5_F64, "B", "bytes carried in all steps", .source = timeline->link_bytes,
-         .stride = sizeof(double)},
-        {"busy_s", MS_H5_F64, "s", "time with at least one flow on it",
-         .source = timeline->link_busy_s, .stride = sizeof(double)},
-        {"peak_use", MS_H5_F64, "1", "largest share of the capacity in use at once",
-         .source = timeline->link_peak, .stride = sizeof(double)},
-    };
-    const ms_h5_table table = {"links", "used_link",
-                               "directed links that some transfer of the simulated ranks crosses",
-                               (size_t)dag->network.link_count};
-    ms_h5_write_table(h5, &table, columns, COUNT_OF(columns));
+    link_row *rows = make_rows(h5, network->link_count, sizeof *rows);
+    char(*names)[MS_H5_TEXT_B] = make_rows(h5, network->link_count, sizeof *names);
+    for (int32_t i = 0; rows != NULL && names != NULL && i < network->link_count; i++) {
+        (void)ms_platform_link_name(result->job->platform, network->links[i].id, names[i],
+                                    MS_H5_TEXT_B);
+        rows[i] = (link_row){network->links[i], names[i], timeline->link_bytes[i],
+                             timeline->link_busy_s[i], timeline->link_peak[i]};
+    }
+    ms_h5_write_table(h5, &LINKS_TABLE, names == NULL ? NULL : rows, (size_t)network->link_count);
 }
 
 /* ---- /memory, /critical_path ---- */
 
-typedef struct memory_row {
-    int32_t rank;
-    ms_memory_point point;
-} memory_row;
-
-/* Summaries have no timelines, traces of listed ranks theirs. */
-static bool has_timeline(const ms_event_rows *rows, int32_t rank) {
-    return rows->result->memory != NULL && rows->detail->level != MS_TRACE_SUMMARY &&
-           (rows->is_listed == NULL || rows->is_listed[rank]);
+/* Summaries have no timelines of memory, traces of listed ranks theirs. */
+static bool has_timeline(const ms_event_choice *choice, int32_t rank) {
+    return choice->detail->level != MS_TRACE_SUMMARY &&
+           (choice->is_listed == NULL || choice->is_listed[rank]);
 }
 
-static void add_timeline(const ms_result *result, int32_t rank, ms_vector *points) {
-    const ms_rank_memory *memory = &result->memory[rank];
-    for (int i = 0; i < memory->point_count; i++) {
-        const memory_row row = {result->dag.ranks[rank].rank, memory->points[i]};
-        ms_vector_add(points, &row, 1);
-    }
-}
-
-static void write_memory(ms_h5 *h5, const ms_event_rows *rows) {
+static void write_memory(ms_h5 *h5, const ms_event_choice *choice) {
+    const ms_result *result = choice->result;
     ms_vector points;
-    ms_vector_init(&points, sizeof(memory_row));
-    for (int32_t rank = 0; rank < rows->result->dag.rank_count; rank++) {
-        if (has_timeline(rows, rank)) {
-            add_timeline(rows->result, rank, &points);
+    ms_vector_init(&points, sizeof(ms_trace_memory));
+    for (int32_t rank = 0; rank < result->dag.rank_count; rank++) {
+        const ms_rank_memory *memory = &result->memory[rank];
+        int count = has_timeline(choice, rank) ? memory->point_count : 0;
+        for (int i = 0; i < count; i++) {
+            const ms_trace_memory row = {result->dag.ranks[rank].rank,
+                                         ms_to_ps(memory->points[i].time_s),
+                                         memory->points[i].bytes};
+            ms_vector_add(&points, &row, 1);
         }
     }
     if (points.failed) {
         ms_h5_fail(h5, "out of memory");
     }
-    const ms_column columns[] = {
-        {"rank", MS_H5_I32, "1", "rank of the job", MS_RECORD(points.data, memory_row, rank)},
-        {"time_ps", MS_H5_PS, "ps", "instant of the change",
-         MS_RECORD(points.data, memory_row, point.time_s)},
-        {"bytes", MS_H5_F64, "B", "memory in use from then on",
-         MS_RECORD(points.data, memory_row, point.bytes)},
-    };
-    const ms_h5_table table = {"memory", "point", "memory use of each simulated rank over the step",
-                               points.count};
-    ms_h5_write_table(h5, &table, columns, 3);
+    ms_h5_write_table(h5, &MS_TABLE_MEMORY, points.data, points.count);
     ms_vector_release(&points);
 }
 
+typedef struct path_row {
+    const char *category;
+    double time_s;
+} path_row;
+
+static const ms_column PATH[] = {
+    {"category", MS_H5_TEXT, "1", "what the time went to", .offset = offsetof(path_row, category)},
+    {"time_s", MS_H5_F64, "s", "time on the critical path; sums to the step time",
+     .offset = offsetof(path_row, time_s)},
+};
+static const ms_trace_table PATH_TABLE = {
+    "critical_path", "part", "the chain of causes from the end of the step to its start",
+    MS_COLUMNS(path_row, PATH)};
+
 static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
-    const char *names[MS_TIME_COUNT];
-    double time_s[MS_TIME_COUNT];
-    size_t rows = 0;
+    path_row rows[MS_TIME_COUNT];
+    size_t count = 0;
     for (int i = 0; i < MS_TIME_COUNT; i++) {
         if (i < MS_TIME_BUBBLE_WARMUP || i > MS_TIME_BUBBLE_COOLDOWN) {
             const char *name = ms_time_category_name((ms_time_category)i);
-            names[rows] = strncmp(name, "exposed_", 8) == 0 ? name + 8 : name;
-            time_s[rows++] = metrics->critical_s[i];
+            name += strncmp(name, "exposed_", 8) == 0 ? 8 : 0;
+            rows[count++] = (path_row){name, metrics->critical_s[i]};
         }
     }
-    const ms_column columns[] = {
-        {"category", MS_H5_TEXT, "1", "what the time went to", .source = names,
-         .stride = sizeof names[0]},
-        {"time_s", MS_H5_F64, "s", "time on the critical path; sums to the step time",
-         .source = time_s, .stride = sizeof time_s[0]},
-    };
-    const ms_h5_table table = {"critical_path", "part",
-                               "the chain of causes from the end of the step to its start", rows};
-    ms_h5_write_table(h5, &table, columns, 2);
+    ms_h5_write_table(h5, &PATH_TABLE, rows, count);
 }
 
 /* ---- / and /input ---- */
@@ -416,28 +357,29 @@ static void write_summary(ms_h5 *h5, const ms_result *result) {
 /* What the child writes. */
 typedef struct trace_contents {
     const char *path; /* of the temporary file */
-    const ms_event_rows *rows;
+    const ms_event_choice *choice;
     const char *program_version;
 } trace_contents;
 
 static void write_all(ms_h5 *h5, const trace_contents *contents) {
-    const ms_event_rows *rows = contents->rows;
-    const ms_result *result = rows->result;
+    const ms_event_choice *choice = contents->choice;
+    const ms_result *result = choice->result;
     write_head(h5, result, contents->program_version);
     write_input(h5, result->job);
-    ms_event_rows_write(h5, rows);
+    ms_events_write(h5, choice);
     write_streams(h5, &result->dag);
     write_ranks(h5, result);
     write_mesh(h5, &result->job->mesh);
     write_steps(h5, &result->metrics);
     write_axes(h5, result);
-    write_tiers(h5, result->job->platform);
+    ms_h5_write_table(h5, &TIERS_TABLE, result->job->platform->tiers,
+                      (size_t)result->job->platform->tier_count);
     write_links(h5, result);
-    write_memory(h5, rows);
+    write_memory(h5, choice);
     write_critical_path(h5, &result->metrics);
     write_summary(h5, result);
-    if (rows->detail->whatif != NULL) {
-        write_tree(h5, "whatif", rows->detail->whatif);
+    if (choice->detail->whatif != NULL) {
+        write_tree(h5, "whatif", choice->detail->whatif);
     }
 }
 
@@ -454,7 +396,7 @@ static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B])
     return is_written ? MS_OK : MS_E_IO;
 }
 
-static ms_status write_target(const char *path, const ms_event_rows *rows,
+static ms_status write_target(const char *path, const ms_event_choice *choice,
                               const char *program_version, ms_diag *diag) {
     static const ms_child_limits NONE = {0};
     ms_target target;
@@ -467,7 +409,7 @@ static ms_status write_target(const char *path, const ms_event_rows *rows,
      * process has removed it */
     char open_file[32];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
-    trace_contents contents = {open_file, rows, program_version};
+    trace_contents contents = {open_file, choice, program_version};
     status = ms_child_run(write_in_child, &contents, &NONE, cause);
     return status == MS_OK ? ms_target_commit(&target, diag) : ms_target_fail(&target, cause, diag);
 }
@@ -484,12 +426,12 @@ ms_status ms_trace_write_detail(const char *path, const ms_result *result,
         return MS_E_INPUT;
     }
     ms_arena scratch;
-    ms_event_rows rows;
+    ms_event_choice choice;
     ms_arena_init(&scratch);
     ms_progress_begin("writing the trace", 0);
-    ms_status status = ms_event_rows_choose(result, detail, &scratch, diag, &rows);
+    ms_status status = ms_events_choose(result, detail, &scratch, diag, &choice);
     if (status == MS_OK) {
-        status = write_target(path, &rows, program_version, diag);
+        status = write_target(path, &choice, program_version, diag);
     }
     ms_arena_release(&scratch);
     ms_progress_begin(NULL, 0);

@@ -30,8 +30,8 @@ static void check_keys(const ms_node *config, const ms_source_keys *keys) {
 
 static void read_config(const char *text, size_t length_B, ms_arena *arena) {
     ms_diag diag;
-    ms_node *config = NULL, *mapping = NULL;
-    ms_source_keys keys = {.count = 0};
+    ms_node *config = NULL, *types = NULL;
+    ms_hf_result result = {.model = NULL};
     const ms_text document = {"fuzz.json", text, length_B};
     ms_diag_init(&diag, discard, NULL);
     ms_status status = ms_config_parse_json(&document, arena, &diag, &config);
@@ -41,15 +41,16 @@ static void read_config(const char *text, size_t length_B, ms_arena *arena) {
         return;
     }
     check_marks(config);
-    status = ms_hf_model(config, arena, &diag, &keys, &mapping);
+    require(ms_hf_load_types(MS_SOURCE_DIR, arena, &diag, &types) == MS_OK);
+    status = ms_hf_model(types, config, arena, &diag, &result);
     require((status == MS_OK) == (diag.errors == 0));
     if (status != MS_OK) {
         require(status == MS_E_INPUT);
         return;
     }
-    check_keys(config, &keys);
+    check_keys(config, &result.keys);
     ms_model model;
-    status = ms_model_read(mapping, "model", arena, &diag, &model);
+    status = ms_model_read(result.model, "model", arena, &diag, &model);
     require((status == MS_OK) == (diag.errors == 0));
     if (status == MS_OK) {
         ms_parameter_parts parts = ms_model_parameter_parts(&model);

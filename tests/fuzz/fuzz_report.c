@@ -50,49 +50,32 @@ static void make_places(source *from, ms_arena *arena, ms_trace *trace) {
     }
 }
 
-static void make_columns(ms_arena *arena, ms_trace *trace) {
-    int32_t n = trace->events.count;
-    trace->events.start_ps = room(arena, n, sizeof *trace->events.start_ps);
-    trace->events.end_ps = room(arena, n, sizeof *trace->events.end_ps);
-    trace->events.stream = room(arena, n, sizeof *trace->events.stream);
-    trace->events.kind = room(arena, n, sizeof *trace->events.kind);
-    trace->events.axis = room(arena, n, sizeof *trace->events.axis);
-    trace->events.stage = room(arena, n, sizeof *trace->events.stage);
-    trace->events.chunk = room(arena, n, sizeof *trace->events.chunk);
-    trace->events.mb = room(arena, n, sizeof *trace->events.mb);
-    trace->events.layer = room(arena, n, sizeof *trace->events.layer);
-    trace->events.bytes = room(arena, n, sizeof *trace->events.bytes);
-    trace->events.flop = room(arena, n, sizeof *trace->events.flop);
-    trace->events.cause = room(arena, n, sizeof *trace->events.cause);
-    trace->events.step = room(arena, n, sizeof *trace->events.step);
-}
-
 static void make_events(source *from, ms_arena *arena, ms_trace *trace) {
-    trace->events.count = take(from, 0, EVENTS_MAX);
-    make_columns(arena, trace);
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        trace->events.start_ps[i] = take_ps(from, trace->step_ps);
-        trace->events.end_ps[i] =
-            trace->events.start_ps[i] + take_ps(from, trace->step_ps - trace->events.start_ps[i]);
-        trace->events.stream[i] = take(from, 0, trace->stream_count - 1);
-        trace->events.kind[i] = (uint8_t)take(from, 0, MS_OP_KIND_COUNT - 1);
-        trace->events.axis[i] = (uint8_t)take(from, 0, MS_AXIS_COUNT - 1);
-        trace->events.stage[i] = (int16_t)take(from, -1, INT16_MAX);
-        trace->events.chunk[i] = (int16_t)take(from, -1, 40);
-        trace->events.mb[i] = take(from, -1, 70);
-        trace->events.layer[i] = (int16_t)take(from, -1, 9);
-        trace->events.bytes[i] = (double)take_ps(from, INT64_MAX);
-        trace->events.flop[i] = (double)take_ps(from, INT64_MAX);
-        trace->events.cause[i] = take(from, -1, trace->events.count - 1);
-        trace->events.step[i] = (int16_t)take(from, 0, 3);
+    trace->event_count = take(from, 0, EVENTS_MAX);
+    trace->events = room(arena, trace->event_count, sizeof *trace->events);
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        ms_trace_event *event = &trace->events[i];
+        event->start_ps = take_ps(from, trace->step_ps);
+        event->end_ps = event->start_ps + take_ps(from, trace->step_ps - event->start_ps);
+        event->stream = take(from, 0, trace->stream_count - 1);
+        event->kind = (uint8_t)take(from, 0, MS_OP_KIND_COUNT - 1);
+        event->axis = (uint8_t)take(from, 0, MS_AXIS_COUNT - 1);
+        event->stage = (int16_t)take(from, -1, INT16_MAX);
+        event->chunk = (int16_t)take(from, -1, 40);
+        event->mb = take(from, -1, 70);
+        event->layer = (int16_t)take(from, -1, 9);
+        event->bytes = (double)take_ps(from, INT64_MAX);
+        event->flop = (double)take_ps(from, INT64_MAX);
+        event->cause = take(from, -1, trace->event_count - 1);
+        event->step = (int16_t)take(from, 0, 3);
     }
 }
 
 static void make_extras(source *from, ms_arena *arena, ms_trace *trace) {
-    trace->member_count = trace->events.count == 0 ? 0 : take(from, 0, EXTRA_MAX);
+    trace->member_count = trace->event_count == 0 ? 0 : take(from, 0, EXTRA_MAX);
     trace->members = room(arena, trace->member_count, sizeof *trace->members);
     for (int32_t i = 0; i < trace->member_count; i++) {
-        trace->members[i] = (ms_trace_member){take(from, 0, trace->events.count - 1),
+        trace->members[i] = (ms_trace_member){take(from, 0, trace->event_count - 1),
                                               take(from, 0, trace->stream_count - 1)};
     }
     trace->memory_count = take(from, 0, EXTRA_MAX);

@@ -29,6 +29,7 @@ LEAST_64, MOST_64 = -(2**63), 2**63 - 1
 VALUES = {
     "events/start_ps": (-1, LEAST_64, MOST_64),
     "events/end_ps": (-1, LEAST_64, MOST_64),
+    "events/rank": (-1, LEAST, MOST),
     "events/stream": (-1, LEAST, MOST, 10**6),
     "events/kind": (-1, 13, 127, -128),
     "events/axis": (-1, 7, 127, -128),
@@ -143,7 +144,7 @@ class Damaged(unittest.TestCase):
             trace["events/mb"] = cells
 
         path = self.craft(change)
-        self.assert_refused(self.read(path), path, "/events/mb: ", "rows, and /events/kind has")
+        self.assert_refused(self.read(path), path, "/events/mb: ", "rows, and /events/start_ps has")
 
     def test_operations_before_their_causes_are_refused(self):
         def change(trace):

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""The engine leaves out known dates only: with everything on SimGrid (MESHSIM_ENGINE=simgrid) every event happens when it does without. Nor does
-it move where flows share links by max-min fairness of our own (--solver maxmin).
+"""The two solvers agree: every event happens at the same time whether SimGrid or meshsim's own solver shares links among flows (--solver).
 
 usage: tests/python/test_engine.py MESHSIM [unittest arguments]      MS_ALL=1: megatron-1t-3072 as well, a minute more
 """
@@ -25,33 +24,26 @@ TOO_LARGE = set() if os.environ.get("MS_ALL") else {"megatron-1t-3072"}  # 920,0
 SAME = ("rank", "stream", "kind", "mb", "cause")
 
 
-def events(workload, settings, engine="", solver="simgrid"):
+def events(workload, settings, solver="simgrid"):
     """The events of a run by column, in the order of operations."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "run.h5"
         words = [word for setting in settings for word in ("--set", setting)]
         command = [PROGRAM, "run", str(workload), "--json", "--ignore-memory", "-o", str(trace), "--solver", solver, *words]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "MESHSIM_ENGINE": engine}, timeout=300)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=300)
         with h5py.File(trace) as file:
             return {name: file["events"][name][:] for name in ("start_ps", "end_ps", *SAME)}
 
 
 class Engine(unittest.TestCase):
     def check_workload(self, workload, settings):
-        queue = events(workload, settings)
-        within_ps = 1e-9 * queue["end_ps"].max() + 1
-        for way in ({"engine": "simgrid"}, {"solver": "maxmin"}):
-            other = events(workload, settings, **way)
-            for name in SAME:
-                numpy.testing.assert_array_equal(queue[name], other[name], name)
-            for name in ("start_ps", "end_ps"):
-                self.assertLessEqual(abs(queue[name] - other[name]).max(), within_ps, name)
-
-    def test_the_mode_is_checked(self):
-        environment = {**os.environ, "MESHSIM_ENGINE": "simgird"}
-        done = subprocess.run([PROGRAM, "run", str(ROOT / "workloads/tiny.yaml")], check=False, capture_output=True, text=True, env=environment)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("unknown engine 'simgird' in MESHSIM_ENGINE", done.stderr)
+        simgrid = events(workload, settings)
+        own = events(workload, settings, solver="maxmin")
+        within_ps = 1e-9 * simgrid["end_ps"].max() + 1
+        for name in SAME:
+            numpy.testing.assert_array_equal(simgrid[name], own[name], name)
+        for name in ("start_ps", "end_ps"):
+            self.assertLessEqual(abs(simgrid[name] - own[name]).max(), within_ps, name)
 
     def test_the_solver_is_checked(self):
         done = subprocess.run([PROGRAM, "run", str(ROOT / "workloads/tiny.yaml"), "--solver", "minmax"], check=False, capture_output=True, text=True)

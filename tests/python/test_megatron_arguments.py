@@ -40,18 +40,19 @@ STEPS = [("0:384 200B:768 400B:1152", [384, 768, 1152]), ("0:8", [8]), ("0:8 1K:
 LAYOUT_FAULTS = [  # a layout, and what is told of it
     ("", "expected one E, before all else, got ''"), ("t|tL", "expected one E, before all else"), ("Et|tLt", "expected one L, behind all else"),
     ("EtmtL", "expected every m behind all t"), ("Etm|mL", "expected all m in one stage"),
-    ("Et|xL", "expected E, t, m, L, '|' or '(' at character 4 of 'Et|xL', got 'x'"),
-    ("E(tt|)L", "expected '*' and a number at character 7 of 'E(tt|)L', got 'L'"),
-    ("E(tt|L", "expected E, t, m, L, '|' or ')' at character 7 of 'E(tt|L', got the end"), ("E((t)*2|)*2L", "at character 3"),
-    ("Et*L", "expected a number at character 4 of 'Et*L', got 'L'"), ("Et*2*2L", "at character 5"),
+    ("Et|xL", "expected E, t, m or L, a '|', one of them with a repetition such as t*3, or a bracket such as (tt|)*5 at character 4 of 'Et|xL', got 'x'"),
+    ("E(tt|)L", "at character 2 of 'E(tt|)L', got '('"), ("E(tt|L", "at character 2 of 'E(tt|L', got '('"), ("E((t)*2|)*2L", "at character 2"),
+    ("E(t*)*2L", "at character 2 of 't*', got '*'"), ("Et*L", "at character 3 of 'Et*L', got '*'"), ("Et*2*2L", "at character 5"), ("Et*12345678L", "at most 1000000 layers"),
     ("E(t*1000000)*1000000L", "at most 1000000 layers and stages"),
 ]
 PATTERN_FAULTS = [  # a list, and what is told of it
-    ("", "expected a list, a number or '(' at character 1 of '', got the end"), ("4", "expected a list, got the number '4'"),
-    ("[0]*[1]", "expected a number on one side of '*'"), ("[0]+1", "expected lists on both sides of '+'"),
-    ("[0 1]", "expected ',' or ']' at character 4 of '[0 1]', got '1'"), ("([0]*3", "expected '+', '*' or ')' at character 7 of '([0]*3', got the end"),
-    ("[0]*3)", "expected '+', '*' or the end at character 6"), ("[-1]", "expected an integer or ']' at character 2 of '[-1]', got '-'"),
-    ("[0]*1000000", "expected a list of at most 100000"), ("[0]*99999999999", "expected a number up to 1000000000"), ("__import__", "got '_'"),
+    ("", "expected a list of integers such as ([0]*3+[1]*11), got ''"), ("4", "expected a list, got the number '4'"),
+    ("[0]*[1]", "expected a number on one side of '*'"), ("[0]+1", "expected lists on both sides of '+'"), ("1+[0]", "expected lists on both sides of '+'"),
+    ("[0 1]", "got '[0 1]'; it goes wrong at character 2"), ("([0]*3", "got '([0]*3'; it goes wrong at character 1"), ("[0]*3)", "it goes wrong at character 6"),
+    ("[-1]", "expected digits, brackets, ',', '+' and '*', got '-' at character 2 of '[-1]'"), ("[0]*1000000", "expected a list of at most 100000"),
+    ("[0]*99999999999", "expected a number up to 1000000000"), ("1000000000*9*[1]", "expected a number up to 1000000000"), ("__import__", "got '_' at character 1"),
+    ("[0]\x1b", "got '?' at character 4"), ("[[0]]", "expected a list of integers such as ([0]*3+[1]*11) at character 1"), ("([0],[1])", "at character 1"),
+    ("[0]**2", "at character 1"), ("(" * 900 + "[1]" + ")" * 900, "it goes wrong"), ("+".join(["[1]"] * 900), "at most 1000 signs"), ("[" + "9" * 5000 + "]", "expected a"),
 ]
 FAULTS = [  # arguments, and what is told of them
     ("--num-layers x", "expected a count of 1 or more, got 'x'"), ("--tensor-model-parallel-size $TP", "which the file does not set"),

@@ -95,6 +95,22 @@ class Words(New):
         self.assertEqual((spec["model"]["layers"], spec["model"]["ffn"]), (8, 4096))
         self.meshsim("run", "my.yaml")
 
+    def test_types_of_models_are_data(self):
+        (self.folder / "config.json").write_text(json.dumps({"model_type": "mine", "hidden_size": 1024}), encoding="utf-8")
+        words = ("new", "--model", "config.json", "--json")
+        types = Path("workloads/families/hugging-face.yaml")
+        (self.folder / types).parent.mkdir(parents=True)
+        text = (ROOT / types).read_text(encoding="utf-8")
+        self.assertIn("unknown type of models 'mine'", self.meshsim(*words, code=3).stderr)
+        for row, code, said in (("{like: llama, left_out: its hat}", 0, "its hat"), ("{like: llama, traits: [gatd]}", 3, "did you mean 'gated'?"),
+                                ("{like: llama, rules: [{ky: a}]}", 3, "unknown key"), ("{like: llama, defaults: 3}", 3, "no default for mine")):
+            (self.folder / types).write_text(text.replace("families:\n", f"families:\n  mine: {row}\n", 1), encoding="utf-8")
+            done = self.meshsim(*words, code=code)
+            self.assertIn(said, done.stdout + done.stderr)
+        (self.folder / types).unlink()
+        done = subprocess.run([PROGRAM, *words], cwd=self.folder, env=dict(os.environ, MESHSIM_DATA="nowhere"), capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, "no file 'hugging-face.yaml' of the types of models" in done.stderr), (3, True), done.stderr)
+
     def test_faults(self):
         for words, code, said in (
             (("--model", "tinny", "--platform", "ideal"), 3, "no model 'tinny'; looked for"),

@@ -17,7 +17,7 @@ PROGRAM = ""
 class Result(unittest.TestCase):
     def test_first_result_is_what_run_prints(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        shown = re.search(r"^    workload +(\S+)\n(?:(?:    .*)?\n)+", readme, re.M)
+        shown = re.search(r"^    run: (\S+)\n(?:(?:    .*)?\n)+", readme, re.M)
         self.assertIsNotNone(shown)
         workload = ROOT / "workloads" / f"{shown.group(1)}.yaml"
         done = subprocess.run([PROGRAM, "run", str(workload)], stdin=subprocess.DEVNULL, capture_output=True, check=True,

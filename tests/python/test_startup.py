@@ -39,14 +39,14 @@ class Startup(unittest.TestCase):
                 self.assertNotIn(library, error, words)
 
     def test_a_run_that_shares_links_loads_it(self):
-        code, _, error = run("run", TINY, LD_DEBUG="files", MESHSIM_ENGINE="simgrid")
+        code, _, error = run("run", TINY, LD_DEBUG="files")
         self.assertEqual(code, 0)
         self.assertIn(MODULE, error)
         self.assertIn("libsimgrid", error)
 
     def test_without_the_module_it_says_so(self):
         with tempfile.TemporaryDirectory() as folder:
-            settings = {"MESHSIM_MODULES": folder, "MESHSIM_ENGINE": "simgrid"}
+            settings = {"MESHSIM_MODULES": folder}
             code, out, error = run("run", TINY, **settings)
             self.assertEqual((code, out), (4, ""))
             self.assertEqual(error.count("error: "), 1)
@@ -65,7 +65,7 @@ class Startup(unittest.TestCase):
                 shutil.copy(PROGRAM, place / "meshsim")
             shutil.copy(Path(PROGRAM).parent / MODULE, beside)
             for place, found in ((alone, Path(PROGRAM).parent.resolve()), (beside, beside)):
-                code, _, error = run("run", TINY, program=place / "meshsim", LD_DEBUG="files", MESHSIM_ENGINE="simgrid")
+                code, _, error = run("run", TINY, program=place / "meshsim", LD_DEBUG="files")
                 self.assertEqual(code, 0)
                 self.assertIn(f"calling init: {found / MODULE}", error)
 

@@ -122,7 +122,7 @@ class Rows(InFolder):
         self.sweep.write_text(f"workload: {ROOT}/workloads/tiny.yaml\naxes:\n  - mesh.tp: [1, 16]\n", encoding="utf-8")
         code, out, _ = run(self.sweep)
         self.assertEqual(code, 1)
-        self.assertIn("left out", out)
+        self.assertRegex(out, "\nrefused +2\n")
         code, out, _ = run(self.sweep, "--json")
         self.assertEqual(json.loads(out)["counts"]["refused"], 2)
         self.assertEqual(code, 1)

@@ -107,7 +107,7 @@ class Whatif(unittest.TestCase):
                 self.assertNotIn("whatif", file)
         page = meshsim("run", "workloads/tiny.yaml", "--whatif", "--jobs", "3").stdout
         for row in rows:
-            self.assertIn(f"  {row['change']} ", page)
+            self.assertIn(f"\n{row['change']} ", page)
         self.assertIn("--set 'platform.tiers.nvlink.bandwidth=600 GB/s'", page)
 
     def test_search_says_the_same_of_its_best(self):

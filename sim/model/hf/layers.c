@@ -7,8 +7,6 @@
 
 enum { LAYERS_MAX = 100000 };
 
-static const char GOAL[] = "model.moe (layers without experts)";
-
 /* Layers with a dense MLP, marked. */
 typedef struct dense_layers {
     bool *is_dense; /* [count] */
@@ -42,43 +40,28 @@ static void mark_pattern(ms_hf_reader *r, const ms_node *list, dense_layers *den
     }
 }
 
-/* `mlp_only_layers`: layers by their numbers.  Source: Transformers, qwen2_moe. */
-static void mark_named(ms_hf_reader *r, dense_layers *dense) {
-    const ms_node *list = ms_hf_take(r, MS_HF_NAME("mlp_only_layers"), GOAL);
-    if (list != NULL && list->type != MS_NODE_SEQUENCE) {
-        ms_hf_fault(r, list, "mlp_only_layers", "expected a list of layers");
-        return;
-    }
-    for (const ms_node *entry = list == NULL ? NULL : list->first; entry != NULL;
-         entry = entry->next) {
-        int layer = entry_of(entry);
-        if (layer < 0 || layer >= dense->count) {
-            ms_hf_fault(r, entry, "mlp_only_layers", "expected layers, 0 to %d", dense->count - 1);
-            return;
-        }
-        dense->is_dense[layer] = true;
-    }
-}
-
-/* `moe_layers`: those with experts by their numbers, which then are all of them.  Source:
- * Transformers, llama4. */
-static void mark_experts(ms_hf_reader *r, dense_layers *dense) {
-    const ms_node *list = ms_hf_take(r, MS_HF_NAME("moe_layers"), GOAL);
+/* Mark the layers that a key lists by their numbers: `mlp_only_layers`, those without experts, or
+ * `moe_layers`, those with experts, which then are all of them.
+ *  Source: Transformers, qwen2_moe and llama4. */
+static void mark_listed(ms_hf_reader *r, const char *key, bool is_dense, dense_layers *dense) {
+    const ms_node *list = ms_hf_take(r, key, NULL);
     if (list == NULL) {
         return;
     }
     if (list->type != MS_NODE_SEQUENCE) {
-        ms_hf_fault(r, list, "moe_layers", "expected a list of layers");
+        ms_hf_fault(r, list, key, "expected a list of layers");
         return;
     }
-    memset(dense->is_dense, 1, (size_t)dense->count * sizeof dense->is_dense[0]);
+    if (!is_dense) {
+        memset(dense->is_dense, 1, (size_t)dense->count * sizeof dense->is_dense[0]);
+    }
     for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
         int layer = entry_of(entry);
         if (layer < 0 || layer >= dense->count) {
-            ms_hf_fault(r, entry, "moe_layers", "expected layers, 0 to %d", dense->count - 1);
+            ms_hf_fault(r, entry, key, "expected layers, 0 to %d", dense->count - 1);
             return;
         }
-        dense->is_dense[layer] = false;
+        dense->is_dense[layer] = is_dense;
     }
 }
 
@@ -86,7 +69,7 @@ static void mark_experts(ms_hf_reader *r, dense_layers *dense) {
  * Transformers 5, glm4_moe_lite, ernie4_5_moe and others (configuration). */
 static void mark_types(ms_hf_reader *r, dense_layers *dense) {
     static const char KEY[] = "mlp_layer_types";
-    const ms_node *list = ms_hf_take(r, MS_HF_NAME(KEY), GOAL);
+    const ms_node *list = ms_hf_take(r, KEY, NULL);
     int layer = 0;
     if (list == NULL) {
         return;
@@ -109,12 +92,12 @@ static void mark_types(ms_hf_reader *r, dense_layers *dense) {
 
 /* A step of layers, 1 where the config has none. */
 static int read_step(ms_hf_reader *r, const char *key) {
-    const ms_node *node = ms_hf_take(r, MS_HF_NAME(key), GOAL);
+    const ms_node *node = ms_hf_take(r, key, NULL);
     int step = 1;
     if (node == NULL || node->type == MS_NODE_SEQUENCE) {
         return 1;
     }
-    if (ms_hf_int(r, MS_HF_NAME(key), GOAL, &step) && step == 0) {
+    if (ms_hf_int(r, key, &step) && step == 0) {
         ms_hf_fault(r, node, key, "expected 1 or more, got '0'");
         step = 1;
     }
@@ -123,11 +106,11 @@ static int read_step(ms_hf_reader *r, const char *key) {
 
 /* The last layer with experts; -1 says that of the model.  Source: Transformers, ernie4_5_moe. */
 static void read_end(ms_hf_reader *r, int *last_out) {
-    const char *const *names = MS_HF_NAME("moe_layer_end_index");
-    const ms_node *node = ms_hf_take(r, names, GOAL);
+    static const char KEY[] = "moe_layer_end_index";
+    const ms_node *node = ms_hf_take(r, KEY, NULL);
     bool is_whole = node != NULL && node->type == MS_NODE_SCALAR && strcmp(node->text, "-1") == 0;
     if (!is_whole) {
-        (void)ms_hf_int(r, names, GOAL, last_out);
+        (void)ms_hf_int(r, KEY, last_out);
     }
 }
 
@@ -141,10 +124,10 @@ static void mark_all(ms_hf_reader *r, dense_layers *dense) {
     every = every > LAYERS_MAX ? LAYERS_MAX : every;
     every *= read_step(r, "moe_layer_interval");
     int freq = read_step(r, "moe_layer_freq");
-    const ms_node *pattern = ms_hf_take(r, MS_HF_NAME("moe_layer_freq"), GOAL);
-    (void)ms_hf_int(r, MS_HF_NAME("first_k_dense_replace"), GOAL, &front);
-    (void)ms_hf_int(r, MS_HF_NAME("moe_layer_start_index"), GOAL, &front);
-    (void)ms_hf_int(r, MS_HF_NAME("moe_layer_num_skipped"), GOAL, &front);
+    const ms_node *pattern = ms_hf_take(r, "moe_layer_freq", NULL);
+    (void)ms_hf_int(r, "first_k_dense_replace", &front);
+    (void)ms_hf_int(r, "moe_layer_start_index", &front);
+    (void)ms_hf_int(r, "moe_layer_num_skipped", &front);
     read_end(r, &last);
     for (int layer = 0; layer < dense->count; layer++) {
         dense->is_dense[layer] =
@@ -153,8 +136,8 @@ static void mark_all(ms_hf_reader *r, dense_layers *dense) {
     if (pattern != NULL && pattern->type == MS_NODE_SEQUENCE) {
         mark_pattern(r, pattern, dense);
     }
-    mark_named(r, dense);
-    mark_experts(r, dense);
+    mark_listed(r, "mlp_only_layers", true, dense);
+    mark_listed(r, "moe_layers", false, dense);
     mark_types(r, dense);
 }
 
@@ -181,10 +164,9 @@ static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
         }
     }
     if (r->arena->has_failed) {
-        r->status = MS_E_NOMEM;
-        return;
+        return; /* told of at the end of the reading */
     }
-    ms_hf_put_list(r, "moe", "dense_layers", texts, count);
+    ms_hf_put_list(r, "moe.dense_layers", texts, count);
 }
 
 bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers) {
@@ -205,10 +187,10 @@ bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers) {
     int whole = find_step(&dense, 0), step = find_step(&dense, front);
     bool is_whole = whole > 1; /* the front is the first of the steps */
     if (front > 0 && !is_whole) {
-        ms_hf_put_int(r, "moe", "first_dense_layers", NULL, front);
+        ms_hf_put_int(r, "moe.first_dense_layers", NULL, front);
     }
     if (is_whole || step > 1) {
-        ms_hf_put_int(r, "moe", "every", NULL, is_whole ? whole : step);
+        ms_hf_put_int(r, "moe.every", NULL, is_whole ? whole : step);
     } else if (step == 0) {
         put_list(r, &dense, front);
     }

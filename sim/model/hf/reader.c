@@ -8,15 +8,11 @@
 
 #include "model/hf/hf.h"
 
-enum { PATH_SIZE = 160, MESSAGE_SIZE = 1600, SHOWN_SIZE = 48 };
+enum { NAMES_MAX = 8, PATH_SIZE = 160, MESSAGE_SIZE = 1600, SHOWN_SIZE = 48 };
 
-static void fail(ms_hf_reader *r, ms_status status) {
-    r->status = r->status == MS_OK ? status : r->status;
-}
-
-/* Whether a value was told of: sizes are asked for more than once. A config as a whole, whose
- * faults are what it lacks, may have many. */
-static bool is_told(ms_hf_reader *r, const ms_node *node) {
+/* Whether a fault of this value was reported before: sizes are asked for more than once. A config
+ * as a whole, whose faults are the keys that it lacks, may have many. */
+static bool was_reported(ms_hf_reader *r, const ms_node *node) {
     for (int i = 0; i < r->faulty_count; i++) {
         if (r->faulty[i] == node) {
             return true;
@@ -32,40 +28,21 @@ void ms_hf_fault(ms_hf_reader *r, const ms_node *node, const char *key, const ch
     char path[PATH_SIZE];
     char message[MESSAGE_SIZE];
     va_list args;
-    if (is_told(r, node)) {
+    if (was_reported(r, node)) {
         return;
     }
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     snprintf(path, sizeof path, "%s%s", r->prefix, key);
-    fail(r, ms_config_fault(r->diag, node, path, "%s", message));
+    ms_status status = ms_config_fault(r->diag, node, path, "%s", message);
+    r->status = r->status == MS_OK ? status : r->status;
 }
 
 /* ---- looking up ---- */
 
 static bool is_null(const ms_node *node) {
     return node->type == MS_NODE_SCALAR && !node->is_quoted && strcmp(node->text, "null") == 0;
-}
-
-/* What stands behind a word in a list of pairs, in the arena; NULL: it is not there. */
-static const char *behind(ms_hf_reader *r, const char *pairs, const char *word) {
-    size_t length = strlen(word);
-    while (pairs != NULL && *pairs != '\0') {
-        size_t first = strcspn(pairs, " ");
-        const char *second = pairs + first + 1;
-        size_t second_length = strcspn(second, " ");
-        if (first == length && strncmp(pairs, word, length) == 0) {
-            const char *found = ms_arena_strndup(r->arena, second, second_length);
-            if (found == NULL) {
-                fail(r, MS_E_NOMEM);
-            }
-            return found;
-        }
-        pairs = second + second_length;
-        pairs += *pairs == ' ';
-    }
-    return NULL;
 }
 
 /* A key by its name, or by its path where that has a dot. */
@@ -91,16 +68,12 @@ static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
 
 /* Transformers' default as if it stood in the config.  goal: NULL: nobody uses it. */
 static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal) {
-    const char *text = behind(r, r->family->defaults, key);
-    if (text == NULL) {
-        return NULL;
-    }
-    ms_node *node = MS_NEW(r->arena, ms_node, 1);
+    const ms_node *usual = ms_node_get(r->family.defaults, key);
+    ms_node *node = usual == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);
     if (node == NULL) {
-        fail(r, MS_E_NOMEM);
         return NULL;
     }
-    *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "hf"};
+    *node = (ms_node){.type = MS_NODE_SCALAR, .text = ms_hf_text(usual), .origin = "hf"};
     node->mark = node->key_mark = r->place->mark;
     if (goal != NULL) {
         remember(r, &(ms_hf_taken){.key = key, .node = node, .goal = goal, .is_assumed = true});
@@ -114,19 +87,34 @@ const ms_node *ms_hf_look(ms_hf_reader *r, const char *key) {
     return node == NULL || is_null(node) ? NULL : node;
 }
 
-static bool has_any(const ms_hf_reader *r, const char *const *names) {
-    bool is_there = false;
-    for (; *names != NULL && !is_there; names++) {
-        is_there = node_of(r, *names) != NULL;
+/* The names under which a config may have a key: that of the family alone where it has a value, or
+ * where the config has none of the others.  names: [NAMES_MAX], NULL behind the last. */
+static void list_names(ms_hf_reader *r, const char *key, const char **names) {
+    const ms_node *also = ms_hf_fact(r->types, key, "also");
+    const ms_node *own = ms_node_get(r->family.keys, key);
+    size_t count = 1;
+    names[0] = key;
+    for (const ms_node *name = ms_hf_first(also); name != NULL && count < NAMES_MAX - 1;
+         name = name->next) {
+        names[count++] = ms_hf_text(name);
     }
-    return is_there;
+    bool has_any = false;
+    for (size_t i = 0; i < count; i++) {
+        has_any = has_any || node_of(r, names[i]) != NULL;
+    }
+    if (own != NULL && (!has_any || ms_hf_look(r, ms_hf_text(own)) != NULL)) {
+        names[0] = ms_hf_text(own);
+        count = 1;
+    }
+    names[count] = NULL;
 }
 
-const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char *goal) {
+const ms_node *ms_hf_take(ms_hf_reader *r, const char *key, const char *goal) {
+    const ms_node *fact = ms_hf_fact(r->types, key, "gives");
     const ms_node *found = NULL;
-    const char *own[] = {behind(r, r->family->aliases, names[0]), NULL};
-    bool has_own = own[0] != NULL && ms_hf_look(r, own[0]) != NULL;
-    names = has_own || (own[0] != NULL && !has_any(r, names)) ? own : names;
+    const char *names[NAMES_MAX];
+    goal = goal == NULL ? ms_hf_text(fact) : goal;
+    list_names(r, key, names);
     for (size_t i = 0; names[i] != NULL; i++) {
         const ms_node *node = node_of(r, names[i]);
         if (node == NULL) {
@@ -146,14 +134,15 @@ const ms_node *ms_hf_take(ms_hf_reader *r, const char *const *names, const char 
 }
 
 /* The name under which a config has a key, for messages. */
-static const char *said_name(ms_hf_reader *r, const char *const *names, const ms_node *node) {
-    const char *own = behind(r, r->family->aliases, names[0]);
-    const char *usual = NULL;
-    for (size_t i = 0; names[i] != NULL && usual == NULL; i++) {
-        usual = node_of(r, names[i]) == node ? names[i] : NULL;
+static const char *given_name(ms_hf_reader *r, const char *key, const ms_node *node) {
+    const char *names[NAMES_MAX];
+    list_names(r, key, names);
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (node_of(r, names[i]) == node) {
+            return names[i];
+        }
     }
-    const char *said = own == NULL || node_of(r, own) != node ? usual : own;
-    return said != NULL ? said : own == NULL ? names[0] : own;
+    return names[0];
 }
 
 /* ---- types ---- */
@@ -180,10 +169,10 @@ static const ms_node *common_of(ms_hf_reader *r, const ms_node *list, const char
     return list->first == NULL ? list : list->first;
 }
 
-bool ms_hf_int(ms_hf_reader *r, const char *const *names, const char *goal, int *out) {
-    const ms_node *node = ms_hf_take(r, names, goal);
+bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
+    const ms_node *node = ms_hf_take(r, key, NULL);
     if (node != NULL && node->type == MS_NODE_SEQUENCE && (r->traits & MS_HF_LISTS) != 0) {
-        node = common_of(r, node, said_name(r, names, node));
+        node = common_of(r, node, given_name(r, key, node));
     }
     if (node == NULL) {
         return false;
@@ -194,7 +183,7 @@ bool ms_hf_int(ms_hf_reader *r, const char *const *names, const char *goal, int 
     long value = is_number ? strtol(node->text, NULL, 10) : -1;
     if (!is_number || errno != 0 || value > INT_MAX) {
         char text[SHOWN_SIZE];
-        ms_hf_fault(r, node, said_name(r, names, node), "expected a whole number, 0 to %d, got %s",
+        ms_hf_fault(r, node, given_name(r, key, node), "expected a whole number, 0 to %d, got %s",
                     INT_MAX, shown(node, text));
         return false;
     }
@@ -202,8 +191,8 @@ bool ms_hf_int(ms_hf_reader *r, const char *const *names, const char *goal, int 
     return true;
 }
 
-bool ms_hf_flag(ms_hf_reader *r, const char *const *names, const char *goal, bool *out) {
-    const ms_node *node = ms_hf_take(r, names, goal);
+bool ms_hf_flag(ms_hf_reader *r, const char *key, bool *out) {
+    const ms_node *node = ms_hf_take(r, key, NULL);
     if (node == NULL) {
         return false;
     }
@@ -211,7 +200,7 @@ bool ms_hf_flag(ms_hf_reader *r, const char *const *names, const char *goal, boo
     bool is_true = is_plain && strcmp(node->text, "true") == 0;
     if (!is_true && !(is_plain && strcmp(node->text, "false") == 0)) {
         char text[SHOWN_SIZE];
-        ms_hf_fault(r, node, said_name(r, names, node), "expected true or false, got %s",
+        ms_hf_fault(r, node, given_name(r, key, node), "expected true or false, got %s",
                     shown(node, text));
         return false;
     }
@@ -219,8 +208,8 @@ bool ms_hf_flag(ms_hf_reader *r, const char *const *names, const char *goal, boo
     return true;
 }
 
-const ms_node *ms_hf_share(ms_hf_reader *r, const char *const *names, const char *goal) {
-    const ms_node *node = ms_hf_take(r, names, goal);
+const ms_node *ms_hf_share(ms_hf_reader *r, const char *key) {
+    const ms_node *node = ms_hf_take(r, key, NULL);
     if (node == NULL) {
         return NULL;
     }
@@ -229,7 +218,7 @@ const ms_node *ms_hf_share(ms_hf_reader *r, const char *const *names, const char
     double value = is_plain ? strtod(node->text, &end) : -1;
     if (!is_plain || *end != '\0' || !(value >= 0 && value <= 1)) {
         char text[SHOWN_SIZE];
-        ms_hf_fault(r, node, said_name(r, names, node), "expected a number, 0 to 1, got %s",
+        ms_hf_fault(r, node, given_name(r, key, node), "expected a number, 0 to 1, got %s",
                     shown(node, text));
         return NULL;
     }
@@ -238,61 +227,67 @@ const ms_node *ms_hf_share(ms_hf_reader *r, const char *const *names, const char
 
 /* ---- the model's mapping ---- */
 
+/* A new node at the end of a mapping or list; NULL: no memory. */
 static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_node_type type) {
-    ms_node *node = MS_NEW(r->arena, ms_node, 1);
-    if (node == NULL) {
-        fail(r, MS_E_NOMEM);
-        return NULL;
+    ms_node *node = parent == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);
+    if (node != NULL) {
+        *node = (ms_node){.type = type, .key = key, .origin = "hf"};
+        node->mark = node->key_mark = r->place->mark;
+        ms_node_append(parent, node);
     }
-    *node = (ms_node){.type = type, .key = key, .origin = "hf"};
-    node->mark = node->key_mark = r->place->mark;
-    ms_node_append(parent, node);
     return node;
 }
 
-static ms_node *mapping_of(ms_hf_reader *r, const char *map) {
-    ms_node *found = map == NULL ? r->model : ms_node_get(r->model, map);
-    return found == NULL ? new_child(r, r->model, map, MS_NODE_MAPPING) : found;
+/* A new node of the model by its path, in a mapping that is made where it is missing. */
+static ms_node *new_value(ms_hf_reader *r, const char *path, ms_node_type type) {
+    const char *dot = strchr(path, '.');
+    if (dot == NULL) {
+        return new_child(r, r->model, path, type);
+    }
+    const char *map = ms_arena_strndup(r->arena, path, (size_t)(dot - path));
+    ms_node *mapping = map == NULL ? NULL : ms_node_get(r->model, map);
+    mapping = mapping == NULL ? new_child(r, r->model, map, MS_NODE_MAPPING) : mapping;
+    return new_child(r, mapping, dot + 1, type);
 }
 
-void ms_hf_put(ms_hf_reader *r, const char *map, const char *key, const ms_node *from,
-               const char *text) {
-    ms_node *mapping = mapping_of(r, map);
-    ms_node *node = mapping == NULL ? NULL : new_child(r, mapping, key, MS_NODE_SCALAR);
-    if (node == NULL) {
-        return;
-    }
-    node->text = text == NULL ? from->text : text;
-    if (from != NULL) {
-        node->mark = node->key_mark = from->mark;
+void ms_hf_put(ms_hf_reader *r, const char *key, const ms_node *from, const char *text) {
+    ms_node *node = new_value(r, key, MS_NODE_SCALAR);
+    if (node != NULL) {
+        node->text = text == NULL ? from->text : text;
+        node->mark = from == NULL ? node->mark : from->mark;
+        node->key_mark = node->mark;
     }
 }
 
-void ms_hf_put_int(ms_hf_reader *r, const char *map, const char *key, const ms_node *from,
-                   int value) {
+void ms_hf_put_int(ms_hf_reader *r, const char *key, const ms_node *from, int value) {
     const char *text = ms_arena_printf(r->arena, "%d", value);
-    if (text == NULL) {
-        fail(r, MS_E_NOMEM);
-        return;
+    if (text != NULL) {
+        ms_hf_put(r, key, from, text);
     }
-    ms_hf_put(r, map, key, from, text);
 }
 
-void ms_hf_put_list(ms_hf_reader *r, const char *map, const char *key, const char *const *texts,
-                    size_t count) {
-    ms_node *mapping = mapping_of(r, map);
-    ms_node *list = mapping == NULL ? NULL : new_child(r, mapping, key, MS_NODE_SEQUENCE);
-    for (size_t i = 0; i < count && list != NULL; i++) {
+void ms_hf_put_list(ms_hf_reader *r, const char *key, const char *const *texts, size_t count) {
+    ms_node *list = new_value(r, key, MS_NODE_SEQUENCE);
+    for (size_t i = 0; i < count; i++) {
         ms_node *entry = new_child(r, list, NULL, MS_NODE_SCALAR);
-        if (entry == NULL) {
-            return;
+        if (entry != NULL) {
+            entry->text = texts[i];
         }
-        entry->text = texts[i];
     }
 }
 
-void ms_hf_put_flag(ms_hf_reader *r, const char *key, const ms_node *from, bool value) {
-    ms_hf_put(r, NULL, key, from, value ? "true" : "false");
+bool ms_hf_copy(ms_hf_reader *r, const char *key, const char *goal) {
+    static const char MODEL[] = "model.";
+    const ms_node *fact = ms_hf_fact(r->types, key, "gives");
+    const ms_node *from = ms_hf_take(r, key, goal);
+    int value = 0;
+    bool has_value = ms_hf_int(r, key, &value);
+    goal = goal == NULL ? ms_hf_text(fact) : goal;
+    if (has_value) {
+        size_t length = strncmp(goal, MODEL, sizeof MODEL - 1) == 0 ? sizeof MODEL - 1 : 0;
+        ms_hf_put_int(r, goal + length, from, value);
+    }
+    return has_value;
 }
 
 /* ---- what became of the keys ---- */
@@ -304,12 +299,6 @@ static const ms_hf_taken *find_taken(const ms_hf_reader *r, const char *key) {
         }
     }
     return NULL;
-}
-
-static void add_key(ms_hf_reader *r, ms_source_keys *keys, const ms_source_key *key) {
-    if (ms_source_keys_add(keys, key, r->arena) != MS_OK) {
-        fail(r, MS_E_NOMEM);
-    }
 }
 
 /* Whether a key below this one was looked up. */
@@ -325,71 +314,64 @@ static bool is_taken_apart(const ms_hf_reader *r, const char *path) {
     return false;
 }
 
-/* Beside the text model's mapping stand the keys of others, and those of all of them together. */
-static const char NOT_TEXT[] = "not of the text model, which alone is simulated";
+/* Two texts, one behind the other; "" where memory runs out. */
+static const char *joined(const ms_hf_reader *r, const char *first, const char *second) {
+    const char *text = ms_arena_printf(r->arena, "%s%s", first, second);
+    return text == NULL ? "" : text;
+}
 
-/* Keys of a mapping.  path: of the mapping, with a dot behind it, within what holds the text
- * model's keys; NULL: it is what their config stands in. */
-static void list_mapping(ms_hf_reader *r, const ms_node *mapping, const char *path,
-                         ms_source_keys *keys) {
-    for (const ms_node *node = mapping->first; node != NULL; node = node->next) {
-        const char *own =
-            path == NULL ? node->key : ms_arena_printf(r->arena, "%s%s", path, node->key);
-        if (own == NULL) {
-            fail(r, MS_E_NOMEM);
-            return;
+/* Tell of one key.  path: its own within what holds the text model's keys.  is_text: it stands
+ * there; else beside it, where the keys of other models stand and those of all of them together. */
+static void list_key(const ms_hf_reader *r, const ms_node *node, const char *path, bool is_text,
+                     ms_source_keys *keys) {
+    const ms_hf_taken *taken = find_taken(r, path);
+    bool is_used = taken != NULL && taken->node == node;
+    const char *why = is_used ? taken->goal : ms_hf_ignored_why(r->types, path);
+    why = why == NULL && !is_text ? "not of the text model, which alone is simulated" : why;
+    (void)ms_source_keys_add(keys,
+                             &(ms_source_key){.key = is_text ? joined(r, r->prefix, path) : path,
+                                              .value = node->text,
+                                              .fate = is_used       ? MS_SOURCE_USED
+                                                      : why != NULL ? MS_SOURCE_IGNORED
+                                                                    : MS_SOURCE_UNKNOWN,
+                                              .why = why,
+                                              .mark = node->key_mark},
+                             r->arena);
+}
+
+/* Tell of the text model's keys, and of the keys of a mapping in it that was read key by key. */
+static void list_text_keys(const ms_hf_reader *r, ms_source_keys *keys) {
+    for (const ms_node *node = r->config->first; node != NULL; node = node->next) {
+        bool is_apart = node->type == MS_NODE_MAPPING && is_taken_apart(r, node->key);
+        if (!is_apart) {
+            list_key(r, node, node->key, true, keys);
         }
-        bool is_apart = path != NULL && path[0] == '\0' && node->type == MS_NODE_MAPPING;
-        if (is_apart && is_taken_apart(r, own)) {
-            const char *inner = ms_arena_printf(r->arena, "%s.", own);
-            if (inner != NULL) {
-                list_mapping(r, node, inner, keys);
-            } else {
-                fail(r, MS_E_NOMEM);
-            }
-            continue;
-        }
-        const ms_hf_taken *taken = find_taken(r, own);
-        bool is_used = taken != NULL && taken->node == node;
-        const char *why = is_used ? taken->goal : ms_hf_ignored_why(own);
-        why = why == NULL && path == NULL ? NOT_TEXT : why;
-        ms_source_key key = {
-            .key = path == NULL ? own : ms_arena_printf(r->arena, "%s%s", r->prefix, own),
-            .value = node->text,
-            .fate = is_used       ? MS_SOURCE_USED
-                    : why != NULL ? MS_SOURCE_IGNORED
-                                  : MS_SOURCE_UNKNOWN,
-            .why = why,
-            .mark = node->key_mark};
-        if (key.key == NULL) {
-            fail(r, MS_E_NOMEM);
-            return;
-        }
-        if (node != r->config) {
-            add_key(r, keys, &key);
+        for (const ms_node *inner = is_apart ? node->first : NULL; inner != NULL;
+             inner = inner->next) {
+            list_key(r, inner, joined(r, joined(r, node->key, "."), inner->key), true, keys);
         }
     }
 }
 
-void ms_hf_list_keys(ms_hf_reader *r, const ms_node *root, ms_source_keys *keys) {
-    if (root != r->config) {
-        list_mapping(r, root, NULL, keys);
+void ms_hf_list_keys(ms_hf_reader *r, ms_source_keys *keys) {
+    for (const ms_node *node = r->root == r->config ? NULL : r->root->first; node != NULL;
+         node = node->next) {
+        if (node != r->config) {
+            list_key(r, node, node->key, false, keys);
+        }
     }
-    list_mapping(r, r->config, "", keys);
-    const char *why =
-        ms_arena_printf(r->arena, "Transformers' default for %s", r->family->model_type);
-    if (why == NULL) {
-        fail(r, MS_E_NOMEM);
-    }
-    for (int i = 0; i < r->taken_count && r->status == MS_OK; i++) {
+    list_text_keys(r, keys);
+    const char *why = joined(r, "Transformers' default for ", r->family.model_type);
+    for (int i = 0; i < r->taken_count; i++) {
         const ms_hf_taken *taken = &r->taken[i];
         if (taken->is_assumed) {
-            add_key(r, keys,
-                    &(ms_source_key){.key = taken->key,
-                                     .value = taken->node->text,
-                                     .fate = MS_SOURCE_ASSUMED,
-                                     .why = why,
-                                     .mark = r->place->mark});
+            (void)ms_source_keys_add(keys,
+                                     &(ms_source_key){.key = taken->key,
+                                                      .value = taken->node->text,
+                                                      .fate = MS_SOURCE_ASSUMED,
+                                                      .why = why,
+                                                      .mark = r->place->mark},
+                                     r->arena);
         }
     }
 }

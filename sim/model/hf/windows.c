@@ -58,7 +58,7 @@ static int rhythm_from(int first, int layers) {
 }
 
 static void use(ms_hf_reader *r, const char *key) {
-    (void)ms_hf_take(r, MS_HF_NAME(key), "model.window, model.window_skip_freq");
+    (void)ms_hf_take(r, key, NULL);
 }
 
 void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
@@ -87,8 +87,8 @@ void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
         use(r, FIRST);
     }
     use(r, SWITCH);
-    ms_hf_put_int(r, NULL, "window", ms_hf_take(r, MS_HF_NAME(SIZE), "model.window"), window);
+    ms_hf_put_int(r, "window", ms_hf_take(r, SIZE, NULL), window);
     if (every > 0) {
-        ms_hf_put_int(r, NULL, "window_skip_freq", NULL, every);
+        ms_hf_put_int(r, "window_skip_freq", NULL, every);
     }
 }

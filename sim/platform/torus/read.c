@@ -10,12 +10,8 @@ typedef struct torus_keys {
 } torus_keys;
 
 const ms_field MS_TORUS_FIELDS[] = {
-    {.key = "shape",
-     .type = MS_FIELD_INTS,
-     .offset = offsetof(torus_keys, shape),
-     .minimum = 1,
-     .maximum = MS_PLATFORM_GPUS_MAX,
-     .help = "chips of a torus' pod by dimension, the first one fastest [count]"},
+    MS_KEY("shape", "chips of a torus' pod by dimension, the first one fastest [count]", INTS,
+           offsetof(torus_keys, shape), MS_RANGE(1, MS_PLATFORM_GPUS_MAX)),
     {.key = NULL},
 };
 

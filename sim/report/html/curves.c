@@ -88,11 +88,11 @@ typedef struct sending {
 
 /* What a member of an event sends, spread evenly over the event's time. */
 static void add_sent(sending *s, int32_t event, int32_t stream) {
-    const ms_trace_events *events = &s->trace->events;
+    const ms_trace_event *events = s->trace->events;
     const ms_trace_stream *of = &s->trace->streams[stream];
-    double from = (double)events->start_ps[event];
-    double to = (double)events->end_ps[event];
-    double bytes = events->bytes[event] * s->trace->ranks[of->rank_index].multiplicity;
+    double from = (double)events[event].start_ps;
+    double to = (double)events[event].end_ps;
+    double bytes = events[event].bytes * s->trace->ranks[of->rank_index].multiplicity;
     double *bins = s->sent_B + (size_t)of->axis * MS_PAGE_BINS;
     int first = (int)fmin(from / s->bin_ps, MS_PAGE_BINS - 1);
     int last = (int)fmin(to / s->bin_ps, MS_PAGE_BINS - 1);
@@ -109,9 +109,9 @@ static void add_sent(sending *s, int32_t event, int32_t stream) {
 
 static void add_all_sent(sending *s) {
     const ms_trace *trace = s->trace;
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        if (trace->streams[trace->events.stream[i]].axis != MS_AXIS_NONE) {
-            add_sent(s, i, trace->events.stream[i]);
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        if (trace->streams[trace->events[i].stream].axis != MS_AXIS_NONE) {
+            add_sent(s, i, trace->events[i].stream);
         }
     }
     for (int32_t i = 0; i < trace->member_count; i++) {

@@ -37,19 +37,19 @@ typedef struct collecting_items {
 
 static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *list) {
     list->first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 2);
-    list->events = MS_NEW(arena, int32_t, trace->events.count);
+    list->events = MS_NEW(arena, int32_t, trace->event_count);
     if (list->first == NULL || list->events == NULL) {
         return false;
     }
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        const ms_trace_stream *stream = &trace->streams[trace->events.stream[i]];
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
         list->first[stream->rank_index + 2] += stream->axis == MS_AXIS_NONE;
     }
     for (int32_t rank = 0; rank < trace->rank_count; rank++) {
         list->first[rank + 2] += list->first[rank + 1];
     }
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        const ms_trace_stream *stream = &trace->streams[trace->events.stream[i]];
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
         if (stream->axis == MS_AXIS_NONE) {
             list->events[list->first[stream->rank_index + 1]++] = i;
         }
@@ -59,21 +59,21 @@ static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *
 
 /* Least slack of a pass' computations. */
 static int64_t slack_of_pass(const collecting_items *c, int32_t rank, const page_item *pass) {
-    const ms_trace_events *events = &c->page->trace->events;
+    const ms_trace_event *events = c->page->trace->events;
     size_t low = c->computes.first[rank];
     size_t end = c->computes.first[rank + 1];
     for (size_t high = end; low < high;) {
         size_t middle = low + (high - low) / 2;
-        if (events->start_ps[c->computes.events[middle]] < pass->start_ps - 1) {
+        if (events[c->computes.events[middle]].start_ps < pass->start_ps - 1) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     int64_t least = c->page->trace->step_ps - pass->end_ps;
-    for (; low < end && events->start_ps[c->computes.events[low]] < pass->end_ps; low++) {
+    for (; low < end && events[c->computes.events[low]].start_ps < pass->end_ps; low++) {
         int32_t event = c->computes.events[low];
-        if (events->mb[event] == pass->mb && c->page->slack.slack_ps[event] < least) {
+        if (events[event].mb == pass->mb && c->page->slack.slack_ps[event] < least) {
             least = c->page->slack.slack_ps[event];
         }
     }
@@ -277,10 +277,10 @@ static void put_causes(const ms_page *page, const ms_vector *items) {
     for (size_t i = 0; i < items->count; i++) {
         const page_item *item = &MS_AT(items, page_item, i);
         int32_t event = item->cause;
-        int32_t rank = event < 0 ? 0 : trace->streams[trace->events.stream[event]].rank_index;
+        int32_t rank = event < 0 ? 0 : trace->streams[trace->events[event].stream].rank_index;
         if (item->code >= MS_PAGE_IDLE) {
-            ms_varint_put_signed(&kind, event < 0 ? NONE : trace->events.kind[event]);
-            ms_varint_put_signed(&mb, event < 0 ? NONE : trace->events.mb[event]);
+            ms_varint_put_signed(&kind, event < 0 ? NONE : trace->events[event].kind);
+            ms_varint_put_signed(&mb, event < 0 ? NONE : trace->events[event].mb);
             ms_varint_put_signed(&pp, event < 0 ? NONE : trace->ranks[rank].pp);
         }
     }

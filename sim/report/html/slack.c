@@ -35,14 +35,14 @@ static int by_start_backwards(const void *left, const void *right) {
 }
 
 static bool put_in_order(sweep *s, ms_arena *scratch) {
-    int32_t count = s->trace->events.count;
+    int32_t count = s->trace->event_count;
     event_start *starts = MS_NEW(scratch, event_start, count);
     s->order = MS_NEW(scratch, int32_t, count);
     if (starts == NULL || s->order == NULL) {
         return false;
     }
     for (int32_t i = 0; i < count; i++) {
-        starts[i] = (event_start){s->trace->events.start_ps[i], i};
+        starts[i] = (event_start){s->trace->events[i].start_ps, i};
     }
     qsort(starts, (size_t)count, sizeof *starts, by_start_backwards);
     for (int32_t i = 0; i < count; i++) {
@@ -53,7 +53,7 @@ static bool put_in_order(sweep *s, ms_arena *scratch) {
 
 /* Where the members of each event stand, which lie by event. */
 static bool index_members(sweep *s, ms_arena *scratch) {
-    int32_t count = s->trace->events.count;
+    int32_t count = s->trace->event_count;
     s->member_first = MS_NEW(scratch, int32_t, (size_t)count + 1);
     if (s->member_first == NULL) {
         return false;
@@ -77,8 +77,8 @@ static int32_t *new_places(ms_arena *scratch, size_t count) {
 
 static bool prepare(sweep *s, ms_arena *scratch) {
     const ms_trace *trace = s->trace;
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        s->mbs = trace->events.mb[i] >= s->mbs ? trace->events.mb[i] + 1 : s->mbs;
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        s->mbs = trace->events[i].mb >= s->mbs ? trace->events[i].mb + 1 : s->mbs;
     }
     if ((int64_t)s->mbs * trace->rank_count > PAIRS_MAX) {
         s->mbs = 0;
@@ -96,8 +96,8 @@ static void limit(sweep *s, int32_t event, int32_t follower) {
     if (follower == NONE) {
         return;
     }
-    const ms_trace_events *events = &s->trace->events;
-    int64_t gap_ps = events->start_ps[follower] - events->end_ps[event];
+    const ms_trace_event *events = s->trace->events;
+    int64_t gap_ps = events[follower].start_ps - events[event].end_ps;
     int64_t slack_ps = s->slack_ps[follower] + (gap_ps > 0 ? gap_ps : 0);
     s->slack_ps[event] = slack_ps < s->slack_ps[event] ? slack_ps : s->slack_ps[event];
 }
@@ -109,50 +109,50 @@ static void limit_on_stream(sweep *s, int32_t event, int32_t stream) {
 
 /* Messages and the passes on both of their ends. */
 static void limit_across(sweep *s, int32_t event) {
-    const ms_trace_events *events = &s->trace->events;
-    const ms_trace_stream *stream = &s->trace->streams[events->stream[event]];
-    if (events->mb[event] < 0 || events->mb[event] >= s->mbs) {
+    const ms_trace_event *events = s->trace->events;
+    const ms_trace_stream *stream = &s->trace->streams[events[event].stream];
+    if (events[event].mb < 0 || events[event].mb >= s->mbs) {
         return;
     }
-    size_t own = (size_t)stream->rank_index * (size_t)s->mbs + (size_t)events->mb[event];
+    size_t own = (size_t)stream->rank_index * (size_t)s->mbs + (size_t)events[event].mb;
     if (stream->axis == MS_AXIS_NONE) {
         limit(s, event, s->message[own]);
-        if (events->kind[event] != MS_OP_WEIGHT_GRAD) {
+        if (events[event].kind != MS_OP_WEIGHT_GRAD) {
             s->pass[own] = event;
         }
-    } else if (events->kind[event] == MS_OP_P2P && stream->peer_index >= 0) {
-        size_t peer = (size_t)stream->peer_index * (size_t)s->mbs + (size_t)events->mb[event];
+    } else if (events[event].kind == MS_OP_P2P && stream->peer_index >= 0) {
+        size_t peer = (size_t)stream->peer_index * (size_t)s->mbs + (size_t)events[event].mb;
         int32_t user = s->pass[peer];
-        bool is_after =
-            user != NONE && events->start_ps[user] >= events->end_ps[event] - ROUNDING_PS;
+        bool is_after = user != NONE && events[user].start_ps >= events[event].end_ps - ROUNDING_PS;
         limit(s, event, is_after ? user : NONE);
         s->message[own] = event;
     }
 }
 
 static void find_slack(sweep *s) {
-    const ms_trace_events *events = &s->trace->events;
-    for (int32_t i = 0; i < events->count; i++) {
-        s->slack_ps[i] = s->trace->step_ps - events->end_ps[i];
+    const ms_trace_event *events = s->trace->events;
+    for (int32_t i = 0; i < s->trace->event_count; i++) {
+        s->slack_ps[i] = s->trace->step_ps - events[i].end_ps;
     }
-    for (int32_t i = 0; i < events->count; i++) {
+    for (int32_t i = 0; i < s->trace->event_count; i++) {
         int32_t event = s->order[i];
-        limit_on_stream(s, event, events->stream[event]);
+        limit_on_stream(s, event, events[event].stream);
         for (int32_t m = s->member_first[event]; m < s->member_first[event + 1]; m++) {
             limit_on_stream(s, event, s->trace->members[m].stream);
         }
         limit_across(s, event);
-        int32_t cause = events->cause[event];
+        int32_t cause = events[event].cause;
         if (cause >= 0 && s->slack_ps[event] < s->slack_ps[cause]) {
             s->slack_ps[cause] = s->slack_ps[event]; /* what lies between is the host's */
         }
     }
 }
 
-static int32_t last_event(const ms_trace_events *events) {
+static int32_t last_event(const ms_trace *trace) {
+    const ms_trace_event *events = trace->events;
     int32_t last = NONE;
-    for (int32_t i = 0; i < events->count; i++) {
-        if (last == NONE || events->end_ps[i] > events->end_ps[last]) {
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        if (last == NONE || events[i].end_ps > events[last].end_ps) {
             last = i;
         }
     }
@@ -161,12 +161,12 @@ static int32_t last_event(const ms_trace_events *events) {
 
 /* Back along causes from what ends last; stretches of one rank become one. */
 static void find_path(sweep *s, ms_vector *pieces) {
-    const ms_trace_events *events = &s->trace->events;
+    const ms_trace_event *events = s->trace->events;
     int64_t to_ps = s->trace->step_ps;
-    int32_t at = last_event(events);
-    for (int32_t left = events->count; at >= 0 && left > 0; left--, at = events->cause[at]) {
-        int64_t from_ps = events->start_ps[at] < to_ps ? events->start_ps[at] : to_ps;
-        int32_t rank = s->trace->streams[events->stream[at]].rank_index;
+    int32_t at = last_event(s->trace);
+    for (int32_t left = s->trace->event_count; at >= 0 && left > 0; left--, at = events[at].cause) {
+        int64_t from_ps = events[at].start_ps < to_ps ? events[at].start_ps : to_ps;
+        int32_t rank = s->trace->streams[events[at].stream].rank_index;
         ms_path_piece *piece =
             pieces->count > 0 ? &MS_AT(pieces, ms_path_piece, pieces->count - 1) : NULL;
         if (piece == NULL || piece->rank_index != rank) {
@@ -197,7 +197,7 @@ ms_status ms_slack_find(const ms_trace *trace, ms_arena *arena, ms_slack *slack_
     ms_vector pieces;
     ms_arena_init(&scratch);
     ms_vector_init(&pieces, sizeof(ms_path_piece));
-    sweep s = {.trace = trace, .slack_ps = MS_NEW(arena, int64_t, trace->events.count)};
+    sweep s = {.trace = trace, .slack_ps = MS_NEW(arena, int64_t, trace->event_count)};
     ms_status status = MS_E_NOMEM;
     if (s.slack_ps != NULL && prepare(&s, &scratch)) {
         find_slack(&s);

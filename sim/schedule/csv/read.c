@@ -12,25 +12,18 @@
  * schedule of MS_ACTIONS_MAX passes may have as many idle steps again. */
 enum { SHOWN_CELL_MAX = 32, TYPE_MAX = 24, GUESSED_MIN = 4, CELLS_MAX = 2 * MS_ACTIONS_MAX };
 
+/* Actions that are no passes. */
 static const char *const OP_NAMES[MS_CSV_OP_COUNT] = {
-    [MS_CSV_F] = "F",
-    [MS_CSV_I] = "I",
-    [MS_CSV_W] = "W",
-    [MS_CSV_B] = "B",
-    [MS_CSV_UNSHARD] = "UNSHARD",
-    [MS_CSV_RESHARD] = "RESHARD",
-    [MS_CSV_REDUCE_GRAD] = "REDUCE_GRAD",
-    [MS_CSV_SEND_F] = "SEND_F",
-    [MS_CSV_RECV_F] = "RECV_F",
-    [MS_CSV_SEND_B] = "SEND_B",
-    [MS_CSV_RECV_B] = "RECV_B",
-    [MS_CSV_BLANK] = "",
+    [MS_CSV_UNSHARD] = "UNSHARD",         [MS_CSV_RESHARD] = "RESHARD",
+    [MS_CSV_REDUCE_GRAD] = "REDUCE_GRAD", [MS_CSV_SEND_F] = "SEND_F",
+    [MS_CSV_RECV_F] = "RECV_F",           [MS_CSV_SEND_B] = "SEND_B",
+    [MS_CSV_RECV_B] = "RECV_B",           [MS_CSV_BLANK] = "",
 };
 static const char PAIR_END[] = ")OVERLAP_F_B";
 static const char LEGACY_WHOLE[] = "BW";
 
 const char *ms_csv_op_name(ms_csv_op op) {
-    return OP_NAMES[op];
+    return (int)op < MS_PASS_COUNT ? ms_pass_name((ms_pass)op) : OP_NAMES[op];
 }
 
 bool ms_csv_is_pass(const ms_csv_cell *cell) {
@@ -147,8 +140,8 @@ static int64_t take_number(ms_span *text, int64_t limit) {
 /* The type that was meant, if there is little doubt. */
 static const char *find_meant(const char *type) {
     for (int op = 0; op < MS_CSV_BLANK; op++) {
-        if (strcasecmp(type, OP_NAMES[op]) == 0) {
-            return strcmp(type, OP_NAMES[op]) == 0 ? NULL : OP_NAMES[op];
+        if (strcasecmp(type, ms_csv_op_name(op)) == 0) {
+            return strcmp(type, ms_csv_op_name(op)) == 0 ? NULL : ms_csv_op_name(op);
         }
     }
     return strlen(type) < GUESSED_MIN ? NULL : ms_nearest_word(type, OP_NAMES, MS_CSV_BLANK);
@@ -179,7 +172,7 @@ static bool read_action(cell_reader *r, ms_span text, ms_csv_cell *cell) {
     int64_t mb = take_number(&text, INT32_MAX - 1);
     int op = 0;
     bool is_whole = strcmp(type, LEGACY_WHOLE) == 0;
-    while (op < MS_CSV_BLANK && strcmp(is_whole ? "B" : type, OP_NAMES[op]) != 0) {
+    while (op < MS_CSV_BLANK && strcmp(is_whole ? "B" : type, ms_csv_op_name(op)) != 0) {
         op++;
     }
     if (stage == -1 || op == MS_CSV_BLANK || text.from != text.to) {
@@ -371,7 +364,7 @@ ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_t
 /* ---- writing ---- */
 
 static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buffer *out) {
-    const char *type = OP_NAMES[cell->op];
+    const char *type = ms_csv_op_name(cell->op);
     if (table->is_legacy && cell->op == MS_CSV_B) {
         type = LEGACY_WHOLE;
     } else if (table->is_legacy && cell->op == MS_CSV_I) {

@@ -206,7 +206,7 @@ static void add_mesh(const ms_space *space, const space_shape *shape, setting_li
     for (int axis = 0; axis < KNOWN_AXES; axis++) {
         bool is_own = shape->sizes[axis] > 1;
         for (size_t i = 0; i < space->base_order.count; i++) {
-            is_own = is_own || strcmp(space->base_order.items[i], MS_KNOWN_AXES[axis]) == 0;
+            is_own = is_own || strcmp(space->base_order.items[i], ms_known_axis(axis)) == 0;
         }
         if (is_own) {
             add_number(list, MS_MESH_KEYS[axis], shape->sizes[axis]);

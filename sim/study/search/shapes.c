@@ -136,7 +136,7 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
 
 static int axis_of(const char *name) {
     for (int axis = 0; axis < KNOWN_AXES; axis++) {
-        if (strcmp(MS_KNOWN_AXES[axis], name) == 0) {
+        if (strcmp(ms_known_axis(axis), name) == 0) {
             return axis;
         }
     }
@@ -155,7 +155,7 @@ void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_m
         }
     }
     if (mesh_out->axes == 0) {
-        mesh_out->names[0] = MS_KNOWN_AXES[KNOWN_DP];
+        mesh_out->names[0] = ms_known_axis(KNOWN_DP);
         mesh_out->sizes[0] = 1;
         mesh_out->axes = 1;
     }

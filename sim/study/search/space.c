@@ -267,7 +267,7 @@ static ms_status close_mesh(ms_space *space, ms_diag *diag) {
         own[axis] = 1;
         for (int i = 0; i < mesh->axes; i++) {
             own[axis] =
-                strcmp(mesh->names[i], MS_KNOWN_AXES[axis]) == 0 ? mesh->sizes[i] : own[axis];
+                strcmp(mesh->names[i], ms_known_axis(axis)) == 0 ? mesh->sizes[i] : own[axis];
         }
         if (!sizes->is_given && axis != KNOWN_DP && sizes->count == 0 && !sizes->is_any) {
             *sizes = (space_sizes){.items = &own[axis], .count = 1};

@@ -7,7 +7,7 @@
 
 /* Axes of a mesh that every space knows, in the order of their digits. */
 enum { KNOWN_TP, KNOWN_CP, KNOWN_EP, KNOWN_PP, KNOWN_DP, KNOWN_AXES };
-extern const char *const MS_KNOWN_AXES[KNOWN_AXES];
+const char *ms_known_axis(int axis);
 extern const char *const MS_MESH_KEYS[KNOWN_AXES]; /* of their sizes */
 
 /* Sets what a setting says in a spec that was read without it.  value: its text.  Returns whether

@@ -3,7 +3,10 @@
 
 #include "study/search/space.h"
 
-const char *const MS_KNOWN_AXES[KNOWN_AXES] = {"tp", "cp", "ep", "pp", "dp"};
+const char *ms_known_axis(int axis) {
+    return ms_axis_name((ms_axis)(MS_AXIS_TP + axis));
+}
+
 const char *const MS_MESH_KEYS[KNOWN_AXES] = {"mesh.tp", "mesh.cp", "mesh.ep", "mesh.pp",
                                               "mesh.dp"};
 
@@ -67,7 +70,7 @@ bool ms_space_has_word(const ms_words *words, const char *word) {
 ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
                                   ms_words *order_out) {
     static const int MISSING[] = {KNOWN_PP, KNOWN_DP, KNOWN_EP, KNOWN_CP};
-    const char *tp = MS_KNOWN_AXES[KNOWN_TP];
+    const char *tp = ms_known_axis(KNOWN_TP);
     const char **items = MS_NEW(space->arena, const char *, given->count + KNOWN_AXES + 1);
     size_t count = 0;
     if (items == NULL) {
@@ -82,8 +85,8 @@ ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
         items[count++] = space->other;
     }
     for (size_t i = 0; i < sizeof MISSING / sizeof MISSING[0]; i++) {
-        if (!ms_space_has_word(given, MS_KNOWN_AXES[MISSING[i]])) {
-            items[count++] = MS_KNOWN_AXES[MISSING[i]];
+        if (!ms_space_has_word(given, ms_known_axis(MISSING[i]))) {
+            items[count++] = ms_known_axis(MISSING[i]);
         }
     }
     if (is_innermost || !ms_space_has_word(given, tp)) {

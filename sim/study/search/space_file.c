@@ -20,32 +20,20 @@ static const char ALL[] = "all"; /* of an axis of the mesh: every divisor */
 
 static const ms_field_shape ALL_OR_VALUES = {.also = &MS_SWEEP_VALUES_ROW};
 static const char *const ALL_WORDS[] = {ALL, NULL};
-static const ms_field ALL_ROW = {
-    .key = "values", .type = MS_FIELD_ENUM, .words = ALL_WORDS, .shape = &ALL_OR_VALUES};
+static const ms_field ALL_ROW =
+    MS_KEY("values", NULL, ENUM, 0, .words = ALL_WORDS, .shape = &ALL_OR_VALUES);
 static const ms_field_shape VARIED = {.each = &ALL_ROW};
 
 const ms_field MS_SPACE_FIELDS[] = {
-    {.key = "usual",
-     .type = MS_FIELD_BOOL,
-     .offset = AT(is_usual),
-     .fallback = "false",
-     .help = "vary what is usual, too"},
-    {.key = "gpus",
-     .type = MS_FIELD_INTS,
-     .offset = AT(gpus),
-     .minimum = 1,
-     .maximum = 1 << 24,
-     .help = "numbers of GPUs; those of the workload where it is not given"},
-    {.key = "platforms",
-     .type = MS_FIELD_WORDS,
-     .offset = AT(platforms),
-     .help = "platform files, or names of some; the workload's where it is not given"},
-    {.key = "vary",
-     .type = MS_FIELD_NODE,
-     .offset = AT(vary),
-     .shape = &VARIED,
-     .help = "keys, and of each a list of values, a range {from, to, step or factor}, or, of an "
-             "axis of the mesh, all"},
+    MS_KEY("usual", "vary what is usual, too", BOOL, AT(is_usual), .fallback = "false"),
+    MS_KEY("gpus", "numbers of GPUs; those of the workload where it is not given", INTS, AT(gpus),
+           MS_RANGE(1, 1 << 24)),
+    MS_KEY("platforms", "platform files, or names of some; the workload's where it is not given",
+           WORDS, AT(platforms)),
+    MS_KEY("vary",
+           "keys, and of each a list of values, a range {from, to, step or factor}, or, of an axis "
+           "of the mesh, all",
+           NODE, AT(vary), .shape = &VARIED),
     {.key = NULL},
 };
 

@@ -19,7 +19,7 @@ static const int CHUNKS[] = {2, 3, 4, 6, 8};
 static int own_size(const ms_space *space, int axis) {
     const ms_spec_mesh *mesh = &space->base.mesh;
     for (int i = 0; i < mesh->axes; i++) {
-        if (strcmp(mesh->names[i], MS_KNOWN_AXES[axis]) == 0) {
+        if (strcmp(mesh->names[i], ms_known_axis(axis)) == 0) {
             return mesh->sizes[i];
         }
     }
@@ -174,16 +174,18 @@ static ms_status add_numbers(ms_space *space, const usual_numbers *numbers, ms_v
 }
 
 static ms_status add_recomputation(ms_space *space, ms_vector *axes, ms_diag *diag) {
-    static const char *const WORDS[] = {"none", "selective", "full"};
+    static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_SELECTIVE,
+                                         MS_RECOMPUTE_FULL};
+    const char *const *words = ms_job_spec_words("recompute");
     usual_axis u;
     if (ms_space_is_varied(axes, "recompute")) {
         return MS_OK;
     }
-    if (!begin(&u, space, "recompute", COUNT_OF(WORDS))) {
+    if (!begin(&u, space, "recompute", COUNT_OF(KINDS))) {
         return ms_diag_no_memory(diag);
     }
-    for (int i = 0; i < COUNT_OF(WORDS); i++) {
-        const space_setting setting = {.key = u.axis.key, .value = WORDS[i]};
+    for (int i = 0; i < COUNT_OF(KINDS); i++) {
+        const space_setting setting = {.key = u.axis.key, .value = words[KINDS[i]]};
         add_value(&u, &setting, 1, NEEDS_NOTHING);
     }
     return end(&u, axes, diag);

@@ -64,12 +64,8 @@ static bool set_expert_tp(ms_job_spec *spec, const char *value) {
 }
 
 static bool set_recompute(ms_job_spec *spec, const char *value) {
-    static const char *const WORDS[] = {[MS_RECOMPUTE_NONE] = "none",
-                                        [MS_RECOMPUTE_FULL] = "full",
-                                        [MS_RECOMPUTE_SELECTIVE] = "selective",
-                                        NULL};
     int word = 0;
-    bool is_word = read_word(value, WORDS, &word);
+    bool is_word = read_word(value, ms_job_spec_words("recompute"), &word);
     spec->recompute.kind = is_word ? (ms_recompute)word : spec->recompute.kind;
     return is_word;
 }

@@ -35,67 +35,40 @@ typedef struct sweep_reading {
 static const char *const DRAWINGS[] = {"lines", "heat", NULL};
 
 static const ms_field PICTURE_FIELDS[] = {
-    {.key = "kind",
-     .type = MS_FIELD_ENUM,
-     .offset = offsetof(picture_text, kind),
-     .words = DRAWINGS,
-     .fallback = "lines",
-     .help = "a line for each combination of the other axes, or a table of colours over two axes"},
-    {.key = "title",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(picture_text, title),
-     .help = "what stands above it; the sweep's name where it is not given"},
-    {.key = "quantity",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(picture_text, quantity),
-     .fallback = "step_time_s",
-     .help = "what is drawn: a column of the results, such as tokens_per_s or peak_B"},
-    {.key = "x",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(picture_text, x),
-     .help = "key whose axis runs to the right; of the first axis where it is not given"},
+    MS_KEY("kind",
+           "a line for each combination of the other axes, or a table of colours over two axes",
+           ENUM, offsetof(picture_text, kind), .words = DRAWINGS, .fallback = "lines"),
+    MS_KEY("title", "what stands above it; the sweep's name where it is not given", STRING,
+           offsetof(picture_text, title)),
+    MS_KEY("quantity", "what is drawn: a column of the results, such as tokens_per_s or peak_B",
+           STRING, offsetof(picture_text, quantity), .fallback = "step_time_s"),
+    MS_KEY("x", "key whose axis runs to the right; of the first axis where it is not given", STRING,
+           offsetof(picture_text, x)),
     {.key = NULL},
 };
 
-static const ms_field VALUE_ROW = {.key = "value", .type = MS_FIELD_NODE};
+static const ms_field VALUE_ROW = MS_KEY("value", NULL, NODE, 0);
 static const ms_field_shape AXIS = {.each = &MS_SWEEP_VALUES_ROW};
-static const ms_field AXIS_ROW = {.key = "axis", .type = MS_FIELD_NODE, .shape = &AXIS};
+static const ms_field AXIS_ROW = MS_KEY("axis", NULL, NODE, 0, .shape = &AXIS);
 static const ms_field_shape SETTINGS = {.each = &VALUE_ROW};
 static const ms_field_shape AXES = {.item = &AXIS_ROW};
 
 const ms_field MS_SWEEP_FIELDS[] = {
-    {.key = "name", .type = MS_FIELD_STRING, .offset = AT(name), .help = "name of the sweep"},
-    {.key = "description",
-     .type = MS_FIELD_STRING,
-     .offset = AT(description),
-     .help = "what it asks"},
-    {.key = "workload",
-     .type = MS_FIELD_STRING,
-     .offset = AT(workload),
-     .is_required = true,
-     .help = "path of the workload file, from the folder of this one"},
-    {.key = "platform",
-     .type = MS_FIELD_STRING,
-     .offset = AT(platform),
-     .help = "platform file, or the name of one, instead of the workload's"},
-    {.key = "set",
-     .type = MS_FIELD_NODE,
-     .offset = AT(set),
-     .shape = &SETTINGS,
-     .help = "keys of the workload, or of its platform as platform.KEY, and their values in all "
-             "points"},
-    {.key = "axes",
-     .type = MS_FIELD_NODE,
-     .offset = AT(axes),
-     .shape = &AXES,
-     .is_required = true,
-     .help = "list of axes, which are crossed: of each a key and its values, or several keys that "
-             "go together"},
-    {.key = "picture",
-     .type = MS_FIELD_NODE,
-     .offset = AT(picture),
-     .fields = PICTURE_FIELDS,
-     .help = "what --plot draws"},
+    MS_KEY("name", "name of the sweep", STRING, AT(name)),
+    MS_KEY("description", "what it asks", STRING, AT(description)),
+    MS_KEY("workload", "path of the workload file, from the folder of this one", STRING,
+           AT(workload), .is_required = true),
+    MS_KEY("platform", "platform file, or the name of one, instead of the workload's", STRING,
+           AT(platform)),
+    MS_KEY(
+        "set",
+        "keys of the workload, or of its platform as platform.KEY, and their values in all points",
+        NODE, AT(set), .shape = &SETTINGS),
+    MS_KEY("axes",
+           "list of axes, which are crossed: of each a key and its values, or several keys that go "
+           "together",
+           NODE, AT(axes), .shape = &AXES, .is_required = true),
+    MS_KEY("picture", "what --plot draws", NODE, AT(picture), .fields = PICTURE_FIELDS),
     {.key = NULL},
 };
 

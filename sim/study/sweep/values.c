@@ -45,39 +45,25 @@ typedef struct range_text {
 } range_text;
 
 static const ms_field RANGE_FIELDS[] = {
-    {.key = "from",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(range_text, from),
-     .is_required = true,
-     .help = "first value, with its unit where the key has one"},
-    {.key = "to",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(range_text, to),
-     .is_required = true,
-     .help = "the last value is not above it; in the unit of the first"},
-    {.key = "step",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(range_text, step),
-     .help = "each value is so much above the one before; in the unit of the first"},
-    {.key = "factor",
-     .type = MS_FIELD_STRING,
-     .offset = offsetof(range_text, factor),
-     .help = "each value is so many times the one before"},
+    MS_KEY("from", "first value, with its unit where the key has one", STRING,
+           offsetof(range_text, from), .is_required = true),
+    MS_KEY("to", "the last value is not above it; in the unit of the first", STRING,
+           offsetof(range_text, to), .is_required = true),
+    MS_KEY("step", "each value is so much above the one before; in the unit of the first", STRING,
+           offsetof(range_text, step)),
+    MS_KEY("factor", "each value is so many times the one before", STRING,
+           offsetof(range_text, factor)),
     {.key = NULL},
 };
 
-static const ms_field VALUE_ROW = {.key = "value", .type = MS_FIELD_NODE};
+static const ms_field VALUE_ROW = MS_KEY("value", NULL, NODE, 0);
 static const ms_field_shape LIST = {.item = &VALUE_ROW};
-static const ms_field LIST_ROW = {.key = "values", .type = MS_FIELD_NODE, .shape = &LIST};
+static const ms_field LIST_ROW = MS_KEY("values", NULL, NODE, 0, .shape = &LIST);
 static const ms_field_shape VALUES = {.also = &LIST_ROW};
 
-const ms_field MS_SWEEP_VALUES_ROW = {
-    .key = "values",
-    .type = MS_FIELD_NODE,
-    .fields = RANGE_FIELDS,
-    .shape = &VALUES,
-    .help = "a list of values, or a range {from, to, step or factor}",
-};
+const ms_field MS_SWEEP_VALUES_ROW =
+    MS_KEY("values", "a list of values, or a range {from, to, step or factor}", NODE, 0,
+           .fields = RANGE_FIELDS, .shape = &VALUES);
 
 /* A number with what stands behind it. */
 typedef struct range_end {

@@ -158,7 +158,8 @@ static void list_memory(change_list *l) {
         if (now->kind == MS_RECOMPUTE_NONE || (less == 1 && now->kind != MS_RECOMPUTE_FULL)) {
             continue;
         }
-        const char *kind = less == 0 ? "none" : "selective";
+        const char *kind =
+            ms_job_spec_words("recompute")[less == 0 ? MS_RECOMPUTE_NONE : MS_RECOMPUTE_SELECTIVE];
         begin(l, ms_arena_printf(l->arena, "memory x 2, recompute %s", kind));
         set(l, "recompute", kind);
         if (now->layers > 0) {

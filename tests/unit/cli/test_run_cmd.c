@@ -89,32 +89,6 @@ Test(cli_run, prints_a_page_of_80_columns) {
     }
 }
 
-/* Rows of the table below the line that starts with `title`: those that are indented. */
-static const char *table_below(const char *page, const char *title) {
-    const char *line = strstr(page, title);
-    cr_assert_not_null(line, "%s", title);
-    return line + strcspn(line, "\n") + 1;
-}
-
-/* What a GPU that does not take part never does is not averaged into how often the others do it. */
-Test(cli_run, slowed_communication_happens_at_least_once) {
-    ms_run_result r = MS_RUN("run", WORKLOAD("tiny"));
-    static const struct {
-        const char *row;
-        double times, gpus;
-    } ROWS[] = {{"  pp    p2p ", 8, 8}};
-    const char *line = table_below(ms_run_out(&r), "slowed by sharing links");
-    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++, line += strcspn(line, "\n") + 1) {
-        cr_assert_eq(strncmp(line, ROWS[i].row, strlen(ROWS[i].row)), 0, "%.80s", line);
-        double times = 0.0;
-        double gpus = 0.0;
-        cr_assert_eq(sscanf(strstr(line, " x "), " x %lf %lf", &times, &gpus), 2, "%.80s", line);
-        cr_assert_eq(times, ROWS[i].times);
-        cr_assert_eq(gpus, ROWS[i].gpus);
-    }
-    ms_run_release(&r);
-}
-
 /* 1.17 ms exposed and 587 us of it to a GPU's own communication are two words, and `other` is told
  * by what it consists of. */
 Test(cli_run, each_word_of_the_page_means_one_thing) {
@@ -122,11 +96,12 @@ Test(cli_run, each_word_of_the_page_means_one_thing) {
     const char *page = ms_run_out(&r);
     const char *own = strstr(page, "GPU's own communication");
     cr_assert_not_null(own, "%s", page);
-    cr_assert_not_null(strstr(page, "\n  exposed_dp          1.17 ms"), "%s", page);
+    cr_assert_not_null(strstr(page, "\nexposed_dp        1.17 ms"), "%s", page);
     cr_assert_null(strstr(own, "exposed"), "%s", own);
     cr_assert_not_null(strstr(own, " stalling "), "%s", own);
-    cr_assert_not_null(strstr(page, "\n  other: norm           37 us"), "%s", page);
-    cr_assert_null(strstr(page, "other: host"), "no host is modelled yet");
+    cr_assert_not_null(strstr(page, "\nwhat is other\n"), "%s", page);
+    cr_assert_not_null(strstr(page, "\nnorm  37 us"), "%s", page);
+    cr_assert_null(strstr(page, "\nhost "), "no host is modelled yet");
     ms_run_release(&r);
 }
 
@@ -158,7 +133,8 @@ Test(cli_run, a_job_that_does_not_fit_prints_everything_and_says_no) {
     const char *small = "platform.gpu.hbm=4 GiB";
     ms_run_result no = MS_RUN("run", WORKLOAD("tiny"), "--set", small, "-o", trace);
     cr_assert_eq(no.exit_code, 1, "%s", ms_run_err(&no));
-    cr_assert_not_null(strstr(ms_run_out(&no), "DOES NOT FIT"), "%s", ms_run_out(&no));
+    cr_assert_not_null(strstr(ms_run_out(&no), "\nfits                    no\n"), "%s",
+                       ms_run_out(&no));
     cr_assert_not_null(strstr(ms_run_err(&no), "does not fit in memory: rank 4 needs 1.1 GiB, "
                                                "1 GiB usable of 4 GiB (4.29 GB)"),
                        "%s", ms_run_err(&no));

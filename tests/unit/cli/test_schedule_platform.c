@@ -93,13 +93,13 @@ Test(schedule_platform, reasons_and_caps) {
     const char *out = ms_run_out(&result);
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     cr_assert_leq(longest_line(out), 80U, "%s", out);
-    cr_assert_not_null(strstr(out, "at most 1.5 GiB per GPU\n"), "%s", out);
-    cr_assert_not_null(strstr(out, "\n1f1b                  1 "), "%s", out);
+    cr_assert_not_null(strstr(out, "memory per GPU, at most  1.5 GiB\n"), "%s", out);
+    cr_assert_not_null(strstr(out, "\n1f1b      1  "), "%s", out);
     const char *left_out = strstr(out, "\nleft out\n");
     cr_assert_not_null(left_out, "%s", out);
-    cr_assert_not_null(strstr(left_out, "  gpipe: needs "), "%s", out);
+    cr_assert_not_null(strstr(left_out, "\ngpipe     needs "), "%s", out);
     cr_assert_not_null(strstr(left_out, " GiB, above the cap of 1.5 GiB\n"), "%s", out);
-    cr_assert_not_null(strstr(left_out, "  dualpipe: schedule: dualpipe feeds half"), "%s", out);
+    cr_assert_not_null(strstr(left_out, "\ndualpipe  schedule: dualpipe feeds half"), "%s", out);
     ms_run_release(&result);
     result =
         MS_RUN("schedule", "--compare", "gpipe,1f1b", "--workload", TINY, "--memory-cap", "1MiB");
@@ -108,7 +108,7 @@ Test(schedule_platform, reasons_and_caps) {
     result = MS_RUN("schedule", "--compare", "gpipe", "--workload", TINY, "--set",
                     "platform.gpu.hbm=5GiB", "--set", "platform.gpu.reserve=4GiB");
     cr_assert_eq(result.exit_code, 1, "%s", ms_run_err(&result));
-    cr_assert_not_null(strstr(ms_run_out(&result), "\n! does not fit in memory\n"));
+    cr_assert_not_null(strstr(ms_run_out(&result), " GiB  no   "));
     ms_run_release(&result);
 }
 
@@ -158,11 +158,11 @@ Test(schedule_platform, costs_of_other_stages) {
     const char *out = ms_run_out(&result);
     cr_assert_eq(result.exit_code, 0, "%s", ms_run_err(&result));
     /* as on paper, with M = 8 and P = 4 */
-    cr_assert_not_null(strstr(out, "\nzbh1                  1     27 ms   11.11 "), "%s", out);
-    cr_assert_not_null(strstr(out, "\ngpipe                 1     33 ms   27.27 "), "%s", out);
-    cr_assert_not_null(strstr(out, "  zbv: the workload's 'costs' are those of 4 stages"), "%s",
-                       out);
-    cr_assert_not_null(strstr(out, "  seq1f1b: the workload's 'costs' are"), "%s", out);
+    cr_assert_not_null(strstr(out, "\nzbh1      1  27 ms  11.11 % "), "%s", out);
+    cr_assert_not_null(strstr(out, "\ngpipe     1  33 ms  27.27 % "), "%s", out);
+    cr_assert_not_null(strstr(out, "\nzbv       the workload's 'costs' are those of 4 stages"),
+                       "%s", out);
+    cr_assert_not_null(strstr(out, "\nseq1f1b   the workload's 'costs' are"), "%s", out);
     ms_run_release(&result);
     unlink(path);
 }
@@ -180,8 +180,7 @@ Test(schedule_platform, one_on_paper_with_a_workloads_times) {
     ms_run_release(&paper);
     ms_run_release(&check);
     paper = MS_RUN("schedule", "zbv", "--workload", TINY);
-    cr_assert_not_null(
-        strstr(ms_run_out(&paper), "times in seconds, what the stages of 'tiny' compute"));
+    cr_assert_not_null(strstr(ms_run_out(&paper), "seconds, what the workload's stages compute"));
     ms_run_release(&paper);
     paper = MS_RUN("schedule", "zbv", "--workload", TINY, "--p2p", "0.001", "--json");
     number_after(ms_run_out(&paper), "makespan", one, sizeof one);

@@ -243,8 +243,6 @@ static void run_many(ms_solver solver) {
 Test(maxmin, what_a_process_ran_before_changes_nothing) {
     run_many(MS_SOLVER_MAXMIN);
     run_many(MS_SOLVER_SIMGRID);
-    setenv("MESHSIM_ENGINE", "simgrid", 1);
-    run_many(MS_SOLVER_SIMGRID);
 }
 
 Test(maxmin, finds_the_dates_that_simgrid_finds) {

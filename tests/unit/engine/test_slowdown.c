@@ -194,9 +194,9 @@ static void build(const timeline *t, ms_dag *dag) {
 
 /* Run a graph with everything on SimGrid: its hosts slow down, its clock gives the dates. */
 static case_run *run_on_simgrid(ms_dag *dag) {
-    setenv("MESHSIM_ENGINE", "simgrid", 1);
+    case_is_simgrid_all = true;
     case_run *run = case_fork(dag, MS_FIDELITY_FLOW);
-    unsetenv("MESHSIM_ENGINE");
+    case_is_simgrid_all = false;
     return run;
 }
 

@@ -453,7 +453,7 @@ Test(gantt, stacked_pictures_have_one_look) {
 
 static void draw_trace(trace_fixture *f, ms_gantt *gantt_out) {
     ms_trace trace;
-    cr_assert_eq(ms_trace_read(f->path, MS_TRACE_EVERYTHING, &f->arena, &f->diag, &trace), MS_OK);
+    cr_assert_eq(ms_trace_read(f->path, MS_TRACE_EVENTS, &f->arena, &f->diag, &trace), MS_OK);
     cr_assert_eq(ms_gantt_from_trace(&trace, MS_GANTT_PIPELINE_RANKS, &f->arena, gantt_out), MS_OK);
 }
 

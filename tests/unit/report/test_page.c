@@ -71,9 +71,9 @@ Test(page, numbers_in_pieces_of_seven_bits) {
 }
 
 static void read_trace(trace_fixture *f, ms_trace *trace_out) {
-    cr_assert_eq(ms_trace_read(f->path, MS_TRACE_EVERYTHING | MS_TRACE_TABLES, &f->arena, &f->diag,
-                               trace_out),
-                 MS_OK, "%s", ms_buffer_text(&f->messages));
+    cr_assert_eq(
+        ms_trace_read(f->path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &f->arena, &f->diag, trace_out),
+        MS_OK, "%s", ms_buffer_text(&f->messages));
 }
 
 static const char *make_page(trace_fixture *f, const char *workload, ms_buffer *page) {
@@ -141,10 +141,10 @@ Test(page, a_trace_without_operations_has_one_too) {
 
 /* The first computation of a kind for a microbatch on a pipeline rank. */
 static int32_t find_event(const ms_trace *trace, int32_t pp, uint8_t kind, int32_t mb) {
-    for (int32_t i = 0; i < trace->events.count; i++) {
-        const ms_trace_stream *stream = &trace->streams[trace->events.stream[i]];
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
         if (stream->axis == MS_AXIS_NONE && trace->ranks[stream->rank_index].pp == pp &&
-            trace->events.kind[i] == kind && trace->events.mb[i] == mb) {
+            trace->events[i].kind == kind && trace->events[i].mb == mb) {
             return i;
         }
     }
@@ -181,9 +181,9 @@ Test(page, slack_of_a_pipeline_by_hand) {
     }
     cr_assert_eq(before.start_ps, 0);
     cr_assert_eq(trace.ranks[before.rank_index].pp, 0);
-    for (int32_t i = 0; i < trace.events.count; i++) {
+    for (int32_t i = 0; i < trace.event_count; i++) {
         cr_assert_geq(slack.slack_ps[i], 0);
-        cr_assert_leq(slack.slack_ps[i], trace.step_ps - trace.events.end_ps[i]);
+        cr_assert_leq(slack.slack_ps[i], trace.step_ps - trace.events[i].end_ps);
     }
     trace_fixture_release(&f);
 }

@@ -31,19 +31,7 @@ static void hand_made_init(hand_made *h) {
     }
     t->streams[2] = (ms_trace_stream){0, -1, MS_AXIS_DP};
     t->streams[3] = (ms_trace_stream){1, -1, MS_AXIS_DP};
-    t->events.start_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
-    t->events.end_ps = MS_NEW(&h->arena, int64_t, EVENTS_MAX);
-    t->events.stream = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
-    t->events.kind = MS_NEW(&h->arena, uint8_t, EVENTS_MAX);
-    t->events.axis = MS_NEW(&h->arena, uint8_t, EVENTS_MAX);
-    t->events.stage = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
-    t->events.chunk = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
-    t->events.mb = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
-    t->events.layer = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
-    t->events.bytes = MS_NEW(&h->arena, double, EVENTS_MAX);
-    t->events.flop = MS_NEW(&h->arena, double, EVENTS_MAX);
-    t->events.cause = MS_NEW(&h->arena, int32_t, EVENTS_MAX);
-    t->events.step = MS_NEW(&h->arena, int16_t, EVENTS_MAX);
+    t->events = MS_NEW(&h->arena, ms_trace_event, EVENTS_MAX);
 }
 
 typedef struct operation {
@@ -57,17 +45,17 @@ typedef struct operation {
 
 static void add(hand_made *h, const operation *op) {
     ms_trace *t = &h->trace;
-    int32_t i = t->events.count++;
-    t->events.stream[i] = op->stream;
-    t->events.kind[i] = op->kind;
-    t->events.axis[i] = t->streams[op->stream].axis;
-    t->events.stage[i] = op->stage;
-    t->events.chunk[i] = op->stage;
-    t->events.mb[i] = op->mb;
-    t->events.start_ps[i] = op->start * 1000000;
-    t->events.end_ps[i] = op->end * 1000000;
-    t->events.cause[i] = op->cause;
-    t->step_ps = t->events.end_ps[i] > t->step_ps ? t->events.end_ps[i] : t->step_ps;
+    int32_t i = t->event_count++;
+    t->events[i].stream = op->stream;
+    t->events[i].kind = op->kind;
+    t->events[i].axis = t->streams[op->stream].axis;
+    t->events[i].stage = op->stage;
+    t->events[i].chunk = op->stage;
+    t->events[i].mb = op->mb;
+    t->events[i].start_ps = op->start * 1000000;
+    t->events[i].end_ps = op->end * 1000000;
+    t->events[i].cause = op->cause;
+    t->step_ps = t->events[i].end_ps > t->step_ps ? t->events[i].end_ps : t->step_ps;
 }
 
 static void add_all(hand_made *h, const operation *ops, size_t count) {
@@ -149,7 +137,7 @@ Test(passes, steps_have_their_own) {
                                     {0, F, 0, 0, 4, 5, 1},
                                     {0, B, 0, 0, 7, 8, 2}};
     add_all(&h, OPS, sizeof OPS / sizeof OPS[0]);
-    h.trace.events.step[2] = h.trace.events.step[3] = 1;
+    h.trace.events[2].step = h.trace.events[3].step = 1;
     cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     static const piece PIECES[] = {
         {0, 1, F, 0, false}, {1, 2, B, 0, false}, {4, 5, F, 0, false}, {7, 8, B, 0, false}};

@@ -191,7 +191,7 @@ Test(report_write, idle_slices_are_those_of_the_metrics) {
         trace_fixture_init(&f);
         trace_fixture_run(&f, TRACE_SMALL, SETS[i]);
         cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.1", &f.diag), MS_OK);
-        cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK);
+        cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVENTS, &f.arena, &f.diag, &trace), MS_OK);
         ms_buffer_init(&json);
         cr_assert_eq(ms_chrome_write(&trace, keep, &json), MS_OK);
         for (int32_t rank = 0; rank < trace.rank_count; rank++) {
@@ -248,7 +248,7 @@ Test(report_write, a_chrome_trace_comes_in_small_pieces_and_can_be_stopped) {
     trace_fixture_init(&f);
     trace_fixture_run(&f, TRACE_SMALL, "batch.microbatches=3000");
     cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.1", &f.diag), MS_OK);
-    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVENTS, &f.arena, &f.diag, &trace), MS_OK);
     small_sink all = {.room = SIZE_MAX};
     cr_assert_eq(ms_chrome_write(&trace, take, &all), MS_OK);
     cr_assert_gt(all.pieces, 10U);

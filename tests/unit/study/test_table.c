@@ -1,4 +1,4 @@
-/* One list of columns makes the page, CSV and JSON, and says how rows are sorted. */
+/* One list of columns makes CSV and JSON, and says how rows are sorted. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stddef.h>
@@ -16,20 +16,14 @@ typedef struct row {
 #define FIELD(name) offsetof(row, name)
 
 static const ms_table_column COLUMNS[] = {
-    {"name", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .print = MS_PRINT_NAME,
-     .is_of_left_out = true},
-    {"count", MS_COLUMN_INT, FIELD(count), .sort = MS_SORT_HIGHEST, .print = MS_PRINT_TIMES},
-    {"time_s", MS_COLUMN_NUMBER, FIELD(time_s), .sort = MS_SORT_LOWEST, .print = MS_PRINT_UNIT,
-     .dim = MS_DIM_TIME},
-    {"share", MS_COLUMN_NUMBER, FIELD(share), .sort = MS_SORT_HIGHEST, .print = MS_PRINT_PERCENT,
-     .digits = 1, .hides_zero = true},
-    {"parts.part", MS_COLUMN_NUMBER, FIELD(part), .print = MS_PRINT_SIGNED, .digits = 3,
-     .dust_of = FIELD(whole), .is_optional = true},
-    {"parts.whole", MS_COLUMN_NUMBER, FIELD(whole), .sort = MS_SORT_LOWEST,
-     .print = MS_PRINT_DIGITS, .digits = 3},
+    {"name", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .is_of_left_out = true},
+    {"count", MS_COLUMN_INT, FIELD(count), .sort = MS_SORT_HIGHEST},
+    {"time_s", MS_COLUMN_NUMBER, FIELD(time_s), .sort = MS_SORT_LOWEST},
+    {"share", MS_COLUMN_NUMBER, FIELD(share), .sort = MS_SORT_HIGHEST},
+    {"parts.part", MS_COLUMN_NUMBER, FIELD(part), .sort = MS_SORT_NEVER, .is_optional = true},
+    {"parts.whole", MS_COLUMN_NUMBER, FIELD(whole), .sort = MS_SORT_LOWEST},
     {"note", MS_COLUMN_TEXT, FIELD(note), .is_optional = true},
     {"is_good", MS_COLUMN_BOOL, .offset = FIELD(is_good)},
-    {"mark", MS_COLUMN_TEXT, FIELD(note), .is_page_only = true},
     {"reason", MS_COLUMN_TEXT, FIELD(reason), .is_optional = true, .is_of_left_out = true},
     {0},
 };
@@ -160,26 +154,4 @@ Test(table, keeps_all_where_no_row_is_left_out) {
                      "{\"rows\":[{\"count\":1},{\"count\":2},{\"count\":3},{\"count\":9}]}");
     ms_buffer_release(&text);
     ms_arena_release(&arena);
-}
-
-/* Units, percents, rests of rounding as 0, '-' where there is nothing. */
-Test(table, a_page_shows_what_can_be_read) {
-    static const ms_table_cell CELLS[] = {
-        {"name", 0, NULL},       {"count", 3, NULL},
-        {"time_s", 7, NULL},     {"share", 5, NULL},
-        {"parts.part", 5, NULL}, {"parts.whole", -4, " of "},
-        {"mark", -4, NULL},      {0},
-    };
-    const void *rows[COUNT];
-    const ms_table table = table_by("count", rows);
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_table_write_page(&table, "head\n", CELLS, &text);
-    cr_assert_str_eq(ms_buffer_text(&text),
-                     "head\n"
-                     "two                   3x     1 s     -     - of -    a,b\n"
-                     "three                 2x     2 s     -    -2 of 2    -\n"
-                     "one                   1x     2 s  25.0    +0 of 3    -\n",
-                     "%s", ms_buffer_text(&text));
-    ms_buffer_release(&text);
 }

@@ -50,10 +50,10 @@ static bool is_near(int64_t a, int64_t b) {
 
 /* The event of a pass; -1: there is none. */
 static int32_t find(const ms_trace *trace, const pass *p) {
-    const ms_trace_events *e = &trace->events;
-    for (int32_t i = 0; i < e->count; i++) {
-        const ms_trace_stream *stream = &trace->streams[e->stream[i]];
-        if (e->kind[i] == p->kind && e->mb[i] == p->mb &&
+    const ms_trace_event *e = trace->events;
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[e[i].stream];
+        if (e[i].kind == p->kind && e[i].mb == p->mb &&
             trace->ranks[stream->rank_index].pp == p->pp && stream->axis == MS_AXIS_NONE) {
             return i;
         }
@@ -67,13 +67,13 @@ static void expect_passes(const ms_trace *trace) {
         cr_assert_geq(at, 0, "no pass %d", i);
         int64_t start_ps = ps_of(PASSES[i].start_ms);
         int64_t end_ps = ps_of(PASSES[i].start_ms + PASSES[i].length_ms);
-        cr_assert(is_near(trace->events.start_ps[at], start_ps), "pass %d starts at %lld, not %lld",
-                  i, (long long)trace->events.start_ps[at], (long long)start_ps);
-        cr_assert(is_near(trace->events.end_ps[at], end_ps), "pass %d ends at %lld, not %lld", i,
-                  (long long)trace->events.end_ps[at], (long long)end_ps);
+        cr_assert(is_near(trace->events[at].start_ps, start_ps), "pass %d starts at %lld, not %lld",
+                  i, (long long)trace->events[at].start_ps, (long long)start_ps);
+        cr_assert(is_near(trace->events[at].end_ps, end_ps), "pass %d ends at %lld, not %lld", i,
+                  (long long)trace->events[at].end_ps, (long long)end_ps);
         bool is_update = PASSES[i].kind == MS_OP_OPTIMIZER;
-        cr_assert_eq(trace->events.stage[at], is_update ? -1 : PASSES[i].pp, "pass %d", i);
-        cr_assert_eq(trace->events.step[at], 0);
+        cr_assert_eq(trace->events[at].stage, is_update ? -1 : PASSES[i].pp, "pass %d", i);
+        cr_assert_eq(trace->events[at].step, 0);
     }
 }
 
@@ -82,7 +82,7 @@ static void read_back(trace_fixture *f, ms_trace_level level, const int *ranks, 
     const ms_trace_detail detail = {.level = level, .ranks = ranks, .rank_count = rank_count};
     cr_assert_eq(ms_trace_write_detail(f->path, &f->result, &detail, "0.0.1", &f->diag), MS_OK);
     cr_assert_eq(
-        ms_trace_read(f->path, MS_TRACE_EVERYTHING | MS_TRACE_TABLES, &f->arena, &f->diag, trace),
+        ms_trace_read(f->path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &f->arena, &f->diag, trace),
         MS_OK, "%s", ms_buffer_text(&f->messages));
 }
 
@@ -113,24 +113,24 @@ Test(trace_by_hand, messages_follow_their_passes) {
     trace_fixture_init(&f);
     trace_fixture_run(&f, TRACE_SMALL, NULL);
     read_back(&f, MS_TRACE_FULL, NULL, 0, &trace);
-    const ms_trace_events *e = &trace.events;
-    for (int32_t i = 0; i < e->count; i++) {
-        if (e->kind[i] != MS_OP_P2P) {
+    const ms_trace_event *e = trace.events;
+    for (int32_t i = 0; i < trace.event_count; i++) {
+        if (e[i].kind != MS_OP_P2P) {
             continue;
         }
-        const ms_trace_stream *stream = &trace.streams[e->stream[i]];
+        const ms_trace_stream *stream = &trace.streams[e[i].stream];
         int from = trace.ranks[stream->rank_index].pp;
         pass sender = {
-            .pp = from, .kind = from == 0 ? MS_OP_FORWARD : MS_OP_BACKWARD, .mb = e->mb[i]};
+            .pp = from, .kind = from == 0 ? MS_OP_FORWARD : MS_OP_BACKWARD, .mb = e[i].mb};
         int32_t pass_at = find(&trace, &sender);
         cr_assert_geq(pass_at, 0);
-        cr_assert_eq(e->start_ps[i], e->end_ps[pass_at], "message %d", messages);
-        cr_assert(is_near(e->end_ps[i] - e->start_ps[i], ps_of(T)), "message %d", messages);
-        cr_assert_eq(e->bytes[i], 1e6);
+        cr_assert_eq(e[i].start_ps, e[pass_at].end_ps, "message %d", messages);
+        cr_assert(is_near(e[i].end_ps - e[i].start_ps, ps_of(T)), "message %d", messages);
+        cr_assert_eq(e[i].bytes, 1e6);
         cr_assert_eq(trace.ranks[stream->peer_index].pp, 1 - from);
-        cr_assert_eq(e->axis[i], MS_AXIS_PP);
-        cr_assert_eq(e->stage[i], from);
-        cr_assert_eq(e->cause[i], pass_at, "it waits for its pass");
+        cr_assert_eq(e[i].axis, MS_AXIS_PP);
+        cr_assert_eq(e[i].stage, from);
+        cr_assert_eq(e[i].cause, pass_at, "it waits for its pass");
         messages++;
     }
     cr_assert_eq(messages, 8);
@@ -153,13 +153,13 @@ Test(trace_by_hand, causes_are_what_ended_last) {
     trace_fixture_run(&f, TRACE_SMALL, NULL);
     read_back(&f, MS_TRACE_FULL, NULL, 0, &trace);
     for (size_t i = 0; i < sizeof CAUSES / sizeof CAUSES[0]; i++) {
-        int32_t cause = trace.events.cause[find(&trace, &CAUSES[i].of)];
+        int32_t cause = trace.events[find(&trace, &CAUSES[i].of)].cause;
         cr_assert_eq(cause, find(&trace, &CAUSES[i].after), "%zu: %d", i, cause);
     }
-    cr_assert_eq(trace.events.cause[find(&trace, &PASSES[0])], -1, "the first one waits for none");
-    int32_t waited = trace.events.cause[find(&trace, &PASSES[2])];
-    cr_assert_eq(trace.events.kind[waited], MS_OP_P2P, "B0 of rank 0 waits for its message");
-    cr_assert_eq(trace.events.mb[waited], 0);
+    cr_assert_eq(trace.events[find(&trace, &PASSES[0])].cause, -1, "the first one waits for none");
+    int32_t waited = trace.events[find(&trace, &PASSES[2])].cause;
+    cr_assert_eq(trace.events[waited].kind, MS_OP_P2P, "B0 of rank 0 waits for its message");
+    cr_assert_eq(trace.events[waited].mb, 0);
     trace_fixture_release(&f);
 }
 
@@ -172,9 +172,9 @@ Test(trace_by_hand, one_rank_is_traced_with_what_it_receives) {
     trace_fixture_run(&f, TRACE_SMALL, NULL);
     read_back(&f, MS_TRACE_RANKS, SECOND, 1, &trace);
     int computations = 0, messages = 0;
-    for (int32_t i = 0; i < trace.events.count; i++) {
-        bool is_message = trace.events.kind[i] == MS_OP_P2P;
-        const ms_trace_stream *stream = &trace.streams[trace.events.stream[i]];
+    for (int32_t i = 0; i < trace.event_count; i++) {
+        bool is_message = trace.events[i].kind == MS_OP_P2P;
+        const ms_trace_stream *stream = &trace.streams[trace.events[i].stream];
         messages += is_message;
         computations += stream->axis == MS_AXIS_NONE && !is_message;
         if (stream->axis == MS_AXIS_NONE) {

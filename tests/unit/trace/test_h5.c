@@ -2,11 +2,22 @@
 #include "trace/h5_write.h"
 #include "trace_fixture.h"
 
-static void fill_rows(const void *source, size_t rows, void *cells_out) {
-    (void)source;
-    for (size_t i = 0; i < rows; i++) {
-        ((int32_t *)cells_out)[i] = (int32_t)(i * 7);
+typedef struct row {
+    const char *text;
+    int32_t number;
+} row;
+
+static const ms_column COLUMNS[] = {
+    {"number", MS_H5_I32, "1", "a number", .offset = offsetof(row, number)},
+    {"text", MS_H5_TEXT, "1", "a text", .offset = offsetof(row, text)},
+};
+
+static row *make_rows(trace_fixture *f, const char *text, size_t count) {
+    row *rows = MS_NEW(&f->arena, row, count);
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = (row){text, (int32_t)(i * 7)};
     }
+    return rows;
 }
 
 /* The cells of a column, as `type`. */
@@ -33,13 +44,9 @@ Test(trace_h5, tables_of_every_length_come_back) {
     trace_fixture_init(&f);
     ms_h5_create(&h5, f.path, &f.arena);
     for (size_t i = 0; i < COUNT; i++) {
-        const ms_column columns[] = {
-            {"number", MS_H5_I32, "1", "a number", .fill = fill_rows},
-            {"text", MS_H5_TEXT, "1", "a text", .source = &NAMES[i % 3]},
-        };
         snprintf(group, sizeof group, "table%zu", i);
-        const ms_h5_table table = {group, "row", "some rows", ROWS[i]};
-        ms_h5_write_table(&h5, &table, columns, 2);
+        const ms_trace_table table = {group, "row", "some rows", MS_COLUMNS(row, COLUMNS)};
+        ms_h5_write_table(&h5, &table, make_rows(&f, NAMES[i % 3], ROWS[i]), ROWS[i]);
     }
     cr_assert(ms_h5_close(&h5), "%s", h5.cause);
     hid_t file = H5Fopen(f.path, H5F_ACC_RDONLY, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1);
@@ -51,9 +58,9 @@ Test(trace_h5, tables_of_every_length_come_back) {
         snprintf(column, sizeof column, "table%zu/text", i);
         const char *texts = read_column(&f, file, column, text, ROWS[i]);
         const char *expected = NAMES[i % 3] == NULL ? "" : NAMES[i % 3];
-        for (size_t row = 0; row < ROWS[i]; row++) {
-            cr_assert_eq(numbers[row], (int32_t)(row * 7), "table %zu row %zu", i, row);
-            cr_assert_eq(strncmp(texts + row * MS_H5_TEXT_B, expected, MS_H5_TEXT_B - 1), 0);
+        for (size_t at = 0; at < ROWS[i]; at++) {
+            cr_assert_eq(numbers[at], (int32_t)(at * 7), "table %zu row %zu", i, at);
+            cr_assert_eq(strncmp(texts + at * MS_H5_TEXT_B, expected, MS_H5_TEXT_B - 1), 0);
         }
     }
     H5Tclose(text);
@@ -75,10 +82,10 @@ Test(trace_h5, the_first_failure_is_kept) {
     cr_assert_str_eq(h5.cause, "No such file or directory");
     snprintf(f.path, sizeof f.path, "%s/t.h5", f.folder);
     ms_h5_create(&h5, f.path, &f.arena);
+    const ms_trace_table table = {"table", "row", "some rows", MS_COLUMNS(row, COLUMNS)};
+    const row *rows = make_rows(&f, "", 9);
     ms_arena_fail_after(&f.arena, 0);
-    const ms_column columns[] = {{"number", MS_H5_I32, "1", "a number", .fill = fill_rows}};
-    const ms_h5_table table = {"table", "row", "some rows", 9};
-    ms_h5_write_table(&h5, &table, columns, 1);
+    ms_h5_write_table(&h5, &table, rows, 9);
     cr_assert_not(ms_h5_close(&h5));
     cr_assert_str_eq(h5.cause, "out of memory");
     ms_arena_fail_after(&f.arena, -1);

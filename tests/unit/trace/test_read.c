@@ -12,8 +12,8 @@ static void assert_refused(trace_fixture *f, const char *path, ms_status expecte
     ms_trace trace = {.path = "untouched"};
     f->messages.length = 0;
     f->diag.errors = 0;
-    cr_assert_eq(ms_trace_read(path, MS_TRACE_EVERYTHING, &f->arena, &f->diag, &trace), expected,
-                 "%s", path);
+    cr_assert_eq(ms_trace_read(path, MS_TRACE_EVENTS, &f->arena, &f->diag, &trace), expected, "%s",
+                 path);
     const char *text = ms_buffer_text(&f->messages);
     cr_assert_eq(f->diag.errors, 1, "%s", text);
     cr_assert_not_null(strstr(text, cause), "%s", text);
@@ -111,7 +111,7 @@ static void assert_survives(trace_fixture *f, const char *what, unsigned long de
         ms_trace trace;
         alarm(READ_LIMIT_S);
         f->diag.errors = 0;
-        ms_status status = ms_trace_read(f->path, MS_TRACE_EVERYTHING, &f->arena, &f->diag, &trace);
+        ms_status status = ms_trace_read(f->path, MS_TRACE_EVENTS, &f->arena, &f->diag, &trace);
         _exit((status == MS_OK) == (f->diag.errors == 0) ? 0 : 1);
     }
     int state = 0;

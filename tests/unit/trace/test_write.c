@@ -8,22 +8,22 @@ Test(trace_write, events_come_back_as_the_engine_gave_them) {
     trace_fixture f;
     ms_trace trace;
     trace_fixture_write(&f, TRACE_SMALL);
-    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK, "%s",
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVENTS, &f.arena, &f.diag, &trace), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     const ms_dag *dag = &f.result.dag;
     const ms_timeline *timeline = &f.result.timeline;
-    cr_assert_eq(trace.events.count, dag->op_count);
-    for (int32_t i = 0; i < trace.events.count; i++) {
+    cr_assert_eq(trace.event_count, dag->op_count);
+    for (int32_t i = 0; i < trace.event_count; i++) {
         const ms_dag_op *op = &dag->ops[i];
         const ms_dag_work *work = &dag->works[op->work];
-        cr_assert_eq(trace.events.start_ps[i], llrint(timeline->start_s[i] * 1e12));
-        cr_assert_eq(trace.events.end_ps[i], llrint(timeline->end_s[i] * 1e12));
-        cr_assert_eq(trace.events.stream[i], dag->member_stream[dag->member_first[i]]);
-        cr_assert(trace.events.kind[i] == op->kind && trace.events.axis[i] == op->axis);
-        cr_assert(trace.events.stage[i] == op->stage && trace.events.chunk[i] == op->chunk);
-        cr_assert(trace.events.mb[i] == op->mb && trace.events.layer[i] == op->layer);
-        cr_assert(trace.events.bytes[i] == work->bytes && trace.events.flop[i] == work->flop);
-        cr_assert_eq(trace.events.cause[i], timeline->cause[i]);
+        cr_assert_eq(trace.events[i].start_ps, llrint(timeline->start_s[i] * 1e12));
+        cr_assert_eq(trace.events[i].end_ps, llrint(timeline->end_s[i] * 1e12));
+        cr_assert_eq(trace.events[i].stream, dag->member_stream[dag->member_first[i]]);
+        cr_assert(trace.events[i].kind == op->kind && trace.events[i].axis == op->axis);
+        cr_assert(trace.events[i].stage == op->stage && trace.events[i].chunk == op->chunk);
+        cr_assert(trace.events[i].mb == op->mb && trace.events[i].layer == op->layer);
+        cr_assert(trace.events[i].bytes == work->bytes && trace.events[i].flop == work->flop);
+        cr_assert_eq(trace.events[i].cause, timeline->cause[i]);
     }
     trace_fixture_release(&f);
 }
@@ -43,7 +43,7 @@ Test(trace_write, tables_beside_the_events_come_back) {
     trace_fixture_write(&f, TRACE_SMALL);
     cr_assert_eq(ms_trace_read(f.path, MS_TRACE_NOTHING, &f.arena, &f.diag, &trace), MS_OK);
     const ms_dag *dag = &f.result.dag;
-    cr_assert_null(trace.events.start_ps);
+    cr_assert_null(trace.events);
     cr_assert_eq(trace.step_ps, llrint(f.result.metrics.step_time_s * 1e12));
     cr_assert_eq(trace.rank_count, dag->rank_count);
     for (int32_t i = 0; i < trace.rank_count; i++) {
@@ -101,11 +101,10 @@ Test(trace_write, long_columns_come_back) {
     trace_fixture_run(&f, TRACE_SMALL, "batch.microbatches=15000");
     cr_assert_gt(f.result.dag.op_count, 65536);
     cr_assert_eq(ms_trace_write(f.path, &f.result, "0.0.1", &f.diag), MS_OK);
-    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_END | MS_TRACE_MB, &f.arena, &f.diag, &trace),
-                 MS_OK);
-    for (int32_t i = 0; i < trace.events.count; i++) {
-        cr_assert_eq(trace.events.end_ps[i], llrint(f.result.timeline.end_s[i] * 1e12));
-        cr_assert_eq(trace.events.mb[i], f.result.dag.ops[i].mb);
+    cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVENTS, &f.arena, &f.diag, &trace), MS_OK);
+    for (int32_t i = 0; i < trace.event_count; i++) {
+        cr_assert_eq(trace.events[i].end_ps, llrint(f.result.timeline.end_s[i] * 1e12));
+        cr_assert_eq(trace.events[i].mb, f.result.dag.ops[i].mb);
     }
     trace_fixture_release(&f);
 }
@@ -159,10 +158,10 @@ Test(trace_write, levels_come_back) {
         const ms_trace_detail detail = {
             .level = (ms_trace_level)level, .ranks = RANKS, .rank_count = 1};
         cr_assert_eq(ms_trace_write_detail(f.path, &f.result, &detail, "0.0.1", &f.diag), MS_OK);
-        cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVERYTHING, &f.arena, &f.diag, &trace), MS_OK);
+        cr_assert_eq(ms_trace_read(f.path, MS_TRACE_EVENTS, &f.arena, &f.diag, &trace), MS_OK);
         cr_assert_eq(trace.level, detail.level);
         cr_assert_eq(trace.rank_count, f.result.dag.rank_count);
-        rows[level] = trace.events.count;
+        rows[level] = trace.event_count;
     }
     cr_assert_eq(rows[MS_TRACE_FULL], f.result.dag.op_count);
     cr_assert_gt(rows[MS_TRACE_RANKS], 0);

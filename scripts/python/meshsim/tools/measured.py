@@ -5,17 +5,15 @@ Their formats: workloads/validation/README.md. Files of measured steps hold no c
 
 from __future__ import annotations
 
-import csv
-import math
-import re
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ._call import INPUT, Call, Fault, Place, nearest
 from .cases import text_of
-from .cases._csv import OWN_HEAD, STEP_HEAD, is_table
+from .cases._csv import FIGURE_MAX, OWN_HEAD, STEP_HEAD, cells_of, is_table
 from .importers import nccl_log
 from .importers.nccl_log import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, US_IN_S, busbw_factor, lines_of
+from .importers.source import number
 from .importers.yaml_tree import Node, parse
 
 QUEUED, ONE_THREAD, LONE_CALL = "queued", "one_thread", "lone_call"
@@ -28,7 +26,6 @@ PLATEAU_B = 16.0 * 2**30
 # Source: S. Bekman's book runs `all_reduce_perf -g 8` on its A100; its own script, of that commit, times one call between two events, after a barrier.
 TIMINGS = (("stas00/ml-engineering 744d01e1", "A100", ONE_THREAD), ("stas00/ml-engineering 744d01e1", "", LONE_CALL))
 _HEADS_OF_STEPS = (STEP_HEAD, OWN_HEAD)
-_NUMBER = re.compile(r"[ \t]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[ \t]*", re.A)
 
 
 @dataclass(frozen=True)
@@ -89,12 +86,6 @@ def _read_log(call: Call, path: str, text: str) -> List[Measured]:
 
 # ---- tables ----
 
-def number(text: str) -> Optional[float]:
-    """A pure number as the program's files have it; None: it is none."""
-    value = float(text) if _NUMBER.fullmatch(text) else math.inf
-    return value if math.isfinite(value) else None
-
-
 def _is_count(value: float, least: int) -> bool:
     return least <= value <= COUNT_MAX and value == int(value)
 
@@ -123,14 +114,10 @@ TABLES: Dict[str, Tuple[int, int, Callable[[Sequence[str], Sequence[float]], "Me
 
 def _cells(line: str, names: int, numbers: int) -> Optional[Tuple[List[str], List[float]]]:
     """The cells of a line that are read; None: there are too few, or one is no number."""
-    try:
-        line = re.sub(r'"[ \t]+(?=,|$)', '"', line.strip())
-        cells = [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True, strict=True))]
-    except csv.Error:
+    cells = cells_of(line)
+    if cells is None or not names + numbers <= len(cells) <= CELLS_MAX or any(len(cell.encode("utf-8", "surrogateescape")) >= CELL_MAX_B for cell in cells):
         return None
-    if not names + numbers <= len(cells) <= CELLS_MAX or any(len(cell.encode("utf-8", "surrogateescape")) >= CELL_MAX_B for cell in cells):
-        return None
-    values = [value for value in map(number, cells[names:names + numbers]) if value is not None]
+    values = [value for value in map(number, cells[names:names + numbers]) if value is not None and value < FIGURE_MAX]
     return (cells[:names], values) if len(values) == numbers else None
 
 
@@ -198,11 +185,13 @@ def _list(call: Call, node: Optional[Node], path: str, what: str) -> List[Node]:
     return node.value
 
 
-def _number_of(call: Call, node: Optional[Node], path: str, least: float, most: float) -> float:
-    """The number of a key within its range, 0 without one; a fault is told."""
+def _number_of(call: Call, node: Optional[Node], path: str, least: float, most: float, is_count: bool = False) -> float:
+    """The number of a key within its range, 0 without one; a fault is told.  is_count: it has to be whole."""
     value = number(node.text) if node else None
     if node is not None and (value is None or not least <= value <= most):
         call.talk.error(f"{path}: expected {f'{least:.0f} to {most:.0f}' if value is not None else 'a number'}, got {node.shown()}", node.place)
+    elif node is not None and is_count and value != int(value or 0):
+        call.talk.error(f"{path}: expected a whole number, got {node.shown()}", node.place)
     return value or 0
 
 
@@ -232,10 +221,7 @@ def _read_fact(call: Call, node: Node) -> List[Measured]:
     for key in ("system", "op", "source"):
         if key in parts and (not isinstance(parts[key].value, str) or parts[key].is_null):
             call.talk.error(f"nccl_tests.{key}: expected a text, got {parts[key].shown()}", parts[key].place)
-    ranks, nodes = (_number_of(call, parts[key], f"nccl_tests.{key}", least, COUNT_MAX) for key, least in (("ranks", 2), ("nodes", 1)))
-    for key, count in (("ranks", ranks), ("nodes", nodes)):
-        if count != int(count):
-            call.talk.error(f"nccl_tests.{key}: expected a whole number, got {parts[key].shown()}", parts[key].place)
+    ranks, nodes = (_number_of(call, parts[key], f"nccl_tests.{key}", least, COUNT_MAX, is_count=True) for key, least in (("ranks", 2), ("nodes", 1)))
     op, system, source = parts["op"].text, parts["system"].text, parts["source"].text if "source" in parts else ""
     if op not in KINDS and call.talk.errors == before:
         call.talk.error(f"nccl_tests.op: unknown collective '{op}'; expected all_reduce, all_gather, reduce_scatter or all_to_all", parts["op"].place)

@@ -39,7 +39,9 @@ def read_csv(talk: Talk, path: str, text: str, cases: List[Case]) -> bool:
     for at, line in said if is_own or is_steps else ():
         place = Place(path, at, source=line)
         try:
-            cells = _cells(line)
+            cells = cells_of(line)
+            if cells is None:
+                raise _Wrong(f"expected as many cells as the head has, got '{line}'")
             if is_own and not heads:
                 heads = _checked(cells)
             else:
@@ -56,11 +58,12 @@ def _demand(is_so: bool, message: str) -> None:
         raise _Wrong(message)
 
 
-def _cells(line: str) -> List[str]:
+def cells_of(line: str) -> Optional[List[str]]:
+    """The cells of a line, without blanks around them or around their quotes; None: a quote is not closed."""
     try:
-        return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True, strict=True))]
+        return [cell.strip() for cell in next(csv.reader([re.sub(r'"[ \t]+(?=,|$)', '"', line.strip())], skipinitialspace=True, strict=True))]
     except csv.Error:
-        raise _Wrong(f"expected as many cells as the head has, got '{line}'") from None
+        return None
 
 
 def _step(cells: List[str], place: Place) -> Case:

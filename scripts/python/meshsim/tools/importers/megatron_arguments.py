@@ -67,7 +67,7 @@ class Tables:
         self.software = {name: _software(name, rows) for name, rows in data.items()}
         self.base = self.software["megatron-lm"]
         self.refused = {f"--{row[0]}": Flag(f"--{row[0]}", row[1], False, SIZE, part["what"], row[2] if len(row) > 2 else "")
-                        for part in unbuilt for row in part.get("arguments", [])}
+                        for part in unbuilt for row in part["arguments"]}
         self.same_as: Dict[str, str] = {}
         for software in self.software.values():
             self.same_as.update(software.same_as)

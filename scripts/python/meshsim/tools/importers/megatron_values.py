@@ -6,13 +6,15 @@ own rules for lists, integers, + and *) and megatron.core.num_microbatches_calcu
 
 from __future__ import annotations
 
+import ast
+import math
 import re
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Tuple, Union
+from typing import Dict, List, Tuple, Union
 
 LETTERS_MAX = 1_000_000
 """layers and stages of a layout: far above any model"""
-VALUES_MAX, NUMBER_MAX, DEPTH_MAX = 100_000, 1_000_000_000, 32
+VALUES_MAX, NUMBER_MAX, SIGNS_MAX = 100_000, 1_000_000_000, 1000
 Value = Union[int, List[int]]
 
 
@@ -68,50 +70,28 @@ class _Cursor:
 
 # ---- layouts ----
 
+_PART = re.compile(r"(?P<letter>[EtmL|])(?:\*(?P<times>\d{1,7}))?|\((?P<inner>[EtmL|*\d]*)\)\*(?P<all>\d{1,7})", re.A)
+
+
 def read_layout(text: str) -> Layout:
     """A layout: letters E (embedding), t (layer), m (prediction module) and L (loss), '|' between stages, "t*3" and "(tt|)*5" for
     repetition, commas for looks.  Raises Bad."""
-    cursor = _Cursor(text.replace(",", "").replace("\\", ""))
-    letters = ""
+    text = text.replace(",", "").replace("\\", "")
+    return _lay(text, _letters(text, text))
+
+
+def _letters(text: str, whole: str) -> str:
+    """The letters that a layout, or a bracket of it, stands for.  whole: the layout."""
+    cursor, letters = _Cursor(text), ""
     while cursor.letter:
-        letters += _bracket(cursor, len(letters)) if cursor.letter == "(" else _letter(cursor, len(letters), "'|' or '('")
-    return _lay(cursor.text, letters)
-
-
-def _times(cursor: _Cursor, is_needed: bool) -> int:
-    if cursor.letter != "*":
-        if is_needed:
-            raise cursor.fault("'*' and a number")
-        return 1
-    cursor.at += 1
-    times = cursor.number("a number", LETTERS_MAX)
-    if cursor.letter == "*":
-        raise cursor.fault("a letter, '|' or '('")
-    return times
-
-
-def _repeat(cursor: _Cursor, letters: str, times: int, before: int) -> str:
-    if len(letters) * times + before > LETTERS_MAX:
-        raise Bad(f"expected at most {LETTERS_MAX} layers and stages, got more in '{cursor.text}'")
-    return letters * times
-
-
-def _letter(cursor: _Cursor, before: int, others: str) -> str:
-    letter = cursor.letter
-    if not letter or letter not in "EtmL|":
-        raise cursor.fault(f"E, t, m, L, {others}")
-    cursor.at += 1
-    return _repeat(cursor, letter, _times(cursor, False), before)
-
-
-def _bracket(cursor: _Cursor, before: int) -> str:
-    """ "(...)*n": a bracket holds letters alone."""
-    cursor.at += 1
-    letters = ""
-    while cursor.letter != ")":
-        letters += _letter(cursor, before + len(letters), "'|' or ')'")
-    cursor.at += 1
-    return _repeat(cursor, letters, _times(cursor, True), before)
+        part = _PART.match(text, cursor.at)
+        if not part:
+            raise cursor.fault("E, t, m or L, a '|', one of them with a repetition such as t*3, or a bracket such as (tt|)*5")
+        more, times = part["letter"] or _letters(part["inner"], whole), int(part["times"] or part["all"] or 1)
+        if len(letters) + len(more) * times > LETTERS_MAX:
+            raise Bad(f"expected at most {LETTERS_MAX} layers and stages, got more in '{whole}'")
+        letters, cursor.at = letters + more * times, part.end()
+    return letters
 
 
 def _lay(text: str, letters: str) -> Layout:
@@ -133,88 +113,44 @@ def _lay(text: str, letters: str) -> Layout:
 
 def read_pattern(text: str) -> List[int]:
     """A list expression of integers, such as "([0]*3+[1]*11)" or "[0, 1, 1]".  Raises Bad."""
-    cursor = _Cursor(text)
-    value = _sum(cursor, 0)
-    if cursor.letter:
-        raise cursor.fault("'+', '*' or the end")
+    odd = re.search(r"[^0-9\[\]()+*, ]", text)
+    if odd:
+        raise Bad(f"expected digits, brackets, ',', '+' and '*', got '{odd[0] if ' ' <= odd[0] <= '~' else '?'}' at character {odd.start() + 1} of '{text}'")
+    if len(re.findall(r"[+*\[(]", text)) > SIGNS_MAX or text.count(",") > VALUES_MAX:
+        raise Bad(f"expected at most {SIGNS_MAX} signs and brackets and {VALUES_MAX} numbers, got more in '{text}'")
+    try:
+        value = _value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, RecursionError, MemoryError) as fault:
+        where = f" at character {fault.offset}" if isinstance(fault, SyntaxError) and fault.offset else ""
+        raise Bad(f"expected a list of integers such as ([0]*3+[1]*11), got '{text}'; it goes wrong{where}") from None
     if isinstance(value, int):
         raise Bad(f"expected a list, got the number '{text}'")
     return value
 
 
-def _bounded(cursor: _Cursor, value: Value) -> Value:
-    if isinstance(value, int) and value > NUMBER_MAX:
-        raise cursor.fault(f"a number up to {NUMBER_MAX}")
-    return value
-
-
-def _too_long(cursor: _Cursor, length: int) -> None:
-    if length > VALUES_MAX:
-        raise Bad(f"expected a list of at most {VALUES_MAX}, got more in '{cursor.text}'")
-
-
-def _add(cursor: _Cursor, left: Value, right: Value) -> Value:
-    if isinstance(left, list) and isinstance(right, list):
-        _too_long(cursor, len(left) + len(right))
-        return left + right
-    if isinstance(left, int) and isinstance(right, int):
-        return _bounded(cursor, left + right)
-    raise cursor.fault("lists on both sides of '+'")
-
-
-def _multiply(cursor: _Cursor, left: Value, right: Value) -> Value:
-    if isinstance(left, int) and isinstance(right, int):
-        return _bounded(cursor, left * right)
-    if isinstance(left, list) and isinstance(right, list):
-        raise cursor.fault("a number on one side of '*'")
-    entries, times = (left, right) if isinstance(left, list) else (right, left)
-    assert isinstance(entries, list) and isinstance(times, int)
-    _too_long(cursor, len(entries) * times)
-    return entries * times
-
-
-def _chain(sign: str, part: Callable[[_Cursor, int], Value], join: Callable[[_Cursor, Value, Value], Value]) -> Callable[[_Cursor, int], Value]:
-    def read(cursor: _Cursor, depth: int) -> Value:
-        value = part(cursor, depth)
-        while cursor.skip().letter == sign:
-            cursor.at += 1
-            value = join(cursor, value, part(cursor, depth))
-        return value
-    return read
-
-
-def _factor(cursor: _Cursor, depth: int) -> Value:
-    if cursor.skip().letter == "[":
-        return _list(cursor)
-    if cursor.letter != "(":
-        return cursor.number("a list, a number or '('")
-    if depth >= DEPTH_MAX:
-        raise cursor.fault(f"at most {DEPTH_MAX} brackets in each other")
-    cursor.at += 1
-    value = _sum(cursor, depth + 1)
-    if cursor.skip().letter != ")":
-        raise cursor.fault("'+', '*' or ')'")
-    cursor.at += 1
-    return value
-
-
-def _list(cursor: _Cursor) -> List[int]:
-    """ "[0, 1]"; a comma may end it, as in Python."""
-    _too_long(cursor, cursor.text[cursor.at:].split("]")[0].count(",") + 1)
-    values = []
-    cursor.at += 1
-    while cursor.skip().letter != "]":
-        values.append(cursor.number("an integer or ']'"))
-        if cursor.skip().letter == ",":
-            cursor.at += 1
-        elif cursor.letter != "]":
-            raise cursor.fault("',' or ']'")
-    cursor.at += 1
-    return values
-
-
-_product = _chain("*", _factor, _multiply)
-_sum = _chain("+", _product, _add)
+def _value(node: ast.expr) -> Value:
+    """What an expression of integers, lists of integers, '+' and '*' is."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
+        left, right = _value(node.left), _value(node.right)
+        is_sum = isinstance(node.op, ast.Add)
+        if is_sum and isinstance(left, list) != isinstance(right, list):
+            raise Bad("expected lists on both sides of '+'")
+        if not is_sum and isinstance(left, list) and isinstance(right, list):
+            raise Bad("expected a number on one side of '*'")
+        sizes = [len(side) if isinstance(side, list) else side for side in (left, right)]
+        size, most = (sum(sizes), math.prod(sizes))[not is_sum], VALUES_MAX if isinstance(left, list) or isinstance(right, list) else NUMBER_MAX
+        if size > most:
+            raise Bad(f"expected {'a list of at most' if most == VALUES_MAX else 'a number up to'} {most}")
+        return left + right if is_sum else left * right  # type: ignore[operator]
+    if isinstance(node, ast.List):
+        values = [_value(entry) for entry in node.elts]
+        if all(isinstance(value, int) for value in values):
+            return values  # type: ignore[return-value]
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        if node.value > NUMBER_MAX:
+            raise Bad(f"expected a number up to {NUMBER_MAX}")
+        return node.value
+    raise Bad(f"expected a list of integers such as ([0]*3+[1]*11) at character {node.col_offset + 1}")
 
 
 # ---- batches ----

@@ -6,10 +6,11 @@ Source: Slurm, topology.conf(5) and topology.yaml(5), topology/tree and topology
 
 from __future__ import annotations
 
+import graphlib
 import itertools
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .._call import INPUT, Fault, Place, Talk
 from .source import IGNORED, UNKNOWN, Key, Text, table
@@ -65,66 +66,49 @@ class _Refused(Exception):
 
 # ---- lists of hosts ----
 
-_OPEN = "a bracket is not closed, or holds what is no range"
-_ITEM = re.compile(r"((?:[^,\[\]]|\[[^\]]*(?:\]|\Z)|\])*)(?:,|\Z)")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?(.*)", re.A | re.S)
+_PART = re.compile(r"(?P<letters>[^\[\]]+)|\[(?P<ranges>[^\]]*)(?P<close>\]?)|\]")
 
 
 def _range(text: str) -> List[str]:
     """The endings that "001-064" or "070" stands for; ValueError says what is wrong."""
-    first, dash, last = text.partition("-")
-    found = [re.match(r"\d*", digits, re.A)[0] for digits in ((first, last) if dash else (first,))]  # type: ignore[index]
-    if not all(0 < len(digits) <= DIGITS_MAX for digits in found):
+    found = _RANGE.fullmatch(text)
+    first, last = (found[1], found[2] or found[1]) if found else ("", "")
+    if not found or max(len(first), len(last)) > DIGITS_MAX or found[3] == "-":
         raise ValueError("expected a number of 9 digits at most in brackets")
-    if len(found[0]) < len(first):
-        raise ValueError(_OPEN)
-    low, high = int(found[0]), int(found[-1])
-    if high < low:
+    if found[3]:
+        raise ValueError("a bracket is not closed, or holds what is no range")
+    if int(last) < int(first):
         raise ValueError("a range ends before it begins")
-    if high - low >= NODES_MAX:
+    if int(last) - int(first) >= NODES_MAX:
         raise ValueError("it names too many")
-    if dash and len(found[1]) < len(last):
-        raise ValueError(_OPEN)
-    return [f"{number:0{len(first)}d}" for number in range(low, high + 1)]
+    return [f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
 
 
-def _item_parts(item: str) -> Iterator[List[str]]:
-    """The endings of each part of a name such as "n[1-2]x[3]", in turn."""
-    at = 0
-    while at < len(item):
-        if item[at] == "]":
-            raise ValueError("a bracket closes that none opens")
-        close = item.find("]", at)
-        if item[at] == "[":
-            inner = item[at + 1:close if close >= 0 else len(item)]
-            endings: List[str] = []
-            for text in inner.split(","):
-                endings += _range(text)
-                if len(endings) > NODES_MAX:
-                    raise ValueError("it names too many")
-            if close < 0:
-                raise ValueError(_OPEN)
-            yield endings
-            at = close + 1
-        else:
-            letters = (re.match(r"[^\[\]]+", item[at:]) or [""])[0]
-            if not _GRAPH.fullmatch(letters):
-                raise ValueError("a name has a letter that none can have")
-            yield [letters]
-            at += len(letters)
+def _endings(part: "re.Match[str]") -> List[str]:
+    """What a part of a name such as "n[1-2]x[3]" stands for: its letters, or NODES_MAX + 1 endings at most of its brackets."""
+    if part["letters"] is not None:
+        if not _GRAPH.fullmatch(part["letters"]):
+            raise ValueError("a name has a letter that none can have")
+        return [part["letters"]]
+    if part["ranges"] is None:
+        raise ValueError("a bracket closes that none opens")
+    endings = list(itertools.islice(itertools.chain.from_iterable(map(_range, part["ranges"].split(","))), NODES_MAX + 1))
+    if not part["close"]:
+        raise ValueError("a bracket is not closed, or holds what is no range")
+    return endings
 
 
 def hosts_of(text: str) -> List[str]:
     """The hosts that a list of Slurm's names, such as "node[001-064,070],login1"; ranges keep their leading zeros.
     Raises ValueError for what is no list, or one of more than NODES_MAX."""
     hosts: List[str] = []
-    items: List[str] = _ITEM.findall(text)
-    if text and not text.endswith(","):
-        items.pop()  # the empty match at the end
-    for item in items or [""]:
+    for item in re.split(r",(?![^\[\]]*\])", text):
         if not item:
             raise ValueError("a name is missing")
         names = [""]
-        for endings in _item_parts(item):
+        for part in _PART.finditer(item):
+            endings = _endings(part)
             if len(names) * len(endings) + len(hosts) > NODES_MAX:
                 raise ValueError("it names too many")
             names = [name + ending for name in names for ending in endings]
@@ -456,19 +440,17 @@ class _Tree:
             self.switches[index].children.append(numbers.setdefault(name, len(numbers)))
 
     def find_layers(self) -> None:
-        """One more than the highest layer below a switch, a layer each time, so that what stays open is in a circle or above one."""
-        known, before = 0, -1
-        while known > before and self.layers < LAYERS_MAX:
-            before = known
-            for switch in self.switches:
-                below = [self.switches[child].layer for child in switch.children] if switch.group.switches else [0]
-                if switch.layer == 0 and (min(below) > 0 or not switch.group.switches):
-                    switch.layer = 1 + max(below)
-                    self.layers = max(self.layers, switch.layer)
-                    known += 1
-        odd = next((switch for switch in self.switches if switch.layer == 0), None)
-        if odd:
-            raise self.reader.refuse(f"a circle of switches at or below '{odd.name}', or more than {LAYERS_MAX} layers", odd.group.switches_place)
+        """One more than the highest layer below a switch; a leaf switch is of layer 1."""
+        try:
+            order = list(graphlib.TopologicalSorter({switch.index: switch.children if switch.group.switches else () for switch in self.switches}).static_order())
+        except graphlib.CycleError as error:
+            odd = self.switches[min(error.args[1])]
+            raise self.reader.refuse(f"a circle of switches at or below '{odd.name}'", odd.group.switches_place) from None
+        for switch in map(self.switches.__getitem__, order):
+            switch.layer = 1 + max((self.switches[child].layer for child in switch.children if switch.group.switches), default=0)
+            self.layers = max(self.layers, switch.layer)
+        if self.layers > LAYERS_MAX:
+            raise self.reader.refuse(f"more than {LAYERS_MAX} layers of switches")
 
     def join_layers(self) -> None:
         """Join the switches of a layer that have the same children, from the leaves on."""

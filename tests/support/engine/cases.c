@@ -8,7 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "simgrid_all.h"
+
 ms_solver case_solver = MS_SOLVER_SIMGRID;
+bool case_is_simgrid_all = false;
 
 void case_init(ms_dag *dag, int32_t ranks) {
     ms_dag_init(dag);
@@ -86,7 +89,9 @@ static void run_here(const ms_dag *dag, ms_fidelity fidelity, long allocations, 
     ms_arena_init(&arena);
     ms_arena_fail_after(&arena, allocations);
     ms_diag_init(&diag, append, run);
-    run->status = ms_engine_run(dag, fidelity, case_solver, &arena, &diag, &t);
+    run->status = case_is_simgrid_all
+                      ? simgrid_all_run(dag, &arena, &diag, &t)
+                      : ms_engine_run(dag, fidelity, case_solver, &arena, &diag, &t);
     if (run->status == MS_OK) {
         size_t ops = (size_t)dag->op_count;
         size_t links = (size_t)dag->network.link_count;

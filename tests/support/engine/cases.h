@@ -15,6 +15,9 @@
  * has a process of its own. */
 extern ms_solver case_solver;
 
+/** The runs below are those of the oracle (simgrid_all.h), which has no solver. */
+extern bool case_is_simgrid_all;
+
 /** A graph with `ranks` ranks; rank i's compute stream is stream i. */
 void case_init(ms_dag *dag, int32_t ranks);
 

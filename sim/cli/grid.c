@@ -1,0 +1,301 @@
+#include "cli/grid.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/show_text.h"
+#include "meshsim/units.h"
+
+enum { NUMBER_B = 48, BAR_WIDTH = 34, SETTINGS_MAX = 2 };
+
+/* Of a table's largest number: what is smaller is the rest of a rounding. */
+static const double DUST = 1e-12;
+
+/* Whole numbers below this size are exact. */
+static const double COUNT_MAX = 1e15;
+
+/* ---- values ---- */
+
+/* A row of a table: what stands there, which one it is, and below which size its numbers are the
+ * rest of a rounding. */
+typedef struct shown_row {
+    const ms_value *value;
+    size_t place;
+    double dust;
+} shown_row;
+
+/* Child of an object by a key that ends at '/' or with the text. */
+static const ms_value *child_of(const ms_value *object, const char *key, size_t length) {
+    const ms_value *child =
+        object != NULL && object->type == MS_VALUE_OBJECT ? object->first : NULL;
+    while (child != NULL &&
+           (strlen(child->key) != length || memcmp(child->key, key, length) != 0)) {
+        child = child->next;
+    }
+    return child;
+}
+
+static const ms_value *nth(const ms_value *list, size_t place) {
+    const ms_value *child = list != NULL && list->type == MS_VALUE_ARRAY ? list->first : NULL;
+    for (; child != NULL && place > 0; place--) {
+        child = child->next;
+    }
+    return child;
+}
+
+/* What a path leads to; NULL: nothing. of_lists: behind the first key stands the row's place. */
+static const ms_value *find(const shown_row *row, const char *path, bool of_lists) {
+    const ms_value *value = row->value;
+    for (bool is_first = true; *path != '\0' && value != NULL; is_first = false) {
+        size_t length = strcspn(path, "/");
+        value = child_of(value, path, length);
+        value = of_lists && is_first ? nth(value, row->place) : value;
+        path += length + (path[length] == '/');
+    }
+    return value;
+}
+
+static bool is_none(const ms_value *value) {
+    bool holds_nothing = value != NULL &&
+                         (value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT) &&
+                         value->count == 0;
+    return value == NULL || value->type == MS_VALUE_NULL || holds_nothing;
+}
+
+static double number_of(const ms_value *value) {
+    return value->type == MS_VALUE_INT ? (double)value->as.integer : value->as.number;
+}
+
+/* ---- cells ---- */
+
+static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, ms_buffer *out);
+
+static void write_plain(const ms_value *value, ms_buffer *out) {
+    if (value->type == MS_VALUE_STRING) {
+        ms_buffer_puts(out, value->as.string);
+    } else if (value->type == MS_VALUE_BOOL) {
+        ms_buffer_puts(out, value->as.boolean ? "yes" : "no");
+    } else if (value->type == MS_VALUE_INT) {
+        ms_buffer_printf(out, "%lld", (long long)value->as.integer);
+    } else if (value->type == MS_VALUE_DOUBLE) {
+        double number = value->as.number;
+        bool is_count = fabs(number) < COUNT_MAX && number == floor(number);
+        ms_buffer_printf(out, is_count ? "%.0f" : "%.10g", number);
+    }
+}
+
+/* All digits before the point, and four in all where they are fewer. */
+static void write_digits(double number, ms_buffer *out) {
+    bool is_large = number >= 1000 || number <= -1000;
+    ms_buffer_printf(out, is_large ? "%.0f" : "%.4g", number);
+}
+
+static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
+    static const ms_dimension DIMS[] = {
+        [MS_SHOWN_TIME] = MS_DIM_TIME,      [MS_SHOWN_BYTES] = MS_DIM_BYTES,
+        [MS_SHOWN_RATE] = MS_DIM_BANDWIDTH, [MS_SHOWN_FLOP_RATE] = MS_DIM_FLOP_RATE,
+        [MS_SHOWN_ENERGY] = MS_DIM_ENERGY,  [MS_SHOWN_POWER] = MS_DIM_POWER};
+    char text[NUMBER_B];
+    if (kind == MS_SHOWN_SHARE || kind == MS_SHOWN_CHANGE) {
+        ms_buffer_printf(out, kind == MS_SHOWN_SHARE ? "%.2f %%" : "%+.2f %%", 100.0 * number);
+    } else if (kind == MS_SHOWN_NUMBER) {
+        write_digits(number, out);
+    } else if (kind == MS_SHOWN_BAR) {
+        for (long i = 0; i < lround(number * BAR_WIDTH); i++) {
+            ms_buffer_puts(out, "#");
+        }
+    } else {
+        ms_buffer_puts(out, ms_unit_format(number, DIMS[kind], text, sizeof text));
+    }
+}
+
+static bool is_number(const ms_value *value) {
+    return value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE);
+}
+
+/* An option that makes a setting, as a shell reads it. */
+static void write_setting(const ms_value *setting, ms_buffer *out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_buffer_printf(&text, "%s=", setting->key);
+    write_plain(setting, &text);
+    ms_buffer_puts(out, "--set ");
+    ms_show_shell_word(ms_buffer_text(&text), out);
+    out->failed = out->failed || text.failed;
+    ms_buffer_release(&text);
+}
+
+/* A part of a command line, which may be broken before each option. */
+static void write_options(const char *text, ms_buffer *out) {
+    for (const char *at = text; *at != '\0'; at++) {
+        ms_buffer_add(out, strncmp(at, " --", 3) == 0 ? "\n" : at, 1);
+    }
+}
+
+static void write_leaf(const ms_value *value, ms_shown_kind kind, ms_buffer *out) {
+    bool is_measured = kind != MS_SHOWN_TEXT && kind != MS_SHOWN_COUNT && kind < MS_SHOWN_BELOW;
+    if (is_number(value) && is_measured) {
+        write_number(number_of(value), kind, out);
+    } else if (kind == MS_SHOWN_COMMAND && value->type == MS_VALUE_STRING) {
+        write_options(value->as.string, out);
+    } else {
+        write_plain(value, out);
+    }
+}
+
+static void write_parts(const ms_value *whole, ms_shown_kind kind, ms_buffer *out) {
+    const char *between = "";
+    if (kind == MS_SHOWN_COMMAND && whole->type == MS_VALUE_OBJECT && whole->count > SETTINGS_MAX) {
+        ms_buffer_printf(out, "%zu settings, which --json lists", whole->count);
+        return;
+    }
+    for (const ms_value *part = whole->first; part != NULL; part = part->next) {
+        if (is_none(part)) {
+            continue;
+        }
+        ms_buffer_puts(out, between);
+        between = kind == MS_SHOWN_COMMAND ? "\n" : ", ";
+        if (part->key != NULL && kind == MS_SHOWN_COMMAND) {
+            write_setting(part, out);
+        } else {
+            ms_buffer_printf(out, "%s%s", part->key == NULL ? "" : part->key,
+                             part->key == NULL ? "" : " ");
+            write_cell(part, kind, 0.0, out);
+        }
+    }
+}
+
+static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, ms_buffer *out) {
+    if (value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT) {
+        write_parts(value, kind, out);
+    } else if (is_number(value) && dust > 0 && fabs(number_of(value)) <= dust) {
+        ms_buffer_puts(out, "0");
+    } else {
+        write_leaf(value, kind, out);
+    }
+}
+
+static bool is_in_bits(const ms_value *row) {
+    const ms_value *word = ms_value_get(row, "in_bits");
+    return word != NULL && word->type == MS_VALUE_BOOL && word->as.boolean;
+}
+
+/* The text of a cell.  "@" is the row's key, or in a list its number. */
+static const char *cell_of(const shown_row *row, const ms_shown_column *column, bool of_lists,
+                           const ms_value *tree) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    const ms_value *value = find(row, column->path, of_lists);
+    if (strcmp(column->path, "@") == 0 && !of_lists && row->value->key != NULL) {
+        ms_buffer_puts(&text, row->value->key);
+    } else if (strcmp(column->path, "@") == 0) {
+        ms_buffer_printf(&text, "%zu", row->place + (of_lists ? 0 : 1));
+    } else if (is_number(value) && column->kind == MS_SHOWN_TIME_OF_STEP) {
+        write_number(number_of(value) * ms_value_number(tree, "step_time_s", 0.0), MS_SHOWN_TIME,
+                     &text);
+    } else if (is_number(value) && column->kind == MS_SHOWN_RATE && is_in_bits(row->value)) {
+        char number[NUMBER_B];
+        ms_buffer_puts(&text, ms_unit_format_bits(number_of(value), number, sizeof number));
+    } else if (!is_none(value)) {
+        write_cell(value, column->kind, row->dust, &text);
+    }
+    const char *kept = ms_buffer_keep(&text, tree->arena);
+    return kept == NULL ? "" : kept;
+}
+
+/* ---- rows ---- */
+
+static bool is_zero(const ms_value *value) {
+    return is_number(value) && number_of(value) == 0;
+}
+
+const ms_value *ms_grid_holder(const ms_shown_table *table, const ms_value *tree) {
+    const shown_row root = {tree, 0, 0.0};
+    if (table->rows != MS_SHOWN_OF_LISTS) {
+        return find(&root, table->path, false);
+    }
+    const ms_shown_column *column = table->columns;
+    while (strcmp(column->path, "@") == 0) {
+        column++;
+    }
+    return child_of(tree, column->path, strcspn(column->path, "/"));
+}
+
+static double dust_of(const ms_shown_table *table, const ms_value *row, const ms_value *tree) {
+    const char *path = table->dust_of;
+    return path == NULL ? 0.0 : DUST * ms_value_number(row, path, ms_value_number(tree, path, 0.0));
+}
+
+/* List the rows of a table.  rows_out: [count of the holder].  Returns how many they are. */
+static size_t list_rows(const ms_shown_table *table, const ms_value *tree, shown_row *rows_out) {
+    bool of_lists = table->rows == MS_SHOWN_OF_LISTS;
+    size_t count = 0;
+    size_t place = 0;
+    for (const ms_value *child = ms_grid_holder(table, tree)->first; child != NULL;
+         child = child->next, place++) {
+        const ms_value *value = of_lists ? tree : child;
+        const shown_row row = {value, place, dust_of(table, value, tree)};
+        bool is_there = table->needs == NULL || !is_none(find(&row, table->needs, of_lists));
+        bool is_empty = table->skips_zero && is_zero(find(&row, table->columns[1].path, of_lists));
+        if (is_there && !is_empty) {
+            rows_out[count++] = row;
+        }
+    }
+    return count;
+}
+
+static bool has_some(const shown_row *rows, size_t count, const char *path, bool of_lists) {
+    bool is_there = strcmp(path, "@") == 0;
+    for (size_t i = 0; i < count && !is_there; i++) {
+        is_there = !is_none(find(&rows[i], path, of_lists));
+    }
+    return is_there;
+}
+
+static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
+    bool of_lists = table->rows == MS_SHOWN_OF_LISTS;
+    const ms_value *holder = ms_grid_holder(table, tree);
+    ms_grid grid = {.count = 0};
+    shown_row *rows = is_none(holder) ? NULL : MS_NEW(tree->arena, shown_row, holder->count);
+    if (rows == NULL) {
+        return grid;
+    }
+    grid.rows = list_rows(table, tree, rows);
+    for (const ms_shown_column *column = table->columns;
+         column->path != NULL && grid.count < MS_GRID_COLUMNS_MAX; column++) {
+        if (has_some(rows, grid.rows, column->path, of_lists)) {
+            grid.columns[grid.count++] = column;
+        }
+    }
+    grid.cells = MS_NEW(tree->arena, const char *, grid.rows *grid.count + 1);
+    grid.rows = grid.cells == NULL ? 0 : grid.rows;
+    for (size_t i = 0; i < grid.rows * grid.count; i++) {
+        grid.cells[i] =
+            cell_of(&rows[i / grid.count], grid.columns[i % grid.count], of_lists, tree);
+    }
+    return grid;
+}
+
+/* A row for each fact that the tree has: its heading and its value. */
+static ms_grid make_facts(const ms_shown_table *table, const ms_value *tree) {
+    static const ms_shown_column PAIR[] = {{"", "", MS_SHOWN_TEXT}, {"", "", MS_SHOWN_COUNT}};
+    const shown_row row = {tree, 0, dust_of(table, tree, tree)};
+    ms_grid grid = {.columns = {&PAIR[0], &PAIR[1]}, .count = 2};
+    size_t count = 0;
+    while (table->columns[count].path != NULL) {
+        count++;
+    }
+    grid.cells = MS_NEW(tree->arena, const char *, 2 * count + 1);
+    for (size_t i = 0; i < count && grid.cells != NULL; i++) {
+        const ms_shown_column *column = &table->columns[i];
+        if (!is_none(find(&row, column->path, false))) {
+            grid.cells[2 * grid.rows] = column->heading;
+            grid.cells[2 * grid.rows++ + 1] = cell_of(&row, column, false, tree);
+        }
+    }
+    return grid;
+}
+
+ms_grid ms_grid_make(const ms_shown_table *table, const ms_value *tree) {
+    return table->rows == MS_SHOWN_OF_FACTS ? make_facts(table, tree) : make_list(table, tree);
+}

@@ -1,0 +1,340 @@
+#include "cli/render.h"
+
+#include <string.h>
+
+#include "cli/grid.h"
+#include "cli/show_text.h"
+
+/* Widths of text [columns]: the longest name that begins a line, the longest other cell, and of a
+ * row that has place for a text beside it. */
+enum { NAME_WIDTH_MAX = 36, CELL_WIDTH_MAX = 28, BESIDE_MAX = 38 };
+
+/* Whether cells stand at the right of their column. */
+static bool is_number(ms_shown_kind kind) {
+    return kind != MS_SHOWN_TEXT && kind != MS_SHOWN_BAR && kind < MS_SHOWN_BELOW;
+}
+
+/* ---- Markdown ---- */
+
+void ms_show_markdown_text(const char *text, ms_buffer *out) {
+    for (const char *at = text; *at != '\0'; at++) {
+        if (strchr("|\\`*<>&[]", *at) != NULL) {
+            ms_buffer_puts(out, "\\");
+        }
+        ms_buffer_add(out, (unsigned char)*at < 0x20 ? " " : at, 1);
+    }
+}
+
+static void write_markdown_row(const ms_grid *grid, size_t row, ms_buffer *out) {
+    ms_buffer_puts(out, "|");
+    for (size_t c = 0; c < grid->count; c++) {
+        if (grid->columns[c]->kind != MS_SHOWN_BAR) {
+            ms_buffer_puts(out, " ");
+            ms_show_markdown_text(grid->cells[row * grid->count + c], out);
+            ms_buffer_puts(out, " |");
+        }
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
+    ms_buffer rule;
+    ms_buffer_init(&rule);
+    for (size_t c = 0; c < grid->count; c++) {
+        ms_shown_kind kind = grid->columns[c]->kind;
+        if (kind != MS_SHOWN_BAR) {
+            ms_buffer_puts(out, c == 0 ? "| " : " ");
+            ms_show_markdown_text(grid->columns[c]->heading, out);
+            ms_buffer_puts(out, " |");
+            ms_buffer_puts(&rule, is_number(kind) ? "|---:" : "|:---");
+        }
+    }
+    ms_buffer_printf(out, "\n%s|\n", ms_buffer_text(&rule));
+    out->failed = out->failed || rule.failed;
+    ms_buffer_release(&rule);
+}
+
+static void write_markdown_notes(const char *title, const ms_value *list, ms_buffer *out) {
+    for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
+         note = note->next) {
+        ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : ": ");
+        ms_show_markdown_text(note->as.string, out);
+        ms_buffer_puts(out, "\n");
+    }
+}
+
+void ms_show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
+    for (const ms_shown_table *table = tables; table->title != NULL; table++) {
+        if (table->rows == MS_SHOWN_OF_NOTES) {
+            write_markdown_notes(table->title, ms_grid_holder(table, tree), out);
+        } else if (table->rows != MS_SHOWN_OF_LINES) {
+            const ms_grid grid = ms_grid_make(table, tree);
+            if (grid.rows > 0) {
+                ms_buffer_puts(out, table->title[0] == '\0' ? "\n" : "\n### ");
+                ms_buffer_printf(out, "%s%s", table->title, table->title[0] == '\0' ? "" : "\n\n");
+                write_markdown_head(&grid, out);
+            }
+            for (size_t row = 0; row < grid.rows; row++) {
+                write_markdown_row(&grid, row, out);
+            }
+        }
+    }
+}
+
+/* ---- a line of text ---- */
+
+static void pad(size_t columns, ms_buffer *out) {
+    ms_buffer_printf(out, "%*s", (int)columns, "");
+}
+
+/* A text of some bytes in its columns, at their right or left end. */
+static void write_aligned(const char *text, size_t length, size_t width, bool at_right,
+                          ms_buffer *out) {
+    size_t own = ms_show_width(text, length);
+    size_t rest = own < width ? width - own : 0;
+    pad(at_right ? rest : 0, out);
+    for (size_t i = 0; i < length; i++) {
+        ms_buffer_add(out, text[i] == '\n' ? " " : text + i, 1);
+    }
+    pad(at_right ? 0 : rest, out);
+}
+
+/* A line ends where its last text does. */
+static void end_line(ms_buffer *out) {
+    while (out->length > 0 && out->data[out->length - 1] == ' ') {
+        out->data[--out->length] = '\0';
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+/* ---- a block: as many columns as a line has place for ---- */
+
+/* Columns of a grid that stand beside each other: the first one, and those from `from` on. */
+typedef struct block {
+    const ms_grid *grid;
+    size_t widths[MS_GRID_COLUMNS_MAX];
+    size_t from, to;
+    size_t end;  /* those from `to` to here stand below the rows */
+    size_t rest; /* where a single one of them stands beside its row; 0: below */
+} block;
+
+/* Place of the n-th column of a block in the grid. */
+static size_t column_at(const block *b, size_t n) {
+    return n == 0 ? 0 : b->from + n - 1;
+}
+
+static size_t longest_word(const char *text) {
+    size_t longest = 0;
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        size_t width = ms_show_width(text, length);
+        longest = width > longest ? width : longest;
+        text += length + (text[length] == ' ');
+    }
+    return longest;
+}
+
+/* Width of a column by its longest cell that is not too long, and its heading's longest word. */
+static size_t natural_width(const ms_grid *grid, size_t column, size_t most) {
+    size_t width = longest_word(grid->columns[column]->heading);
+    for (size_t row = 0; row < grid->rows; row++) {
+        const char *cell = grid->cells[row * grid->count + column];
+        size_t own = ms_show_width(cell, strlen(cell));
+        width = own > width && own <= most ? own : width;
+    }
+    return width;
+}
+
+/* Where the n-th line of a heading begins, and how many bytes it has; 0: it has fewer lines. */
+static const char *heading_line(const char *heading, size_t width, size_t n, size_t *length_out) {
+    *length_out = ms_show_fitting(heading, width, ' ');
+    for (; n > 0 && *length_out > 0; n--) {
+        heading += *length_out + strspn(heading + *length_out, " ");
+        *length_out = ms_show_fitting(heading, width, ' ');
+    }
+    return heading;
+}
+
+static size_t heading_lines(const char *heading, size_t width) {
+    size_t lines = 0;
+    size_t length = 0;
+    while (heading_line(heading, width, lines, &length), length > 0) {
+        lines++;
+    }
+    return lines;
+}
+
+static void write_head(const block *b, ms_buffer *out) {
+    size_t lines = 0;
+    for (size_t n = 0; n <= b->to - b->from; n++) {
+        size_t c = column_at(b, n);
+        size_t own = heading_lines(b->grid->columns[c]->heading, b->widths[c]);
+        lines = own > lines ? own : lines;
+    }
+    for (size_t line = 0; line < lines; line++) {
+        for (size_t n = 0; n <= b->to - b->from; n++) {
+            const ms_shown_column *column = b->grid->columns[column_at(b, n)];
+            size_t width = b->widths[column_at(b, n)];
+            size_t above = lines - heading_lines(column->heading, width);
+            size_t length = 0;
+            const char *text = "";
+            if (line >= above) {
+                text = heading_line(column->heading, width, line - above, &length);
+            }
+            pad(n == 0 ? 0 : 2, out);
+            write_aligned(text, length, width, is_number(column->kind), out);
+        }
+        if (b->rest > 0 && line + 1 == lines) {
+            ms_buffer_printf(out, "  %s", b->grid->columns[b->to]->heading);
+        }
+        end_line(out);
+    }
+}
+
+/* The text of a cell that stands below its row; of a column that holds others behind its heading.
+ */
+static void write_below(const ms_shown_column *column, const char *cell, ms_buffer *out) {
+    const char *heading = column->kind < MS_SHOWN_BELOW ? column->heading : "";
+    ms_buffer_printf(out, "    %s%s", heading, heading[0] == '\0' ? "" : ": ");
+    ms_show_wrapped_at(4 + strlen(heading) + (heading[0] == '\0' ? 0 : 2), 8, cell, out);
+}
+
+static bool fits(const block *b, size_t column, const char *cell) {
+    return ms_show_width(cell, strlen(cell)) <= b->widths[column];
+}
+
+static void write_row(const block *b, const char *const *cells, ms_buffer *out) {
+    if (!fits(b, 0, cells[0])) {
+        ms_show_wrapped_at(0, 4, cells[0], out);
+    }
+    for (size_t n = 0; n <= b->to - b->from; n++) {
+        size_t c = column_at(b, n);
+        const char *cell = fits(b, c, cells[c]) ? cells[c] : "";
+        pad(n == 0 ? 0 : 2, out);
+        write_aligned(cell, strlen(cell), b->widths[c], is_number(b->grid->columns[c]->kind), out);
+    }
+    if (b->rest > 0 && cells[b->to][0] != '\0') {
+        pad(2, out);
+        ms_show_wrapped_at(b->rest, b->rest, cells[b->to], out);
+    } else {
+        end_line(out);
+    }
+    for (size_t c = b->from; c < (b->rest > 0 ? b->to : b->end); c++) {
+        if (!fits(b, c, cells[c])) {
+            write_below(b->grid->columns[c], cells[c], out);
+        }
+    }
+}
+
+static void write_block(const block *b, ms_buffer *out) {
+    write_head(b, out);
+    for (size_t row = 0; row < b->grid->rows; row++) {
+        write_row(b, b->grid->cells + row * b->grid->count, out);
+    }
+}
+
+/* Put as many columns beside each other as fit; the others follow in blocks below, behind the first
+ * column again. Texts below their rows are the last columns. */
+static void write_blocks(const ms_grid *grid, ms_buffer *out) {
+    block b = {.grid = grid, .from = 1, .to = 1};
+    size_t used = natural_width(grid, 0, NAME_WIDTH_MAX);
+    b.widths[0] = used;
+    for (; b.to < grid->count && grid->columns[b.to]->kind < MS_SHOWN_BELOW; b.to++) {
+        size_t width = natural_width(grid, b.to, CELL_WIDTH_MAX);
+        if (b.to > b.from && used + 2 + width > MS_SHOW_PAGE_WIDTH) {
+            b.end = b.to;
+            write_block(&b, out);
+            ms_buffer_puts(out, "\n");
+            b.from = b.to;
+            used = b.widths[0];
+        }
+        b.widths[b.to] = width;
+        used += 2 + width;
+    }
+    b.end = grid->count;
+    bool is_beside = b.end == b.to + 1 && grid->columns[b.to]->kind == MS_SHOWN_BELOW;
+    b.rest = is_beside && used <= BESIDE_MAX ? used + 2 : 0;
+    write_block(&b, out);
+}
+
+/* ---- text ---- */
+
+static void write_facts(const ms_grid *grid, ms_buffer *out) {
+    size_t width = natural_width(grid, 0, MS_SHOW_PAGE_WIDTH / 2);
+    for (size_t row = 0; row < grid->rows; row++) {
+        write_aligned(grid->cells[2 * row], strlen(grid->cells[2 * row]), width + 2, false, out);
+        ms_show_wrapped_at(width + 2, width + 2, grid->cells[2 * row + 1], out);
+    }
+}
+
+static void write_notes(const char *title, const ms_value *list, ms_buffer *out) {
+    for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
+         note = note->next) {
+        ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : "\n");
+        ms_show_wrapped_at(0, 4, note->as.string, out);
+    }
+}
+
+static void write_lines(const ms_value *text, ms_buffer *out) {
+    if (text != NULL && text->type == MS_VALUE_STRING) {
+        ms_buffer_puts(out, text->as.string);
+    }
+}
+
+void ms_show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
+    for (const ms_shown_table *table = tables; table->title != NULL; table++) {
+        if (table->rows == MS_SHOWN_OF_NOTES) {
+            write_notes(table->title, ms_grid_holder(table, tree), out);
+        } else if (table->rows == MS_SHOWN_OF_LINES) {
+            write_lines(ms_grid_holder(table, tree), out);
+        } else {
+            const ms_grid grid = ms_grid_make(table, tree);
+            if (grid.rows > 0) {
+                ms_buffer_printf(out, "\n%s%s", table->title, table->title[0] == '\0' ? "" : "\n");
+                (table->rows == MS_SHOWN_OF_FACTS ? write_facts : write_blocks)(&grid, out);
+            }
+        }
+    }
+}
+
+/* ---- what is printed ---- */
+
+static ms_status print_page(const ms_invocation *call, const char *heading,
+                            const ms_shown_table *tables, const ms_value *tree) {
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_buffer_printf(&page, "%s\n", heading);
+    ms_show_text(tables, tree, &page);
+    page.failed = page.failed || tree->arena->has_failed;
+    return ms_cli_print_page(call, &page);
+}
+
+ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_shown_table *tables,
+                      const ms_value *tree) {
+    if (ms_cli_has(call, "json")) {
+        return ms_cli_print_json(call, tree);
+    }
+    const char *command = call->command->name;
+    const char *heading =
+        name == NULL ? command : ms_arena_printf(call->arena, "%s: %s", command, name);
+    if (tree == NULL || call->arena->has_failed) {
+        return ms_diag_no_memory(call->diag);
+    }
+    bool is_markdown = ms_cli_knows(call, "markdown") && ms_cli_has(call, "markdown");
+    return (is_markdown ? ms_cli_print_markdown : print_page)(call, heading, tables, tree);
+}
+
+ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
+                                const ms_shown_table *tables, const ms_value *tree) {
+    if (tree == NULL || call->arena->has_failed) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_buffer page;
+    ms_buffer_init(&page);
+    ms_buffer_puts(&page, "## meshsim ");
+    ms_show_markdown_text(heading, &page);
+    ms_buffer_puts(&page, "\n");
+    ms_show_markdown(tables, tree, &page);
+    page.failed = page.failed || tree->arena->has_failed;
+    return ms_cli_print_page(call, &page);
+}

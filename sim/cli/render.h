@@ -1,0 +1,78 @@
+/* The one renderer: a result is a tree of named values, a command's tables name what of it is
+ * shown, and the forms (text, Markdown, JSON) are made here.  See render.md. */
+#ifndef MS_CLI_RENDER_H
+#define MS_CLI_RENDER_H
+
+#include "cli/cli.h"
+
+#define MS_OPTION_MARKDOWN                                                                         \
+    { .name = "markdown", .help = "print tables in Markdown, as code hosts show them" }
+
+/* How a cell shows what stands in the tree. */
+typedef enum ms_shown_kind {
+    MS_SHOWN_TEXT,   /* of a list its words; of an object "pp 2, dp 4" */
+    MS_SHOWN_COUNT,  /* a number with up to ten digits */
+    MS_SHOWN_NUMBER, /* with four digits */
+    MS_SHOWN_SHARE,  /* in percent */
+    MS_SHOWN_CHANGE, /* in percent, with its sign */
+    MS_SHOWN_TIME,
+    MS_SHOWN_TIME_OF_STEP, /* a share of the tree's `step_time_s`, as a time */
+    MS_SHOWN_BYTES,
+    MS_SHOWN_RATE, /* of a row whose `in_bits` is true in bits */
+    MS_SHOWN_FLOP_RATE,
+    MS_SHOWN_ENERGY,
+    MS_SHOWN_POWER,
+    MS_SHOWN_BAR,     /* a share as a bar; in text only */
+    MS_SHOWN_BELOW,   /* a text that stands below its row */
+    MS_SHOWN_COMMAND, /* likewise: words of a list, or "--set key=value" of an object, on lines that
+                         a shell reads as one */
+} ms_shown_kind;
+
+/* A column, or of a table of facts a row. */
+typedef struct ms_shown_column {
+    const char *path; /* keys from the row with '/' between; "@": the key of the row, or its number
+                         from 1; "": the row itself; NULL ends the columns */
+    const char *heading;
+    ms_shown_kind kind;
+} ms_shown_column;
+
+/* What the rows of a table are. */
+typedef enum ms_shown_form {
+    MS_SHOWN_OF_LIST,  /* what a list or object of the tree holds */
+    MS_SHOWN_OF_FACTS, /* the columns themselves: a heading and a value each */
+    MS_SHOWN_OF_LISTS, /* the places of several lists: the first key of a path is its list */
+    MS_SHOWN_OF_NOTES, /* a paragraph for each text of a list */
+    MS_SHOWN_OF_LINES, /* a text that has lines already; in text only */
+} ms_shown_form;
+
+/* A table. */
+typedef struct ms_shown_table {
+    const char *title; /* NULL behind the last table; "": none */
+    ms_shown_form rows;
+    const char *path; /* keys with '/' between that lead from the tree to the rows */
+    const ms_shown_column *columns;
+    const char *needs;   /* path from a row to what it must have to be shown; NULL: nothing */
+    bool skips_zero;     /* leave out rows whose second column is 0 */
+    const char *dust_of; /* dotted path, in a row or in the tree, of a number of which less than
+                            1e-12 is shown as 0; NULL: none is */
+} ms_shown_table;
+
+/* Append tables of a tree as text of 80 columns, or in Markdown. */
+void ms_show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out);
+void ms_show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out);
+
+/* Append a text as Markdown shows it as it is: without line ends, and without markup of its own. */
+void ms_show_markdown_text(const char *text, ms_buffer *out);
+
+/* Print a command's result in the form that the command line asks for: as JSON, or its tables under
+ * a heading.  name: what the result is about; NULL: nothing.  tree: NULL when memory ran out.
+ * Returns as ms_cli_print_json. */
+ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_shown_table *tables,
+                      const ms_value *tree);
+
+/* Print the tables of a tree in Markdown.  heading: what made it and what it is about, such as
+ * "run: tiny".  Returns likewise. */
+ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
+                                const ms_shown_table *tables, const ms_value *tree);
+
+#endif

@@ -1,0 +1,12 @@
+/* What pages say of a job besides the tree of its command. */
+#ifndef MS_CLI_SHOW_JOB_H
+#define MS_CLI_SHOW_JOB_H
+
+#include "meshsim/job.h"
+#include "meshsim/value.h"
+
+/** Add the object `page` to a tree: the cluster's nodes, the schedule's stages and other words that
+ * --json has no keys for. */
+void ms_show_add_job(const ms_job *job, ms_value *root);
+
+#endif

@@ -1,0 +1,576 @@
+#include "cli/shown_tables.h"
+
+/* ---- run ---- */
+
+static const ms_shown_column RUN_FACTS[] = {
+    {"page/framework", "framework", MS_SHOWN_TEXT},
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"page/nodes", "nodes", MS_SHOWN_TEXT},
+    {"placement", "placement", MS_SHOWN_TEXT},
+    {"mesh", "mesh", MS_SHOWN_TEXT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"mesh_tiers", "tiers", MS_SHOWN_TEXT},
+    {"expert_mesh", "experts", MS_SHOWN_TEXT},
+    {"expert_mesh_tiers", "tiers of experts", MS_SHOWN_TEXT},
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"page/stages", "stages", MS_SHOWN_COUNT},
+    {"page/replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
+    {"page/micro_batch", "sequences in one", MS_SHOWN_COUNT},
+    {"global_batch", "batch", MS_SHOWN_COUNT},
+    {"page/updates", "updates", MS_SHOWN_TEXT},
+    {"steps", "steps", MS_SHOWN_COUNT},
+    {"step_time_s", "step time", MS_SHOWN_TIME},
+    {"step_time_bounds_s", "step at least, at most", MS_SHOWN_TIME},
+    {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+    {"model_tflops_per_gpu", "model TFLOP/s per GPU", MS_SHOWN_NUMBER},
+    {"mfu", "MFU", MS_SHOWN_SHARE},
+    {"hfu", "HFU", MS_SHOWN_SHARE},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"compute_slowdown", "slow-down of compute", MS_SHOWN_SHARE},
+    {"cost", "USD a step", MS_SHOWN_NUMBER},
+    {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
+    {"energy_J", "energy a step", MS_SHOWN_ENERGY},
+    {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
+    {"memory/peak_rank", "on rank", MS_SHOWN_COUNT},
+    {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
+    {"memory/fits", "fits", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column TIME_COLUMNS[] = {{"@", "what", MS_SHOWN_TEXT},
+                                               {"", "time", MS_SHOWN_TIME_OF_STEP},
+                                               {"", "share", MS_SHOWN_SHARE},
+                                               {"", "", MS_SHOWN_BAR},
+                                               {0}};
+static const ms_shown_column STAGE_COLUMNS[] = {
+    {"pp_rank", "pipeline rank", MS_SHOWN_COUNT}, {"compute_s", "compute", MS_SHOWN_TIME},
+    {"bubble_s", "bubble", MS_SHOWN_TIME},        {"exposed_s", "exposed", MS_SHOWN_TIME},
+    {"peak_B", "peak", MS_SHOWN_BYTES},           {0}};
+static const ms_shown_column COMM_COLUMNS[] = {{"@", "axis", MS_SHOWN_TEXT},
+                                               {"busy_s", "busy", MS_SHOWN_TIME},
+                                               {"bytes_per_rank", "sent", MS_SHOWN_BYTES},
+                                               {"exposed_s", "stalling", MS_SHOWN_TIME},
+                                               {"overlapped_s", "overlapped", MS_SHOWN_TIME},
+                                               {"in_idle_s", "in idle", MS_SHOWN_TIME},
+                                               {"wait_s", "waiting", MS_SHOWN_TIME},
+                                               {0}};
+static const ms_shown_column COLLECTIVE_COLUMNS[] = {
+    {"axis", "axis", MS_SHOWN_TEXT},
+    {"kind", "kind", MS_SHOWN_TEXT},
+    {"algorithm", "algorithm", MS_SHOWN_TEXT},
+    {"size_B", "size", MS_SHOWN_BYTES},
+    {"count_per_rank", "times per GPU", MS_SHOWN_NUMBER},
+    {"alone_s", "alone", MS_SHOWN_TIME},
+    {"time_s", "in the step", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column MEMORY_FACTS[] = {
+    {"memory/parameters_B", "parameters", MS_SHOWN_BYTES},
+    {"memory/gradients_B", "gradients", MS_SHOWN_BYTES},
+    {"memory/optimizer_B", "optimizer", MS_SHOWN_BYTES},
+    {"memory/activations_B", "activations", MS_SHOWN_BYTES},
+    {"memory/buffers_B", "buffers", MS_SHOWN_BYTES},
+    {"memory/other_B", "other", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column RISK_COLUMNS[] = {{"pass", "pass", MS_SHOWN_TEXT},
+                                               {"stage_first", "first stage", MS_SHOWN_COUNT},
+                                               {"stage_last", "last stage", MS_SHOWN_COUNT},
+                                               {"axis", "axis", MS_SHOWN_TEXT},
+                                               {"kind", "kind", MS_SHOWN_TEXT},
+                                               {"with", "met", MS_SHOWN_TEXT},
+                                               {"met", "times", MS_SHOWN_COUNT},
+                                               {"pieces", "of", MS_SHOWN_COUNT},
+                                               {0}};
+static const ms_shown_column ENGINE_FACTS[] = {
+    {"engine/simulated_ranks", "ranks", MS_SHOWN_COUNT},
+    {"engine/fold_exact", "exact for the others", MS_SHOWN_TEXT},
+    {"granularity", "granularity", MS_SHOWN_TEXT},
+    {"engine/ops", "operations", MS_SHOWN_COUNT},
+    {"engine/flows", "flows", MS_SHOWN_COUNT},
+    {"engine/fast_forwarded", "microbatches not simulated", MS_SHOWN_COUNT},
+    {"engine/wall_s", "wall time", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column WHATIF_COLUMNS[] = {{"change", "change", MS_SHOWN_TEXT},
+                                                 {"step_time_s", "step", MS_SHOWN_TIME},
+                                                 {"gain", "saved", MS_SHOWN_SHARE},
+                                                 {"settings", "settings", MS_SHOWN_COMMAND},
+                                                 {0}};
+const ms_shown_table MS_RUN_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = RUN_FACTS},
+    {.title = "where the time goes",
+     .path = "time_share",
+     .columns = TIME_COLUMNS,
+     .skips_zero = true},
+    {.title = "what is other", .path = "other_parts", .columns = TIME_COLUMNS, .skips_zero = true},
+    {.title = "pipeline ranks", .path = "stages", .columns = STAGE_COLUMNS},
+    {.title = "a GPU's own communication",
+     .path = "comm",
+     .columns = COMM_COLUMNS,
+     .skips_zero = true},
+    {.title = "collectives, alone and among other traffic",
+     .path = "collectives",
+     .columns = COLLECTIVE_COLUMNS},
+    {.title = "memory at the peak", .rows = MS_SHOWN_OF_FACTS, .columns = MEMORY_FACTS},
+    {.title = "pieces of passes that shared links with other traffic, timed without it",
+     .path = "granularity_risk",
+     .columns = RISK_COLUMNS},
+    {.title = "what one change would buy", .path = "whatif", .columns = WHATIF_COLUMNS},
+    {.title = "what was simulated", .rows = MS_SHOWN_OF_FACTS, .columns = ENGINE_FACTS},
+    {0}};
+
+/* ---- check ---- */
+
+static const ms_shown_column CHECK_FACTS[] = {
+    {"page/framework", "framework", MS_SHOWN_TEXT},
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"page/nodes", "nodes", MS_SHOWN_TEXT},
+    {"placement", "placement", MS_SHOWN_TEXT},
+    {"mesh", "mesh", MS_SHOWN_TEXT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"mesh_tiers", "tiers", MS_SHOWN_TEXT},
+    {"expert_mesh", "experts", MS_SHOWN_TEXT},
+    {"expert_mesh_tiers", "tiers of experts", MS_SHOWN_TEXT},
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"page/stages", "stages", MS_SHOWN_COUNT},
+    {"page/replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
+    {"page/micro_batch", "sequences in one", MS_SHOWN_COUNT},
+    {"global_batch", "batch", MS_SHOWN_COUNT},
+    {"parameters/total", "parameters", MS_SHOWN_COUNT},
+    {"parameters/active", "of them active", MS_SHOWN_COUNT},
+    {"parameters/total_without_mtp", "without prediction modules", MS_SHOWN_COUNT},
+    {"slowest_gpu", "slowest GPU, x the typical one", MS_SHOWN_NUMBER},
+    {"estimate/step_time_s", "estimated step", MS_SHOWN_TIME},
+    {"estimate/lower_bound_s", "not less than", MS_SHOWN_TIME},
+    {"ideal_bubble_fraction", "bubble without communication", MS_SHOWN_SHARE},
+    {"estimate/cost", "USD a step", MS_SHOWN_NUMBER},
+    {"estimate/energy_J", "energy a step", MS_SHOWN_ENERGY},
+    {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
+    {"memory/peak_rank", "on rank", MS_SHOWN_COUNT},
+    {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
+    {"memory/fits", "fits", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column CHECK_STAGE_COLUMNS[] = {
+    {"pp_rank", "pipeline rank", MS_SHOWN_COUNT},
+    {"layers", "layers", MS_SHOWN_COUNT},
+    {"compute_s", "compute", MS_SHOWN_TIME},
+    {"static_B", "static", MS_SHOWN_BYTES},
+    {"activations_B", "activations", MS_SHOWN_BYTES},
+    {"buffers_B", "buffers", MS_SHOWN_BYTES},
+    {"peak_B", "peak", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column OPTION_COLUMNS[] = {
+    {"setting", "change", MS_SHOWN_COMMAND}, {"saved_B", "saves", MS_SHOWN_BYTES},
+    {"peak_B", "peak", MS_SHOWN_BYTES},      {"fits", "fits", MS_SHOWN_TEXT},
+    {"note", "note", MS_SHOWN_BELOW},        {0}};
+static const ms_shown_column CHANGE_FACTS[] = {
+    {"fitting_change/setting", "change", MS_SHOWN_COMMAND},
+    {"fitting_change/peak_B", "peak", MS_SHOWN_BYTES},
+    {"fitting_change/step_time_s", "estimated step", MS_SHOWN_TIME},
+    {"smallest_peak_B", "smallest peak (no change fits)", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column NOTE_COLUMNS[] = {
+    {"key", "key", MS_SHOWN_TEXT}, {"changes_nothing", "changes nothing, as", MS_SHOWN_BELOW}, {0}};
+const ms_shown_table MS_CHECK_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = CHECK_FACTS},
+    {.title = "pipeline ranks", .path = "stages", .columns = CHECK_STAGE_COLUMNS},
+    {.title = "what would save memory", .path = "memory_options", .columns = OPTION_COLUMNS},
+    {.title = "the smallest change that fits", .rows = MS_SHOWN_OF_FACTS, .columns = CHANGE_FACTS},
+    {.title = "notes", .path = "notes", .columns = NOTE_COLUMNS},
+    {0}};
+
+/* ---- search ---- */
+
+static const ms_shown_column SEARCH_FACTS[] = {
+    {"page/varied", "varied", MS_SHOWN_TEXT},
+    {"objective", "objective", MS_SHOWN_TEXT},
+    {"second_objective", "second objective", MS_SHOWN_TEXT},
+    {"limits", "limits", MS_SHOWN_TEXT},
+    {"partial", "interrupted", MS_SHOWN_TEXT},
+    {"counts/enumerated", "candidates", MS_SHOWN_COUNT},
+    {"counts/illegal", "illegal", MS_SHOWN_COUNT},
+    {"counts/does_not_fit", "do not fit in memory", MS_SHOWN_COUNT},
+    {"counts/beyond_limits", "beyond limits", MS_SHOWN_COUNT},
+    {"counts/pruned", "pruned", MS_SHOWN_COUNT},
+    {"counts/simulated", "simulated", MS_SHOWN_COUNT},
+    {"counts/failed", "failed", MS_SHOWN_COUNT},
+    {"counts/of_other_shards", "of other shards", MS_SHOWN_COUNT},
+    {"page/smallest_B", "least memory of a legal candidate", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column FOUND_COLUMNS[] = {
+    {"@", "#", MS_SHOWN_COUNT},
+    {"step_time_s", "step", MS_SHOWN_TIME},
+    {"to_best", "to the best", MS_SHOWN_CHANGE},
+    {"peak_B", "memory", MS_SHOWN_BYTES},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+    {"limited_by", "limited by", MS_SHOWN_TEXT},
+    {"limit_share", "its share", MS_SHOWN_SHARE},
+    {"mesh", "mesh", MS_SHOWN_TEXT},
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"v", "v", MS_SHOWN_COUNT},
+    {"micro_batch", "micro", MS_SHOWN_COUNT},
+    {"recompute", "recompute", MS_SHOWN_TEXT},
+    {"zero", "zero", MS_SHOWN_COUNT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"mfu", "MFU", MS_SHOWN_SHARE},
+    {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+    {"cost", "USD a step", MS_SHOWN_NUMBER},
+    {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
+    {"energy_J", "energy a step", MS_SHOWN_ENERGY},
+    {"training_days", "training, days", MS_SHOWN_NUMBER},
+    {"training_USD", "training, USD", MS_SHOWN_NUMBER},
+    {"step_tokens", "tokens a step", MS_SHOWN_NUMBER},
+    {"other_settings", "other settings", MS_SHOWN_BELOW},
+    {0}};
+static const ms_shown_column EXPLAINED_COLUMNS[] = {{"what", "what", MS_SHOWN_TEXT},
+                                                    {"own_s", "its time", MS_SHOWN_TIME},
+                                                    {"best_s", "time of rank 1", MS_SHOWN_TIME},
+                                                    {"difference", "difference", MS_SHOWN_CHANGE},
+                                                    {0}};
+static const ms_shown_column EXPECTED_FACTS[] = {
+    {"expected/estimate_s", "estimate", MS_SHOWN_TIME},
+    {"expected/bound_s", "no less than", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column EXPLAINED_FACTS[] = {
+    {"page/explained_rank", "rank explained", MS_SHOWN_COUNT}, {0}};
+static const ms_shown_column REASON_COLUMNS[] = {
+    {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
+const ms_shown_table MS_SEARCH_TABLES[] = {
+    {.title = "", .path = "results", .columns = FOUND_COLUMNS},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
+    {.title = "nothing was simulated by then; the best by its estimate",
+     .rows = MS_SHOWN_OF_FACTS,
+     .columns = EXPECTED_FACTS},
+    {.title = "the best one by itself", .rows = MS_SHOWN_OF_NOTES, .path = "page/command"},
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = EXPLAINED_FACTS},
+    {.title = "where the time goes", .path = "page/explained", .columns = EXPLAINED_COLUMNS},
+    {.title = "what one change would buy the best one",
+     .path = "whatif",
+     .columns = WHATIF_COLUMNS},
+    {.title = "what was looked at", .rows = MS_SHOWN_OF_FACTS, .columns = SEARCH_FACTS},
+    {.title = "illegal, and one of each", .path = "illegal", .columns = REASON_COLUMNS},
+    {.title = "failed, and one of each", .path = "failed", .columns = REASON_COLUMNS},
+    {0}};
+
+/* ---- sweep ---- */
+
+static const ms_shown_column SWEEP_COLUMNS[] = {{"step_time_s", "step", MS_SHOWN_TIME},
+                                                {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+                                                {"mfu", "MFU", MS_SHOWN_SHARE},
+                                                {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+                                                {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+                                                {"peak_B", "peak", MS_SHOWN_BYTES},
+                                                {"fits", "fits", MS_SHOWN_TEXT},
+                                                {"cost", "USD a step", MS_SHOWN_NUMBER},
+                                                {0}};
+static const ms_shown_column REFUSED_COLUMNS[] = {{"reason", "left out, as", MS_SHOWN_BELOW}, {0}};
+
+static const ms_shown_column SWEEP_FACTS[] = {{"workload", "workload", MS_SHOWN_TEXT},
+                                              {"counts/points", "points", MS_SHOWN_COUNT},
+                                              {"counts/simulated", "simulated", MS_SHOWN_COUNT},
+                                              {"counts/stored", "known already", MS_SHOWN_COUNT},
+                                              {"counts/refused", "refused", MS_SHOWN_COUNT},
+                                              {"counts/failed", "failed", MS_SHOWN_COUNT},
+                                              {0}};
+const ms_shown_table MS_SWEEP_TABLES[] = {
+    {.title = "", .path = "rows", .columns = SWEEP_COLUMNS, .needs = "step_time_s"},
+    {.title = "left out", .path = "rows", .columns = REFUSED_COLUMNS, .needs = "reason"},
+    {.title = "what was simulated", .rows = MS_SHOWN_OF_FACTS, .columns = SWEEP_FACTS},
+    {0}};
+
+/* ---- validate ---- */
+
+static const ms_shown_column VALIDATE_FACTS[] = {
+    {"mean_of_groups", "mean of the groups' mean errors", MS_SHOWN_SHARE}, {0}};
+static const ms_shown_column GROUP_COLUMNS[] = {{"@", "group", MS_SHOWN_TEXT},
+                                                {"n", "rows", MS_SHOWN_COUNT},
+                                                {"bias", "bias", MS_SHOWN_SHARE},
+                                                {"mean_abs_error", "mean error", MS_SHOWN_SHARE},
+                                                {"worst", "worst", MS_SHOWN_TEXT},
+                                                {"worst_abs_error", "its error", MS_SHOWN_SHARE},
+                                                {0}};
+static const ms_shown_column ERROR_COLUMNS[] = {{"id", "case", MS_SHOWN_TEXT},
+                                                {"quantity", "quantity", MS_SHOWN_TEXT},
+                                                {"predicted_s", "predicted", MS_SHOWN_TIME},
+                                                {"measured_s", "measured", MS_SHOWN_TIME},
+                                                {"error", "error", MS_SHOWN_SHARE},
+                                                {0}};
+static const ms_shown_column SKIP_COLUMNS[] = {
+    {"id", "case", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
+static const ms_shown_column MECHANISM_COLUMNS[] = {
+    {"mechanism", "mechanism", MS_SHOWN_TEXT},
+    {"moved", "rows that move", MS_SHOWN_COUNT},
+    {"mean_of_groups", "mean of groups without it", MS_SHOWN_SHARE},
+    {"gain", "gain", MS_SHOWN_SHARE},
+    {"unseen_gain", "on unseen rows", MS_SHOWN_SHARE},
+    {0}};
+const ms_shown_table MS_VALIDATE_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = VALIDATE_FACTS},
+    {.title = "step time by group", .path = "groups", .columns = GROUP_COLUMNS},
+    {.title = "what each mechanism buys", .path = "ablation", .columns = MECHANISM_COLUMNS},
+    {.title = "step times", .path = "rows", .columns = ERROR_COLUMNS},
+    {.title = "step time outside the score", .path = "apart", .columns = GROUP_COLUMNS},
+    {.title = "memory by group", .path = "memory_groups", .columns = GROUP_COLUMNS},
+    {.title = "layers", .path = "layers", .columns = ERROR_COLUMNS},
+    {.title = "phases of steps", .path = "phases", .columns = ERROR_COLUMNS},
+    {.title = "collectives by size", .path = "collective_sizes", .columns = GROUP_COLUMNS},
+    {.title = "skipped", .path = "skipped", .columns = SKIP_COLUMNS},
+    {.title = "skipped outside the score", .path = "skipped_apart", .columns = SKIP_COLUMNS},
+    {0}};
+
+/* ---- schedule ---- */
+
+static const ms_shown_column SCHEDULE_FACTS[] = {
+    {"workload", "workload", MS_SHOWN_TEXT},
+    {"p", "pipeline ranks", MS_SHOWN_COUNT},
+    {"v", "stages a rank", MS_SHOWN_COUNT},
+    {"m", "microbatches", MS_SHOWN_COUNT},
+    {"group", "group", MS_SHOWN_COUNT},
+    {"splits", "slices of a sequence", MS_SHOWN_COUNT},
+    {"page/unit", "times in", MS_SHOWN_TEXT},
+    {"makespan", "makespan", MS_SHOWN_COUNT},
+    {"formula_makespan", "closed form", MS_SHOWN_COUNT},
+    {"page/rank_makespan", "makespan in T of a rank's stages", MS_SHOWN_COUNT},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"max_span", "longest span of a rank", MS_SHOWN_COUNT},
+    {"max_span_bubble", "most idle in a span", MS_SHOWN_COUNT},
+    {"formula_span_bubble", "closed form of it", MS_SHOWN_COUNT},
+    {"period", "steady period", MS_SHOWN_COUNT},
+    {"msgs_total", "messages", MS_SHOWN_COUNT},
+    {"param_replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {"order_crc32", "CRC-32 of the order", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column GAP_FACTS[] = {
+    {"gap/closed_form", "closed form of equal stages and free messages", MS_SHOWN_COUNT},
+    {"gap/work", "work of a rank", MS_SHOWN_COUNT},
+    {"gap/order", "order", MS_SHOWN_COUNT},
+    {"gap/imbalance", "unequal stages", MS_SHOWN_COUNT},
+    {"gap/latency", "latency", MS_SHOWN_COUNT},
+    {0}};
+static const ms_shown_column FOUND_FACTS[] = {
+    {"search/heuristic_span", "span of the heuristic", MS_SHOWN_COUNT},
+    {"search/start", "heuristic", MS_SHOWN_TEXT},
+    {"search/variant", "variant", MS_SHOWN_COUNT},
+    {"search/span_bound", "lower bound", MS_SHOWN_COUNT},
+    {"search/bound_rank", "bound of rank", MS_SHOWN_COUNT},
+    {"page/above_bound", "above the bound at most", MS_SHOWN_SHARE},
+    {"search/is_optimal", "optimal", MS_SHOWN_TEXT},
+    {"search/is_cut_short", "cut short, as too large", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column SCHEDULE_RANK_COLUMNS[] = {
+    {"@", "rank", MS_SHOWN_COUNT},
+    {"busy", "busy", MS_SHOWN_COUNT},
+    {"idle/warmup", "idle, warm-up", MS_SHOWN_COUNT},
+    {"idle/steady", "steady", MS_SHOWN_COUNT},
+    {"idle/cooldown", "cool-down", MS_SHOWN_COUNT},
+    {"exposed_p2p", "exposed p2p", MS_SHOWN_COUNT},
+    {"peak_inflight", "in flight to W", MS_SHOWN_COUNT},
+    {"peak_inflight_I", "to I", MS_SHOWN_COUNT},
+    {"msgs_sent", "messages", MS_SHOWN_COUNT},
+    {0}};
+const ms_shown_table MS_SCHEDULE_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = SCHEDULE_FACTS, .dust_of = "makespan"},
+    {.title = "what the makespan consists of",
+     .rows = MS_SHOWN_OF_FACTS,
+     .columns = GAP_FACTS,
+     .dust_of = "makespan"},
+    {.title = "search", .rows = MS_SHOWN_OF_FACTS, .columns = FOUND_FACTS},
+    {.title = "ranks",
+     .rows = MS_SHOWN_OF_LISTS,
+     .columns = SCHEDULE_RANK_COLUMNS,
+     .dust_of = "makespan"},
+    {.title = "", .rows = MS_SHOWN_OF_LINES, .path = "page/picture"},
+    {0}};
+
+static const ms_shown_column PAPER_FACTS[] = {
+    {"p", "pipeline ranks", MS_SHOWN_COUNT},
+    {"m", "microbatches", MS_SHOWN_COUNT},
+    {"memory_cap", "in flight per rank, at most", MS_SHOWN_COUNT},
+    {"sorted_by", "sorted by", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column PAPER_COLUMNS[] = {
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"v", "v", MS_SHOWN_COUNT},
+    {"makespan", "makespan, T of a stage", MS_SHOWN_NUMBER},
+    {"rank_makespan", "makespan, T of a rank", MS_SHOWN_NUMBER},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"max_span_bubble", "idle in span", MS_SHOWN_NUMBER},
+    {"peak_inflight", "in flight", MS_SHOWN_NUMBER},
+    {"param_replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {"msgs_total", "messages", MS_SHOWN_COUNT},
+    {"max_span", "longest span", MS_SHOWN_NUMBER},
+    {"formula_makespan", "closed form", MS_SHOWN_NUMBER},
+    {"period", "steady period", MS_SHOWN_NUMBER},
+    {0}};
+static const ms_shown_column GAP_COLUMNS[] = {{"schedule", "schedule", MS_SHOWN_TEXT},
+                                              {"makespan", "makespan", MS_SHOWN_NUMBER},
+                                              {"gap/closed_form", "closed form", MS_SHOWN_NUMBER},
+                                              {"gap/work", "work of a rank", MS_SHOWN_NUMBER},
+                                              {"gap/order", "order", MS_SHOWN_NUMBER},
+                                              {"gap/imbalance", "unequal stages", MS_SHOWN_NUMBER},
+                                              {"gap/latency", "latency", MS_SHOWN_NUMBER},
+                                              {0}};
+static const ms_shown_column LEFT_OUT_COLUMNS[] = {
+    {"schedule", "schedule", MS_SHOWN_TEXT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
+const ms_shown_table MS_SCHEDULES_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = PAPER_FACTS},
+    {.title = "times in T of one virtual stage, or of a rank's stages together",
+     .path = "rows",
+     .columns = PAPER_COLUMNS,
+     .dust_of = "makespan"},
+    {.title = "makespan: equal stages and free messages, and what the rest adds",
+     .path = "rows",
+     .columns = GAP_COLUMNS,
+     .dust_of = "makespan"},
+    {.title = "left out", .path = "left_out", .columns = LEFT_OUT_COLUMNS},
+    {0}};
+
+static const ms_shown_column SIMULATED_FACTS[] = {
+    {"workload", "workload", MS_SHOWN_TEXT},
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"page/mesh", "mesh", MS_SHOWN_TEXT},
+    {"m", "microbatches", MS_SHOWN_COUNT},
+    {"capacity_B", "capacity", MS_SHOWN_BYTES},
+    {"memory_cap_B", "memory per GPU, at most", MS_SHOWN_BYTES},
+    {"sorted_by", "sorted by", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column SIMULATED_COLUMNS[] = {
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"v", "v", MS_SHOWN_COUNT},
+    {"step_time_s", "step", MS_SHOWN_TIME},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"idle_fraction", "idle", MS_SHOWN_SHARE},
+    {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+    {"peak_B", "peak", MS_SHOWN_BYTES},
+    {"fits", "fits", MS_SHOWN_TEXT},
+    {"mfu", "MFU", MS_SHOWN_SHARE},
+    {"param_replicas", "copies of parameters", MS_SHOWN_COUNT},
+    {"repartitioned", "layers partitioned anew", MS_SHOWN_TEXT},
+    {0}};
+static const ms_shown_column SHARE_COLUMNS[] = {
+    {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"time_share/compute", "compute", MS_SHOWN_SHARE},
+    {"time_share/optimizer", "optimizer", MS_SHOWN_SHARE},
+    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+    {"time_share/imbalance", "imbalance", MS_SHOWN_SHARE},
+    {"time_share/exposed_tp", "exposed tp", MS_SHOWN_SHARE},
+    {"time_share/exposed_cp", "cp", MS_SHOWN_SHARE},
+    {"time_share/exposed_ep", "ep", MS_SHOWN_SHARE},
+    {"time_share/exposed_pp", "pp", MS_SHOWN_SHARE},
+    {"time_share/exposed_dp", "dp", MS_SHOWN_SHARE},
+    {"time_share/other", "other", MS_SHOWN_SHARE},
+    {0}};
+const ms_shown_table MS_SIMULATED_SCHEDULE_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = SIMULATED_FACTS},
+    {.title = "", .path = "rows", .columns = SIMULATED_COLUMNS},
+    {.title = "where the time goes", .path = "rows", .columns = SHARE_COLUMNS},
+    {.title = "left out", .path = "left_out", .columns = LEFT_OUT_COLUMNS},
+    {0}};
+
+/* ---- platform ---- */
+
+static const ms_shown_column PLATFORM_FACTS[] = {
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"nodes", "nodes", MS_SHOWN_COUNT},
+    {"gpus_per_node", "GPUs a node", MS_SHOWN_COUNT},
+    {"placement", "placement", MS_SHOWN_TEXT},
+    {"fabric", "fabric", MS_SHOWN_TEXT},
+    {"nics_per_node", "NICs a node", MS_SHOWN_COUNT},
+    {"pxn", "cross-rail over NVLink (PXN)", MS_SHOWN_TEXT},
+    {"gpu/name", "GPU", MS_SHOWN_TEXT},
+    {"gpu/peak_flop_per_s", "peak", MS_SHOWN_FLOP_RATE},
+    {"gpu/hbm_B", "memory of a GPU", MS_SHOWN_BYTES},
+    {"gpu/reserve_B", "of it reserved", MS_SHOWN_BYTES},
+    {"gpu/hbm_Bps", "its bandwidth", MS_SHOWN_RATE},
+    {"upkeep/price_USD_per_h", "USD an hour, a GPU", MS_SHOWN_NUMBER},
+    {"upkeep/gpu_load_W", "power of a GPU", MS_SHOWN_POWER},
+    {"upkeep/gpu_idle_W", "while it waits", MS_SHOWN_POWER},
+    {"upkeep/node_W", "rest of a node", MS_SHOWN_POWER},
+    {"upkeep/network_W", "network, a GPU", MS_SHOWN_POWER},
+    {"upkeep/pue", "PUE", MS_SHOWN_NUMBER},
+    {"bisection_Bps", "bisection, each direction", MS_SHOWN_RATE},
+    {0}};
+static const ms_shown_column TIER_COLUMNS[] = {
+    {"name", "tier", MS_SHOWN_TEXT},
+    {"links", "links, one way", MS_SHOWN_COUNT},
+    {"bandwidth_Bps", "nominal", MS_SHOWN_RATE},
+    {"parallel", "parallel cables", MS_SHOWN_COUNT},
+    {"capacity_Bps", "achieved, together", MS_SHOWN_RATE},
+    {"latency_s", "latency", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column ROUTE_FACTS[] = {{"route/source", "from GPU", MS_SHOWN_COUNT},
+                                              {"route/destination", "to GPU", MS_SHOWN_COUNT},
+                                              {"route/bottleneck_Bps", "bottleneck", MS_SHOWN_RATE},
+                                              {"route/latency_s", "latency", MS_SHOWN_TIME},
+                                              {"route/tier", "outermost tier", MS_SHOWN_TEXT},
+                                              {0}};
+static const ms_shown_column LINK_COLUMNS[] = {{"name", "link", MS_SHOWN_TEXT},
+                                               {"tier", "tier", MS_SHOWN_TEXT},
+                                               {"capacity_Bps", "achieved", MS_SHOWN_RATE},
+                                               {"latency_s", "latency", MS_SHOWN_TIME},
+                                               {0}};
+const ms_shown_table MS_PLATFORM_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = PLATFORM_FACTS},
+    {.title = "tiers", .path = "tiers", .columns = TIER_COLUMNS},
+    {.title = "route", .rows = MS_SHOWN_OF_FACTS, .columns = ROUTE_FACTS},
+    {.title = "links of the route", .path = "route/links", .columns = LINK_COLUMNS},
+    {0}};
+
+/* ---- mesh ---- */
+
+static const ms_shown_column MESH_FACTS[] = {{"ranks", "ranks", MS_SHOWN_COUNT},
+                                             {"page/gpus", "on GPUs", MS_SHOWN_TEXT},
+                                             {"platform", "platform", MS_SHOWN_TEXT},
+                                             {"placement", "placement", MS_SHOWN_TEXT},
+                                             {"order", "axes, outermost first", MS_SHOWN_TEXT},
+                                             {0}};
+static const ms_shown_column AXIS_COLUMNS[] = {{"axis", "axis", MS_SHOWN_TEXT},
+                                               {"size", "size", MS_SHOWN_COUNT},
+                                               {"stride", "stride, ranks", MS_SHOWN_COUNT},
+                                               {"groups", "groups", MS_SHOWN_COUNT},
+                                               {"tier", "tier", MS_SHOWN_TEXT},
+                                               {0}};
+static const ms_shown_column GROUP_MEMBER_COLUMNS[] = {{"axis", "axis", MS_SHOWN_TEXT},
+                                                       {"group", "group", MS_SHOWN_COUNT},
+                                                       {"gpus", "GPUs", MS_SHOWN_BELOW},
+                                                       {0}};
+static const ms_shown_column TENSOR_FACTS[] = {
+    {"tensor/shape", "shape", MS_SHOWN_TEXT},
+    {"tensor/element_B", "an element", MS_SHOWN_BYTES},
+    {"tensor/spec", "spec", MS_SHOWN_TEXT},
+    {"tensor/local_shape", "each rank holds", MS_SHOWN_TEXT},
+    {"tensor/local_B", "that is", MS_SHOWN_BYTES},
+    {0}};
+static const ms_shown_column MOVE_FACTS[] = {
+    {"redistribute/spec", "spec", MS_SHOWN_TEXT},
+    {"redistribute/local_shape", "each rank holds", MS_SHOWN_TEXT},
+    {"redistribute/local_B", "that is", MS_SHOWN_BYTES},
+    {"redistribute/bytes_per_rank", "a rank sends", MS_SHOWN_BYTES},
+    {"redistribute/time_s", "time", MS_SHOWN_TIME},
+    {0}};
+static const ms_shown_column STEP_COLUMNS[] = {
+    {"kind", "step", MS_SHOWN_TEXT},      {"axis", "axis", MS_SHOWN_TEXT},
+    {"size_B", "buffer", MS_SHOWN_BYTES}, {"bytes_per_rank", "rank sends", MS_SHOWN_BYTES},
+    {"time_s", "time", MS_SHOWN_TIME},    {"time_alone_s", "one alone", MS_SHOWN_TIME},
+    {"tier", "tier", MS_SHOWN_TEXT},      {0}};
+const ms_shown_table MS_MESH_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = MESH_FACTS},
+    {.title = "", .path = "page/axes", .columns = AXIS_COLUMNS},
+    {.title = "groups", .path = "page/groups", .columns = GROUP_MEMBER_COLUMNS},
+    {.title = "tensor", .rows = MS_SHOWN_OF_FACTS, .columns = TENSOR_FACTS},
+    {.title = "redistributed", .rows = MS_SHOWN_OF_FACTS, .columns = MOVE_FACTS},
+    {.title = "steps", .path = "redistribute/steps", .columns = STEP_COLUMNS},
+    {0}};
+
+/* ---- collective ---- */
+
+static const ms_shown_column SIZE_COLUMNS[] = {{"size_B", "size", MS_SHOWN_BYTES},
+                                               {"time_s", "time", MS_SHOWN_TIME},
+                                               {"algbw_Bps", "algbw", MS_SHOWN_RATE},
+                                               {"busbw_Bps", "busbw", MS_SHOWN_RATE},
+                                               {"algorithm", "algorithm", MS_SHOWN_TEXT},
+                                               {"protocol", "protocol", MS_SHOWN_TEXT},
+                                               {0}};
+const ms_shown_table MS_COLLECTIVE_TABLES[] = {
+    {.title = "", .path = "rows", .columns = SIZE_COLUMNS}, {0}};

@@ -1,0 +1,21 @@
+/* Which tables the commands print in Markdown. */
+#ifndef MS_CLI_SHOWN_TABLES_H
+#define MS_CLI_SHOWN_TABLES_H
+
+#include "cli/render.h"
+
+extern const ms_shown_table MS_RUN_TABLES[];
+extern const ms_shown_table MS_CHECK_TABLES[];
+extern const ms_shown_table MS_SEARCH_TABLES[];
+extern const ms_shown_table MS_VALIDATE_TABLES[];
+extern const ms_shown_table MS_SCHEDULE_TABLES[];           /* of one */
+extern const ms_shown_table MS_SCHEDULES_TABLES[];          /* of many on paper */
+extern const ms_shown_table MS_SIMULATED_SCHEDULE_TABLES[]; /* of many in a workload */
+extern const ms_shown_table MS_COLLECTIVE_TABLES[];
+extern const ms_shown_table MS_PLATFORM_TABLES[];
+extern const ms_shown_table MS_MESH_TABLES[];
+
+/* Columns of the first two tables, which follow those of the sweep's keys. */
+extern const ms_shown_table MS_SWEEP_TABLES[];
+
+#endif
