@@ -136,9 +136,8 @@ void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, dou
  *  solver: of transfers that share links; none do in MS_FIDELITY_ANALYTIC.  *timeline_out: in
  * `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other (reported with a cycle and
  * up to ten waiting operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO (reported) where SimGrid is
- * needed and cannot be loaded. Where memory runs out within SimGrid, which does not survive that,
- * the process reports it and ends at once with exit code 4.  One run at a time in a process, as
- * SimGrid has one engine; what ran before changes nothing.
+ * needed and cannot be loaded. Where SimGrid may have to share links a child process runs the
+ * graph, and what a process ran before changes nothing; MS_E_INTERRUPTED where that one was.
  */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
                         ms_diag *diag, ms_timeline *timeline_out);

@@ -21,6 +21,7 @@
  * | failure.h         | failures of the operating system                                   |
  * | target.h          | files that appear whole or not at all                              |
  * | progress.h        | how far a long run has come                                        |
+ * | child.h           | work with a foreign library in a process of its own                |
  * | usage.h           | time and memory that the process has taken                         |
  * | config.h          | YAML documents, field tables, overrides                            |
  * | source_keys.h     | keys of a foreign file, and what became of each                    |

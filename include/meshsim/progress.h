@@ -28,6 +28,10 @@ void ms_progress_begin(const char *phase, int64_t total);
 /** So many of its operations are done.  O(1), a store. */
 void ms_progress_done(int64_t done);
 
+/** From now on ms_progress_done stores its number here, too: of a child process, in memory that its
+ * parent reads.  copy: borrowed until the process ends.  O(1). */
+void ms_progress_copy_to(int64_t *copy);
+
 /** What the process is at; from any thread.  Returns a copy, whose members may be of two phases for
  * an instant.  O(1). */
 ms_progress ms_progress_now(void);

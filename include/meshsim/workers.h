@@ -2,9 +2,9 @@
  * @file
  * Worker processes: many jobs, each simulated in a process of its own, several at once.
  *
- * SimGrid has one engine for a process, which runs one simulation at a time, so who wants many
- * results on all cores forks a child for each. Which jobs these are may be known before
- * (ms_workers_run), or be decided while others run (ms_workers_stream).
+ * A simulation runs on one core, so code that wants many results on all cores forks a child for
+ * each. Which jobs these are may be known before (ms_workers_run), or be decided while others run
+ * (ms_workers_stream).
  */
 #ifndef MESHSIM_WORKERS_H
 #define MESHSIM_WORKERS_H
@@ -68,8 +68,8 @@ typedef struct ms_worker_feed {
     void *context; /**< their first argument */
 } ms_worker_feed;
 
-/** Build and run jobs that a feed gives, each in a child, until it gives none and none runs.  No
- * engine may have run in this process before.  Children end with their parent, and remove what they
+/** Build and run jobs that a feed gives, each in a child, until it gives none and none runs.
+ * Children end with their parent, and remove what they
  * were writing.
  *  An interrupt (interrupt.h) ends the children, not the caller, who can keep what is done.
  *  Returns MS_OK when every child has answered or its end is told in its outcome; MS_E_INTERRUPTED;

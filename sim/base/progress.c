@@ -13,6 +13,7 @@ static struct {
     _Atomic int64_t total;
     _Atomic int64_t began_ns;
 } state;
+static int64_t *shared_done = NULL; /* memory of the parent process */
 
 void ms_progress_begin(const char *phase, int64_t total) {
     atomic_store(&state.done, 0);
@@ -23,6 +24,13 @@ void ms_progress_begin(const char *phase, int64_t total) {
 
 void ms_progress_done(int64_t done) {
     atomic_store_explicit(&state.done, done, memory_order_relaxed);
+    if (shared_done != NULL) {
+        __atomic_store_n(shared_done, done, __ATOMIC_RELAXED);
+    }
+}
+
+void ms_progress_copy_to(int64_t *copy) {
+    shared_done = copy;
 }
 
 ms_progress ms_progress_now(void) {

@@ -1,12 +1,11 @@
 // The only file that knows SimGrid. See bridge.h; no logic beyond it.
 #include "engine/bridge_table.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,38 +18,18 @@
 
 namespace sg = simgrid;
 
-// simgrid::kernel::EngineImpl::now_, which no header shows: a simulation begins at 0 whatever ran
-// before it, and gives the same to the last bit (bridge.md).
-extern double simgrid_clock_s __asm__("_ZN7simgrid6kernel10EngineImpl4now_E");
-
 namespace {
 
-using zone_impl = sg::kernel::routing::NetZoneImpl;
 using point = sg::kernel::routing::NetPoint;
 
-// What simulations are made of: SimGrid lets nothing be added to a zone that has run, so it stands
-// beside the one that runs.
-class store_zone : public zone_impl {
-  public:
-    explicit store_zone(const zone_impl &runs) : zone_impl("store") {
-        set_network_model(runs.get_network_model());
-        set_cpu_pm_model(runs.get_cpu_pm_model());
-        set_host_model(runs.get_host_model());
-    }
-
-    void get_local_route(const point *, const point *, sg::kernel::routing::Route *,
-                         double *) override {
-    }
-};
-
 // A zone of two hosts whose route is whatever the bridge says at the moment.
-class flat_zone : public zone_impl {
+class flat_zone : public sg::kernel::routing::NetZoneImpl {
   public:
     std::vector<sg::kernel::resource::StandardLinkImpl *> links;
     const int32_t *route = nullptr;
     int32_t route_count = 0;
 
-    explicit flat_zone(const std::string &name) : zone_impl(name) {
+    explicit flat_zone(const std::string &name) : NetZoneImpl(name) {
     }
 
     void get_local_route(const point *, const point *, sg::kernel::routing::Route *into,
@@ -66,43 +45,16 @@ struct bridge {
     ms_bridge_setup setup;
     sg::s4u::Engine *engine;
     flat_zone *zone;
-    store_zone *store;
     sg::s4u::Host *from;
     sg::s4u::Host *to;
-    std::vector<sg::s4u::Link *> links; // those of all simulations so far
-    size_t live;                        // activities under way
-    sg::kernel::timer::Timer *ticker;   // of the wake-up that moves, while it lies ahead
+    sg::kernel::timer::Timer *ticker; // of the wake-up that moves, while it lies ahead
     sg::s4u::ActivityPtr ended; // SimGrid still uses an activity after its completion callback
 };
 
-bridge *the_bridge = nullptr; // one per process, made for its first simulation, kept to its end
+bridge *the_bridge = nullptr; // kept to the end of the process
 char error_text[256] = "";
 
-// What `new` calls in place of throwing, while SimGrid is at work.
-const ms_bridge_setup *the_setup = nullptr;
-
-void on_no_memory() {
-    the_setup->on_no_memory(the_setup->context);
-}
-
-// Only the outermost call sets it: most come from callbacks, and setting it takes a lock.
-struct new_handler_guard {
-    static int depth;
-    std::new_handler before = depth++ == 0 ? std::set_new_handler(on_no_memory) : nullptr;
-    new_handler_guard() = default;
-    new_handler_guard(const new_handler_guard &) = delete;
-    new_handler_guard &operator=(const new_handler_guard &) = delete;
-    ~new_handler_guard() {
-        if (--depth == 0) {
-            std::set_new_handler(before);
-        }
-    }
-};
-
-int new_handler_guard::depth = 0;
-
 template <class F> ms_status guarded(F body) noexcept {
-    const new_handler_guard guard;
     try {
         body();
         return MS_OK;
@@ -116,29 +68,20 @@ template <class F> ms_status guarded(F body) noexcept {
 
 void on_completion(const sg::s4u::Activity &activity) {
     const auto token = static_cast<int32_t>(reinterpret_cast<intptr_t>(activity.get_data<void>()));
-    the_bridge->live--;
     the_bridge->ended = const_cast<sg::s4u::Activity *>(&activity); // lets go of the one before
     intrusive_ptr_release(the_bridge->ended.get()); // the reference taken at its start
     the_bridge->setup.on_flow(the_bridge->setup.context, token);
 }
 
-// Links of simulations before this one are taken again.
-void set_links(bridge *b) {
-    const auto count = static_cast<size_t>(b->setup.link_count);
-    const size_t known = std::min(b->links.size(), count);
-    b->links.reserve(count);
-    b->zone->links.reserve(count);
-    for (size_t i = 0; i < known; i++) {
-        b->links[i]->set_bandwidth(b->setup.link_bandwidths[i]);
-    }
-    for (size_t i = known; i < count; i++) {
+void make_links(bridge *b) {
+    for (int32_t i = 0; i < b->setup.link_count; i++) {
         const std::string name = std::to_string(i);
-        b->links.push_back(b->store->create_link(name, {b->setup.link_bandwidths[i]})->seal());
-        b->zone->links.push_back(b->store->get_link_by_name_or_null(name));
+        b->zone->create_link(name, {b->setup.link_bandwidths[i]})->seal();
+        b->zone->links.push_back(b->zone->get_link_by_name_or_null(name));
     }
 }
 
-bridge *make_bridge() {
+void make_engine(bridge *b) {
     // CM02 without the factors meant for TCP and without traffic in the other direction; the solver
     // as exact as the clock; silent. The first word stands for the program's name.
     std::string words[] = {"meshsim",
@@ -153,28 +96,22 @@ bridge *make_bridge() {
     }
     argv.push_back(nullptr);
     int argc = static_cast<int>(argv.size()) - 1;
-    auto *b = new bridge();
     b->engine = new sg::s4u::Engine(&argc, argv.data());
-    b->zone = new flat_zone("fabric");
-    b->store = new store_zone(*b->zone);
-    b->from = b->zone->create_host("from", std::vector<double>{1.0})->seal();
-    b->to = b->zone->create_host("to", std::vector<double>{1.0})->seal();
-    b->zone->seal();
-    sg::s4u::Activity::on_completion_cb(on_completion);
-    return b;
+    sg::config::set_value("surf/precision", b->setup.precision_s);
 }
 
 void start(const ms_bridge_setup *setup) {
-    if (the_bridge == nullptr) {
-        the_bridge = make_bridge();
-    }
-    if (the_bridge->live > 0 || sg::kernel::timer::Timer::next() >= 0.0) {
-        throw std::logic_error("a simulation before this one has not come to its end");
-    }
+    // SimGrid does not survive a lack of memory: its lists are torn
+    std::set_new_handler(std::abort);
+    the_bridge = new bridge();
     the_bridge->setup = *setup;
-    sg::config::set_value("surf/precision", setup->precision_s);
-    simgrid_clock_s = 0.0;
-    set_links(the_bridge);
+    make_engine(the_bridge);
+    the_bridge->zone = new flat_zone("fabric");
+    the_bridge->from = the_bridge->zone->create_host("from", std::vector<double>{1.0})->seal();
+    the_bridge->to = the_bridge->zone->create_host("to", std::vector<double>{1.0})->seal();
+    make_links(the_bridge);
+    the_bridge->zone->seal();
+    sg::s4u::Activity::on_completion_cb(on_completion);
 }
 
 void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
@@ -184,14 +121,8 @@ void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t t
     comm->set_source(the_bridge->from);
     the_bridge->zone->route = route;
     the_bridge->zone->route_count = count;
-    the_bridge->live++;
     intrusive_ptr_add_ref(comm.get());     // given back at its completion
     comm->set_destination(the_bridge->to); // starts it, which asks for the route
-}
-
-ms_status guarded_start(const ms_bridge_setup *setup) {
-    the_setup = setup;
-    return guarded([=] { start(setup); });
 }
 
 void move_tick(double date_s) {
@@ -205,6 +136,10 @@ void move_tick(double date_s) {
             the_bridge->setup.on_tick(the_bridge->setup.context);
         });
     }
+}
+
+ms_status guarded_start(const ms_bridge_setup *setup) {
+    return guarded([=] { start(setup); });
 }
 
 ms_status tick(double date_s) {

@@ -1,7 +1,8 @@
 /**
  * @file
  * The bridge to SimGrid, whose C interface can neither build platforms nor tell of completions:
- * links, transfers and one dated wake-up, nothing else. A process has one simulation at a time.
+ * links, transfers and one dated wake-up, nothing else. A process has one simulation, as SimGrid's
+ * clock never goes back; each runs in a child process (simgrid_process.h).
  *
  * No function throws; after anything but MS_OK, ms_bridge_error() says what SimGrid said.
  */
@@ -24,18 +25,15 @@ typedef struct ms_bridge_setup {
     void *context;                  /**< first argument of the functions, which must not throw */
     void (*on_tick)(void *context); /**< the date of the wake-up has come */
     void (*on_flow)(void *context, int32_t token); /**< a transfer has ended */
-    /** Memory has run out within SimGrid, which does not survive that: its lists are torn, and its
-     * exit handlers crash. Must not return, nor call exit(). */
-    void (*on_no_memory)(void *context);
 } ms_bridge_setup;
 
 /** Have SimGrid at hand, as any of these functions has before all else.  Returns MS_OK; MS_E_IO
  * where it cannot be loaded.  O(1) after the first time. */
 ms_status ms_bridge_load(void);
 
-/** Begin a simulation at time 0, which whatever ran before does not change.  Returns MS_OK; MS_E_IO
- * as ms_bridge_load; MS_E_BUG if SimGrid refuses, or where the simulation before has not come to
- * its end.  O(links). */
+/** Begin the process's simulation, at time 0. Memory that runs out in SimGrid from now on ends the
+ * process by abort().  setup: kept.  Returns MS_OK; MS_E_IO as ms_bridge_load; MS_E_BUG if SimGrid
+ * refuses.  O(links). */
 ms_status ms_bridge_start(const ms_bridge_setup *setup);
 
 /** Call on_tick once the clock reaches `date_s` [s], and no longer at the date that was set before;

@@ -7,12 +7,9 @@
  * seen from the installed program) and MESHSIM_MODULE_BUILT (the folder it was built in). */
 #include <dlfcn.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "engine/bridge_table.h"
 #include "meshsim/failure.h"
@@ -44,44 +41,13 @@ static bool find_module(char *path_out, size_t size) {
     return false;
 }
 
-/* What runs while a module is loaded has no cause to crash but lack of memory, which SimGrid's
- * start-up code does not look for. */
-static const int CRASHES[] = {SIGABRT, SIGSEGV, SIGBUS};
-enum { CRASH_COUNT = sizeof CRASHES / sizeof CRASHES[0] };
-
-static void on_crash(int number) {
-    static const char TEXT[] = "meshsim: error: out of memory while loading SimGrid\n";
-    (void)number;
-    ssize_t written = write(STDERR_FILENO, TEXT, sizeof TEXT - 1);
-    _exit(written < 0 ? ms_status_exit_code(MS_E_IO) : ms_status_exit_code(MS_E_NOMEM));
-}
-
-static void *open_module(const char *path) {
-    /* a library that asks for memory again and again as it gets none runs out of stack, too */
-    static unsigned char own_stack[1 << 16];
-    const stack_t crash_stack = {.ss_sp = own_stack, .ss_size = sizeof own_stack};
-    stack_t stack_before;
-    struct sigaction before[CRASH_COUNT];
-    struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
-    sigaltstack(&crash_stack, &stack_before);
-    for (int i = 0; i < CRASH_COUNT; i++) {
-        sigaction(CRASHES[i], &crash, &before[i]);
-    }
-    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* to the end of the process */
-    for (int i = 0; i < CRASH_COUNT; i++) {
-        sigaction(CRASHES[i], &before[i], NULL);
-    }
-    sigaltstack(&stack_before, NULL);
-    return module;
-}
-
 const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
     char path[4 * PATH_MAX];
     if (!find_module(path, sizeof path)) {
         snprintf(cause_out, size, "%s", path);
         return NULL;
     }
-    void *module = open_module(path);
+    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* to the end of the process */
     const ms_bridge_table *table = module == NULL ? NULL : dlsym(module, "ms_bridge_simgrid");
     if (table == NULL) {
         const char *why = dlerror();

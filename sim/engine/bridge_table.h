@@ -21,7 +21,7 @@ extern "C" {
 
 /** Changes with any change of the table or of ms_bridge_setup, so that no other build's module is
  * taken. */
-enum { MS_BRIDGE_LAYOUT = 4 };
+enum { MS_BRIDGE_LAYOUT = 5 };
 
 /** What bridge.cpp defines; see bridge.h, where each function is described. */
 typedef struct ms_bridge_table {

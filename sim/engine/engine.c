@@ -6,6 +6,7 @@
 #include "engine/bridge.h"
 #include "engine/no_memory.h"
 #include "engine/replay.h"
+#include "engine/simgrid_process.h"
 #include "engine/steady.h"
 #include "meshsim/progress.h"
 
@@ -88,11 +89,9 @@ static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag
     return status;
 }
 
-static ms_status run_replay(ms_replay *replay, ms_solver solver, ms_arena *scratch, ms_diag *diag) {
-    ms_status status = run_fidelity(replay, solver, scratch, diag);
-    if (status == MS_OK) {
-        status = ms_replay_check_done(replay, scratch, diag);
-    }
+/* Fill the timeline of a replay that has run. */
+static ms_status sum_up(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+    ms_status status = ms_replay_check_done(replay, scratch, diag);
     if (status != MS_OK) {
         return status;
     }
@@ -111,6 +110,27 @@ static ms_status run_replay(ms_replay *replay, ms_solver solver, ms_arena *scrat
     }
     status = ms_account_links(replay, scratch, diag);
     return status == MS_OK ? ms_account_pieces(replay, scratch, diag) : status;
+}
+
+static ms_status run_with(ms_replay *replay, ms_solver solver, ms_arena *scratch, ms_diag *diag) {
+    ms_status status = run_fidelity(replay, solver, scratch, diag);
+    return status == MS_OK ? sum_up(replay, scratch, diag) : status;
+}
+
+static ms_status run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+    return run_with(replay, MS_SOLVER_SIMGRID, scratch, diag);
+}
+
+/* Run in this process, or in one of its own where SimGrid may have to share links. */
+static ms_status run_replay(ms_replay *replay, ms_solver solver, ms_arena *scratch, ms_diag *diag) {
+    ms_status status = replay->is_alone ? MS_OK : ms_engine_find_contention(replay, scratch, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    bool may_share = !replay->is_alone && replay->contention->link_count > 0;
+    return may_share && solver == MS_SOLVER_SIMGRID
+               ? ms_simgrid_run_apart(run_on_simgrid, replay, scratch, diag)
+               : run_with(replay, solver, scratch, diag);
 }
 
 void ms_engine_load_simgrid(void) {

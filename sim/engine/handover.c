@@ -103,7 +103,7 @@ static ms_status run_inside(ms_handover *h) {
         start_pending(h);
         set_tick(h);
     }
-    keep_status(h, h->status == MS_OK ? ms_simgrid_run() : MS_OK);
+    keep_status(h, h->status == MS_OK ? ms_bridge_run() : MS_OK);
     h->is_inside = false;
     return h->status;
 }

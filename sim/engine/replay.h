@@ -136,6 +136,10 @@ ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
  * MS_E_NOMEM (reported).  O(operations + crossings of the parts). */
 ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
+/** Find which links can bind, where the replay does not have that yet.  Returns as
+ * ms_contention_find. */
+ms_status ms_engine_find_contention(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
+
 /** The SimGrid engine: run a prepared replay with contended transfers as flows.
  *  solver: what they share links by. */
 ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,

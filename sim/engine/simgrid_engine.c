@@ -243,8 +243,7 @@ static ms_status report(ms_status status, ms_diag *diag) {
     return status == MS_E_NOMEM ? ms_engine_no_memory(diag) : status;
 }
 
-/* Find which links can bind, where that is not borrowed.  Returns as ms_contention_find. */
-static ms_status find_contention(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+ms_status ms_engine_find_contention(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     if (replay->contention != NULL) {
         return MS_OK;
     }
@@ -265,7 +264,7 @@ ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scr
     if (run.active == NULL) {
         return ms_engine_no_memory(diag);
     }
-    ms_status status = find_contention(replay, scratch, diag);
+    ms_status status = ms_engine_find_contention(replay, scratch, diag);
     if (status != MS_OK) {
         return status;
     }

@@ -17,12 +17,8 @@ ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch
                                       double *precision_s_out);
 
 /** Start SimGrid.
- *  setup: kept until the end of the run; on_no_memory is set here.  diag: told when memory runs out
- * within SimGrid.  Returns MS_OK; MS_E_IO (reported); MS_E_BUG if SimGrid refuses (not reported).
- */
-ms_status ms_simgrid_start(ms_bridge_setup *setup, ms_diag *diag);
-
-/** ms_bridge_run, in which a lack of memory is told: the process ends with exit code 4. */
-ms_status ms_simgrid_run(void);
+ *  setup: kept until the end of the run.  Returns MS_OK; MS_E_IO (reported); MS_E_BUG if SimGrid
+ * refuses (not reported). */
+ms_status ms_simgrid_start(const ms_bridge_setup *setup, ms_diag *diag);
 
 #endif

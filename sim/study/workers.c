@@ -180,9 +180,8 @@ static void begin_child(const pool *p, const ms_job_spec *spec, size_t ticket, p
 
 static ms_status start(pool *p, const ms_job_spec *spec, size_t ticket) {
     int ends[2];
-    if (p->started == 1) {
-        ms_engine_load_simgrid(); /* for all that follow; of a single job, its child may not need it
-                                   */
+    if (p->started > 0 && spec->simulation.fidelity != MS_FIDELITY_ANALYTIC) {
+        ms_engine_load_simgrid(); /* once, for all that follow; a single job may not need it */
     }
     if (pipe(ends) != 0) {
         ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(errno));

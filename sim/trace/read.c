@@ -283,6 +283,14 @@ static ms_status read_file(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     return read->fault.status;
 }
 
+static ms_status read_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
+    if (!ms_h5_start()) {
+        snprintf(cause_out, MS_CHILD_CAUSE_B, "out of memory");
+        return MS_E_NOMEM;
+    }
+    return read_file(context, cause_out);
+}
+
 /* Read in this process, which may use HDF5 for something else, too. HDF5's exit handler, which
  * crashes after a failure, is not installed; who has installed it already keeps it. */
 static ms_status read_here(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]) {
@@ -310,11 +318,11 @@ static ms_status read_twice(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]
         return MS_E_IO;
     }
     read->file.size_B = (int64_t)facts.st_size;
-    const ms_child_limits limits = {
-        .cpu_s = CHILD_CPU_S + (rlim_t)read->file.size_B / 1000000,
-        .memory_B = CHILD_MEMORY_B +
-                    2 * (MS_COLUMNS_LEAST_B + MS_COLUMNS_SHARE * (rlim_t)read->file.size_B)};
-    ms_status status = ms_child_run(read_file, read, &limits, cause_out);
+    const int64_t columns_B = MS_COLUMNS_LEAST_B + MS_COLUMNS_SHARE * read->file.size_B;
+    const ms_child_options options = {.library = "HDF5",
+                                      .cpu_s = CHILD_CPU_S + read->file.size_B / 1000000,
+                                      .memory_B = CHILD_MEMORY_B + 2 * columns_B};
+    ms_status status = ms_child_run(read_in_child, read, &options, cause_out);
     if (status == MS_E_BUG) {
         char crash[MS_CHILD_CAUSE_B];
         snprintf(crash, sizeof crash, "%s", cause_out);

@@ -70,16 +70,18 @@ typedef struct unfolding {
     const ms_trace_event *old; /* [old_count] */
     int32_t old_count;
     int64_t from_ps, to_ps; /* of the stretch */
-    int32_t *inside;        /* [old events] its number among those in the stretch, -1: in none */
-    int32_t inside_count;
-    event_copy *places; /* [count] in their order */
-    int32_t *where;     /* [count] number of an event, or behind these of a copy, in that order */
-    int32_t count;
-    int32_t *later; /* [old events] of one in the period before the stretch that in it; else -1 */
+    int32_t *number;        /* [old_count + 1] events and copies that stand before an event's */
+    event_copy *places;     /* [number[old_count]] in the order of their starts */
+    int32_t *where;         /* likewise: where an event or a copy stands in that order */
+    int32_t *later; /* [old_count] of one in the period before the stretch that in it; else -1 */
 } unfolding;
 
 static int64_t shift_ps(const unfolding *u, int32_t copy) {
     return ms_to_ps(u->repeat->period_s * copy);
+}
+
+static bool is_inside(const unfolding *u, int64_t time_ps) {
+    return time_ps >= u->from_ps && time_ps < u->to_ps;
 }
 
 static int by_start(const void *left, const void *right) {
@@ -91,97 +93,91 @@ static int by_start(const void *left, const void *right) {
     return (a->event > b->event) - (a->event < b->event);
 }
 
-/* Number of a copy before they are in order. */
-static int32_t number_of(const unfolding *u, int32_t event, int32_t copy) {
-    return copy == 0 ? event : u->old_count + u->inside[event] * u->repeat->times + copy - 1;
-}
-
-static ms_status find_inside(unfolding *u) {
-    u->inside = MS_NEW(u->scratch, int32_t, u->old_count);
-    u->later = MS_NEW(u->scratch, int32_t, u->old_count);
-    if (u->inside == NULL || u->later == NULL) {
-        return MS_E_NOMEM;
+/* How many events there are with all copies; 0 where that are too many. */
+static int32_t count_copies(unfolding *u) {
+    double count = 0;
+    for (int32_t i = 0; i < u->old_count && count < EVENTS_MAX; i++) {
+        u->number[i] = (int32_t)count;
+        count += is_inside(u, u->old[i].start_ps) ? 1.0 + u->repeat->times : 1.0;
     }
-    for (int32_t i = 0; i < u->old_count; i++) {
-        bool is_inside = u->old[i].start_ps >= u->from_ps && u->old[i].start_ps < u->to_ps;
-        u->inside[i] = is_inside ? u->inside_count++ : -1;
-    }
-    double count = u->old_count + (double)u->inside_count * u->repeat->times;
-    u->count = count < EVENTS_MAX ? (int32_t)count : 0;
-    return count < EVENTS_MAX ? MS_OK : MS_E_INPUT;
+    u->number[u->old_count] = count < EVENTS_MAX ? (int32_t)count : 0;
+    return u->number[u->old_count];
 }
 
 /* On every stream the last event before the stretch is the last one in it a period earlier, and so
- * on backwards. */
-static ms_status find_later(unfolding *u) {
-    int32_t streams = u->trace->stream_count;
-    int32_t *next = MS_NEW(u->scratch, int32_t, u->inside_count); /* before it on its stream */
-    int32_t *last = MS_NEW(u->scratch, int32_t, streams);
-    int32_t *event = MS_NEW(u->scratch, int32_t, u->inside_count);
-    if (next == NULL || last == NULL || event == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (int32_t s = 0; s < streams; s++) {
-        last[s] = -1;
-    }
+ * on backwards.
+ *  last: [streams] of -1.  before: [old_count] the event in the stretch before one on its stream.
+ */
+static void find_later(unfolding *u, int32_t *last, int32_t *before) {
     for (int32_t i = 0; i < u->old_count; i++) {
-        if (u->inside[i] >= 0) {
-            next[u->inside[i]] = last[u->old[i].stream];
-            event[u->inside[i]] = i;
-            last[u->old[i].stream] = u->inside[i];
+        if (is_inside(u, u->old[i].start_ps)) {
+            before[i] = last[u->old[i].stream];
+            last[u->old[i].stream] = i;
         }
     }
     for (int32_t i = u->old_count; i-- > 0;) {
-        u->later[i] = -1;
-        if (u->old[i].start_ps < u->from_ps && last[u->old[i].stream] >= 0) {
-            u->later[i] = event[last[u->old[i].stream]];
-            last[u->old[i].stream] = next[last[u->old[i].stream]];
-        }
+        int32_t *at = &last[u->old[i].stream];
+        u->later[i] = u->old[i].start_ps < u->from_ps ? *at : -1;
+        *at = u->later[i] >= 0 ? before[*at] : *at;
     }
-    return MS_OK;
 }
 
-static ms_status put_in_order(unfolding *u) {
-    u->places = MS_NEW(u->scratch, event_copy, u->count);
-    u->where = MS_NEW(u->scratch, int32_t, u->count);
-    if (u->places == NULL || u->where == NULL) {
-        return MS_E_NOMEM;
-    }
-    int32_t count = 0;
+static void put_in_order(unfolding *u, int32_t count) {
     for (int32_t i = 0; i < u->old_count; i++) {
-        int32_t copies = u->inside[i] >= 0 ? u->repeat->times : 0;
-        for (int32_t copy = 0; copy <= copies; copy++) {
-            u->places[count++] = (event_copy){u->old[i].start_ps + shift_ps(u, copy), i, copy};
+        for (int32_t at = u->number[i]; at < u->number[i + 1]; at++) {
+            int32_t copy = at - u->number[i];
+            u->places[at] = (event_copy){u->old[i].start_ps + shift_ps(u, copy), i, copy};
         }
     }
     qsort(u->places, (size_t)count, sizeof *u->places, by_start);
     for (int32_t i = 0; i < count; i++) {
-        u->where[number_of(u, u->places[i].event, u->places[i].copy)] = i;
+        u->where[u->number[u->places[i].event] + u->places[i].copy] = i;
     }
-    return MS_OK;
+}
+
+static ms_status find_places(unfolding *u) {
+    int32_t streams = u->trace->stream_count;
+    u->number = MS_NEW(u->scratch, int32_t, (size_t)u->old_count + 1);
+    u->later = MS_NEW(u->scratch, int32_t, u->old_count);
+    int32_t *last = MS_NEW(u->scratch, int32_t, streams);
+    int32_t *before = MS_NEW(u->scratch, int32_t, u->old_count);
+    if (u->number == NULL || u->later == NULL || last == NULL || before == NULL) {
+        return MS_E_NOMEM;
+    }
+    memset(last, -1, (size_t)streams * sizeof *last);
+    find_later(u, last, before);
+    int32_t count = count_copies(u);
+    u->places = MS_NEW(u->scratch, event_copy, count);
+    u->where = MS_NEW(u->scratch, int32_t, count);
+    if (u->places == NULL || u->where == NULL) {
+        return MS_E_NOMEM;
+    }
+    put_in_order(u, count);
+    return count == 0 && u->old_count > 0 ? MS_E_INPUT : MS_OK;
 }
 
 /* The cause of a copy: the copy of the same time, or what was one period before it. */
 static int32_t cause_of(const unfolding *u, const event_copy *p) {
-    int32_t cause = u->old[p->event].cause;
+    const ms_trace_event *event = &u->old[p->event];
+    int32_t cause = event->cause;
     if (cause < 0) {
         return -1;
     }
-    bool is_behind = u->inside[p->event] < 0 && u->old[p->event].start_ps >= u->to_ps;
-    int32_t copy = is_behind ? u->repeat->times : p->copy;
-    if (u->inside[cause] < 0 && p->copy > 0 && u->later[cause] >= 0) {
+    int32_t copy = event->start_ps >= u->to_ps ? u->repeat->times : p->copy;
+    if (!is_inside(u, u->old[cause].start_ps) && p->copy > 0 && u->later[cause] >= 0) {
         cause = u->later[cause];
         copy = p->copy - 1;
     }
-    return u->where[number_of(u, cause, u->inside[cause] < 0 ? 0 : copy)];
+    return u->where[u->number[cause] + (is_inside(u, u->old[cause].start_ps) ? copy : 0)];
 }
 
 static ms_status copy_events(unfolding *u) {
-    ms_trace_event *events = MS_NEW(u->arena, ms_trace_event, u->count);
+    int32_t count = u->number[u->old_count];
+    ms_trace_event *events = MS_NEW(u->arena, ms_trace_event, count);
     if (events == NULL) {
         return MS_E_NOMEM;
     }
-    for (int32_t i = 0; i < u->count; i++) {
+    for (int32_t i = 0; i < count; i++) {
         const event_copy *p = &u->places[i];
         events[i] = u->old[p->event];
         events[i].start_ps = p->start_ps;
@@ -190,7 +186,7 @@ static ms_status copy_events(unfolding *u) {
         events[i].cause = cause_of(u, p);
     }
     u->trace->events = events;
-    u->trace->event_count = u->count;
+    u->trace->event_count = count;
     return MS_OK;
 }
 
@@ -199,7 +195,8 @@ static ms_status copy_events(unfolding *u) {
 static void close_seam(const unfolding *u, int32_t before, int32_t next) {
     ms_trace_event *events = u->trace->events;
     int32_t event = u->places[before].event;
-    bool reaches = u->inside[event] >= 0 && u->old[event].end_ps >= u->to_ps - SEAM_PS;
+    bool reaches =
+        is_inside(u, u->old[event].start_ps) && u->old[event].end_ps >= u->to_ps - SEAM_PS;
     int64_t seam_ps = events[next].start_ps - events[before].end_ps;
     if (reaches && seam_ps >= -SEAM_PS && seam_ps <= SEAM_PS &&
         events[next].start_ps >= events[before].start_ps) {
@@ -213,7 +210,7 @@ static ms_status close_seams(unfolding *u) {
     if (last == NULL) {
         return MS_E_NOMEM;
     }
-    for (int32_t i = 0; i < u->count; i++) {
+    for (int32_t i = 0; i < u->trace->event_count; i++) {
         int32_t *before = &last[events[i].stream];
         if (events[i].cause >= 0) {
             close_seam(u, events[i].cause, i);
@@ -226,35 +223,41 @@ static ms_status close_seams(unfolding *u) {
     return MS_OK;
 }
 
+/* Objects of a vector, in the arena of the trace; NULL where memory ran out, now or before. */
+static void *keep(const unfolding *u, ms_vector *vector, int32_t *count_out) {
+    bool has_room = !vector->failed && vector->count < EVENTS_MAX;
+    void *kept = has_room ? ms_arena_alloc(u->arena, vector->count, vector->item_B) : NULL;
+    if (kept != NULL && vector->count > 0) {
+        memcpy(kept, vector->data, vector->count * vector->item_B);
+    }
+    *count_out = (int32_t)vector->count;
+    ms_vector_release(vector);
+    return kept;
+}
+
 /* The members of an event's copies are its own. */
 static ms_status copy_members(unfolding *u) {
-    const ms_trace_member *old = u->trace->members;
-    int32_t *first = MS_NEW(u->scratch, int32_t, (size_t)u->old_count + 1);
+    ms_trace *trace = u->trace;
+    const ms_trace_member *old = trace->members;
+    int32_t *first = MS_NEW(u->scratch, int32_t, u->old_count); /* 1 + of each event */
     if (first == NULL) {
         return MS_E_NOMEM;
     }
-    int64_t count = 0;
-    for (int32_t i = 0; i < u->trace->member_count; i++) {
-        first[old[i].event + 1]++;
-        count += u->inside[old[i].event] >= 0 ? 1 + u->repeat->times : 1;
+    for (int32_t m = trace->member_count; m-- > 0;) {
+        first[old[m].event] = m + 1;
     }
-    for (int32_t i = 0; i < u->old_count; i++) {
-        first[i + 1] += first[i];
-    }
-    ms_trace_member *members = count < EVENTS_MAX ? MS_NEW(u->arena, ms_trace_member, count) : NULL;
-    if (members == NULL) {
-        return count < EVENTS_MAX ? MS_E_NOMEM : MS_E_INPUT;
-    }
-    int32_t next = 0;
-    for (int32_t i = 0; i < u->count; i++) {
+    ms_vector members;
+    ms_vector_init(&members, sizeof(ms_trace_member));
+    for (int32_t i = 0; i < u->number[u->old_count]; i++) {
         int32_t event = u->places[i].event;
-        for (int32_t m = first[event]; m < first[event + 1]; m++) {
-            members[next++] = (ms_trace_member){i, old[m].stream};
+        for (int32_t m = first[event] - 1;
+             m >= 0 && m < trace->member_count && old[m].event == event; m++) {
+            const ms_trace_member member = {i, old[m].stream};
+            ms_vector_add(&members, &member, 1);
         }
     }
-    u->trace->members = members;
-    u->trace->member_count = next;
-    return MS_OK;
+    trace->members = keep(u, &members, &trace->member_count);
+    return trace->members == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* Copy the points [first, end) of one rank's stretch, so many periods on. */
@@ -277,8 +280,7 @@ static ms_status copy_memory(unfolding *u) {
     ms_vector_init(&points, sizeof(ms_trace_memory));
     int32_t begin = -1; /* first point of the rank's stretch */
     for (int32_t i = 0; i < u->trace->memory_count; i++) {
-        bool is_inside = old[i].time_ps >= u->from_ps && old[i].time_ps < u->to_ps;
-        begin = is_inside && begin < 0 ? i : begin;
+        begin = is_inside(u, old[i].time_ps) && begin < 0 ? i : begin;
         ms_vector_add(&points, &old[i], 1);
         bool is_last = i + 1 == u->trace->memory_count ||
                        old[i + 1].rank_index != old[i].rank_index || old[i + 1].time_ps >= u->to_ps;
@@ -287,34 +289,24 @@ static ms_status copy_memory(unfolding *u) {
             begin = -1;
         }
     }
-    bool has_room = !points.failed && points.count < EVENTS_MAX;
-    ms_trace_memory *memory = has_room ? MS_NEW(u->arena, ms_trace_memory, points.count) : NULL;
-    if (memory != NULL && points.count > 0) {
-        memcpy(memory, points.data, points.count * sizeof *memory);
-        u->trace->memory = memory;
-        u->trace->memory_count = (int32_t)points.count;
-    }
-    ms_vector_release(&points);
-    return memory == NULL ? MS_E_NOMEM : MS_OK;
+    u->trace->memory = keep(u, &points, &u->trace->memory_count);
+    return u->trace->memory == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* Whether all of it lies in the run, as it does unless the file is damaged. */
 static bool is_inside_run(const ms_trace *trace) {
-    bool is_inside = true;
-    for (int32_t i = 0; i < trace->event_count && is_inside; i++) {
-        is_inside = trace->events[i].start_ps <= trace->step_ps &&
-                    trace->events[i].end_ps <= trace->step_ps;
+    int64_t last_ps = 0; /* no event ends before it starts */
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        last_ps = trace->events[i].end_ps > last_ps ? trace->events[i].end_ps : last_ps;
     }
-    for (int32_t i = 0; i < trace->memory_count && is_inside; i++) {
-        is_inside = trace->memory[i].time_ps <= trace->step_ps;
+    for (int32_t i = 0; i < trace->memory_count; i++) {
+        last_ps = trace->memory[i].time_ps > last_ps ? trace->memory[i].time_ps : last_ps;
     }
-    return is_inside;
+    return last_ps <= trace->step_ps;
 }
 
 static ms_status unfold(unfolding *u) {
-    ms_status status = find_inside(u);
-    status = status == MS_OK ? find_later(u) : status;
-    status = status == MS_OK ? put_in_order(u) : status;
+    ms_status status = find_places(u);
     status = status == MS_OK ? copy_members(u) : status;
     status = status == MS_OK ? copy_events(u) : status;
     status = status == MS_OK ? close_seams(u) : status;

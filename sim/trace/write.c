@@ -8,7 +8,6 @@
 #include "meshsim/summary.h"
 #include "meshsim/target.h"
 #include "meshsim/trace.h"
-#include "trace/child.h"
 #include "trace/events.h"
 
 enum { RANK_NAME_B = 32, RANK_COLUMNS_MAX = 32 };
@@ -387,6 +386,10 @@ static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B])
     const trace_contents *contents = context;
     ms_arena scratch;
     ms_h5 h5;
+    if (!ms_h5_start()) {
+        snprintf(cause_out, MS_CHILD_CAUSE_B, "out of memory");
+        return MS_E_NOMEM;
+    }
     ms_arena_init(&scratch);
     ms_h5_create(&h5, contents->path, &scratch);
     write_all(&h5, contents);
@@ -398,7 +401,7 @@ static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B])
 
 static ms_status write_target(const char *path, const ms_event_choice *choice,
                               const char *program_version, ms_diag *diag) {
-    static const ms_child_limits NONE = {0};
+    static const ms_child_options HDF5 = {.library = "HDF5"};
     ms_target target;
     char cause[MS_CHILD_CAUSE_B];
     ms_status status = ms_target_open(&target, path, MS_TARGET_FILE, diag);
@@ -410,7 +413,7 @@ static ms_status write_target(const char *path, const ms_event_choice *choice,
     char open_file[32];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
     trace_contents contents = {open_file, choice, program_version};
-    status = ms_child_run(write_in_child, &contents, &NONE, cause);
+    status = ms_child_run(write_in_child, &contents, &HDF5, cause);
     return status == MS_OK ? ms_target_commit(&target, diag) : ms_target_fail(&target, cause, diag);
 }
 
