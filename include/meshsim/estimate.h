@@ -52,10 +52,6 @@ typedef struct ms_estimate {
 ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                           ms_estimate *estimate_out);
 
-/** Highest peak of any pipeline rank of a job.
- *  *peak_B_out: [B].  Returns MS_OK; MS_E_NOMEM (not reported).  O(actions). */
-ms_status ms_estimate_peak_B(const ms_job *job, ms_arena *scratch, double *peak_B_out);
-
 /** Times of a job's passes on paper: computation alone, for slices of a sequence their mean.
  *  *times_out: [model_stages] lists in `arena` [s], messages free.  Returns MS_OK; MS_E_NOMEM (not
  * reported).  O(stages * segments of a pass). */

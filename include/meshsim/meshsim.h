@@ -13,6 +13,7 @@
  * | units.h           | numbers with units                                                 |
  * | checksum.h        | checksums of texts                                                 |
  * | random.h          | random numbers that are the same everywhere                        |
+ * | memo.h            | numbers for what has been worked out, by what it follows from      |
  * | number.h          | the larger and the smaller of two numbers                          |
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
  * | value.h           | result trees and JSON                                              |

@@ -446,10 +446,6 @@ static inline ms_link_info ms_platform_link(const ms_platform *platform, int lin
     return info;
 }
 
-/** A bandwidth of a tier's links for people, in the unit of its file: "25 GB/s", "200 Gbit/s" or
- * "unlimited".  text_out: [size], NUL-terminated.  Returns text_out. */
-char *ms_tier_bandwidth_text(const ms_tier *tier, double value_Bps, char *text_out, size_t size);
-
 /** Name of a link for people, such as "nvlink:gpu12:up".  text_out: [size], NUL-terminated. Returns
  * text_out. */
 char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size);

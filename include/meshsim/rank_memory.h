@@ -77,13 +77,11 @@ ms_held_memory ms_memory_model_weigh(const ms_memory_model *model);
  * of a pair together, which is exact, since what ends makes room for what starts. Moments follow
  * from the order of passes alone, so that one list serves all costs. */
 typedef struct ms_memory_moments {
-    int *counts;     /**< moment after moment, rank after rank, in the order of the rank's list:
-                        kept and running by own stage and slice; by own stage unsharded, where the
-                      program moves shards, and rounds, where it has some */
-    size_t *first;   /**< [P + 1] where a rank's counts begin */
-    int *inflight;   /**< [P] of each rank, at most */
-    int *covered_by; /**< [P] the rank before it if that has, for each of its moments, one with as
-                        many of everything; else -1 */
+    int *counts;   /**< moment after moment, rank after rank, in the order of the rank's list:
+                      kept and running by own stage and slice; by own stage unsharded, where the
+                    program moves shards, and rounds, where it has some */
+    size_t *first; /**< [P + 1] where a rank's counts begin */
+    int *inflight; /**< [P] of each rank, at most */
 } ms_memory_moments;
 
 /** Find them.  model: of the program, with any costs.  *moments_out: in `arena`.  Returns MS_OK;

@@ -33,7 +33,8 @@ static inline double ms_running_end_s(const ms_running *running) {
 /** Its factor changes at `now_s`. */
 static inline void ms_running_change(ms_running *running, double now_s, double factor) {
     double done_s = (now_s - running->since_s) / running->factor;
-    *running = (ms_running){fmax(0.0, running->left_s - done_s), now_s, factor};
+    const ms_running changed = {fmax(0.0, running->left_s - done_s), now_s, factor};
+    *running = changed;
 }
 
 /** A time in which communication runs on a rank. */

@@ -407,7 +407,8 @@ static inline double ms_job_compute_factor(const ms_job *job, int rank) {
 
 /** The same of the ranks of pipeline rank `p`: smallest and largest. */
 static inline ms_factor_range ms_job_compute_factors(const ms_job *job, int p) {
-    return job->compute_factors == NULL ? (ms_factor_range){1.0, 1.0} : job->compute_factors[p];
+    const ms_factor_range even = {1.0, 1.0};
+    return job->compute_factors == NULL ? even : job->compute_factors[p];
 }
 
 /** Whether a rank that sends waits for the arrival before it goes on. */
@@ -424,10 +425,12 @@ static inline bool ms_job_is_validated_late(const ms_job *job) {
 /** What a job holds of its platform, for ms_price_step_USD and ms_price_step_J.  step_s, busy_s: as
  * in ms_price_use. */
 static inline ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s) {
-    return (ms_price_use){.gpus = job->mesh.ranks,
-                          .spare_gpus = job->placement.spare_gpus,
-                          .step_s = step_s,
-                          .busy_s = busy_s};
+    ms_price_use use;
+    use.gpus = (double)job->mesh.ranks;
+    use.spare_gpus = (double)job->placement.spare_gpus;
+    use.step_s = step_s;
+    use.busy_s = busy_s;
+    return use;
 }
 
 /** Whether transfers share no links, as in fidelity `analytic`. */

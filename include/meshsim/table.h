@@ -87,8 +87,7 @@ void ms_table_sort(ms_table *table);
 /** Rows that are in the table, not left out. */
 size_t ms_table_kept(const ms_table *table);
 
-/** Name of a row, and why it is left out (NULL: it is in the table).  index: below table->count. */
-const char *ms_table_name(const ms_table *table, size_t index);
+/** Why a row is left out; NULL: it is in the table.  index: below table->count. */
 const char *ms_table_reason(const ms_table *table, size_t index);
 
 /** Add a row's keys to an object.  columns: as in ms_table.  is_left_out: only those that such rows

@@ -123,16 +123,6 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 /* ---- what is told ---- */
 
-typedef void (*ms_difference_writer)(const ms_shown_comparison *shown, ms_buffer *out);
-
-static ms_status print_text(const ms_invocation *call, const ms_shown_comparison *shown,
-                            ms_difference_writer writer) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    writer(shown, &page);
-    return ms_cli_print_page(call, &page);
-}
-
 static ms_status write_junit(const ms_invocation *call, const char *path,
                              const ms_shown_comparison *shown) {
     ms_buffer text;
@@ -163,12 +153,8 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
     if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
         return status;
     }
-    if (ms_cli_has(call, "json")) {
-        return ms_cli_print_json(call, ms_show_differences_tree(shown));
-    }
-    return print_text(call, shown,
-                      ms_cli_has(call, "markdown") ? ms_show_differences_markdown
-                                                   : ms_show_differences);
+    return ms_cli_has(call, "json") ? ms_cli_print_json(call, ms_show_differences_tree(shown))
+                                    : ms_show_differences(call, shown);
 }
 
 static ms_status run(const ms_invocation *call) {

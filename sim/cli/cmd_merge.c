@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/shown_tables.h"
 #include "meshsim/shards.h"
 
 static const ms_option OPTIONS[] = {
@@ -49,27 +50,24 @@ static ms_value *make_tree(const ms_shards_report *report, ms_arena *arena) {
     return root;
 }
 
-static void write_page(const ms_shards_report *report, ms_buffer *out) {
+/* Add what only pages say. */
+static void add_page(const ms_shards_report *report, ms_value *root) {
     ms_buffer ranges;
     ms_buffer_init(&ranges);
     add_ranges(report, &ranges);
-    ms_buffer_printf(out, "store      %s\nrows       %zu\nshards     %d of %d\n", report->store,
-                     report->rows, report->count - report->missing_count, report->count);
+    const char *list = ms_buffer_keep(&ranges, root->arena);
+    ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
+    ms_value_add_int(page, "complete", report->count - report->missing_count);
+    if (report->missing_count > 0 && list != NULL) {
+        const char *option = ms_arena_printf(root->arena, "--array=%s", list);
+        ms_value_add_string(page, "missing", option == NULL ? "" : option);
+    }
     if (report->double_count > 0) {
-        ms_buffer_printf(out, "double     %zu jobs that two shards have, which does no harm\n",
-                         report->double_count);
+        ms_value_add_int(page, "double", (int64_t)report->double_count);
     }
     if (report->programs.count > 1) {
-        ms_buffer_printf(out,
-                         "programs   %zu versions of meshsim, which do not take each other's rows: "
-                         "one that\n           goes on simulates again what others have found\n",
-                         report->programs.count);
+        ms_value_add_int(page, "programs", (int64_t)report->programs.count);
     }
-    if (report->missing_count > 0) {
-        ms_buffer_printf(out, "missing    --array=%s\n", ms_buffer_text(&ranges));
-    }
-    out->failed = out->failed || ranges.failed;
-    ms_buffer_release(&ranges);
 }
 
 static ms_status run(const ms_invocation *call) {
@@ -78,14 +76,11 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK) {
         return status;
     }
-    if (ms_cli_has(call, "json")) {
-        status = ms_cli_print_json(call, make_tree(&report, call->arena));
-    } else {
-        ms_buffer page;
-        ms_buffer_init(&page);
-        write_page(&report, &page);
-        status = ms_cli_print_page(call, &page);
+    ms_value *root = make_tree(&report, call->arena);
+    if (!ms_cli_has(call, "json")) {
+        add_page(&report, root);
     }
+    status = ms_cli_show(call, NULL, MS_MERGE_TABLES, root);
     return status == MS_OK && report.missing_count > 0 ? MS_E_NO : status;
 }
 

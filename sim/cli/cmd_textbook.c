@@ -1,8 +1,7 @@
 /* meshsim textbook: the mesh that closed forms choose. */
-#include <stdio.h>
-
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/shown_tables.h"
 #include "meshsim/textbook.h"
 #include "meshsim/units.h"
 
@@ -82,31 +81,6 @@ typedef struct textbook_findings {
     size_t count, fitting, shown;
 } textbook_findings;
 
-static void show_mesh(const ms_textbook_mesh *m, ms_buffer *page) {
-    ms_buffer_printf(page, "  %6d %5d %5d %9.2f %9.2f %9.2f %9.2f %9.2f %8.2f\n", m->dp, m->pp,
-                     m->tp, 1e3 * m->cost_s, 1e3 * m->tensor_s, 1e3 * m->pipeline_s,
-                     1e3 * m->bubble_s, 1e3 * m->data_s, 1e-9 * m->memory_B);
-}
-
-static ms_status print_page(const ms_invocation *call, const textbook_findings *f) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    ms_buffer_printf(&page,
-                     "%zu meshes, %zu of them fit; closed forms, times in ms, memory in GB\n\n"
-                     "  %6s %5s %5s %9s %9s %9s %9s %9s %8s\n",
-                     f->count, f->fitting, "dp", "pp", "tp", "step", "tensor", "pipeline", "bubble",
-                     "data", "memory");
-    for (size_t i = 0; i < f->shown; i++) {
-        show_mesh(&f->meshes[i], &page);
-    }
-    const ms_textbook_mesh *three = ms_textbook_first_of_three(f->meshes, f->count);
-    if (three != NULL) {
-        ms_buffer_puts(&page, "\nbest with all three\n");
-        show_mesh(three, &page);
-    }
-    return ms_cli_print_page(call, &page);
-}
-
 static void add_mesh(const ms_textbook_mesh *m, ms_value *row) {
     ms_value_add_int(row, "dp", m->dp);
     ms_value_add_int(row, "pp", m->pp);
@@ -119,7 +93,7 @@ static void add_mesh(const ms_textbook_mesh *m, ms_value *row) {
     ms_value_add_double(row, "memory_B", m->memory_B);
 }
 
-static ms_status print_json(const ms_invocation *call, const textbook_findings *f) {
+static ms_status print(const ms_invocation *call, const textbook_findings *f) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_value *counts = ms_value_add(root, "counts", MS_VALUE_OBJECT);
     ms_value_add_int(counts, "legal", (int64_t)f->count);
@@ -129,10 +103,13 @@ static ms_status print_json(const ms_invocation *call, const textbook_findings *
         add_mesh(&f->meshes[i], ms_value_add(rows, NULL, MS_VALUE_OBJECT));
     }
     const ms_textbook_mesh *three = ms_textbook_first_of_three(f->meshes, f->count);
-    if (three != NULL) {
+    if (three != NULL && ms_cli_has(call, "json")) {
         add_mesh(three, ms_value_add(root, "best_of_three", MS_VALUE_OBJECT));
+    } else if (three != NULL) { /* a page shows it as a table of one row */
+        rows = ms_value_add(root, "best_of_three", MS_VALUE_ARRAY);
+        add_mesh(three, ms_value_add(rows, NULL, MS_VALUE_OBJECT));
     }
-    return ms_cli_print_json(call, root);
+    return ms_cli_show(call, NULL, MS_TEXTBOOK_TABLES, root);
 }
 
 static ms_status run(const ms_invocation *call) {
@@ -149,7 +126,7 @@ static ms_status run(const ms_invocation *call) {
         return status;
     }
     f.shown = (size_t)top < f.fitting ? (size_t)top : f.fitting;
-    status = ms_cli_has(call, "json") ? print_json(call, &f) : print_page(call, &f);
+    status = print(call, &f);
     return status == MS_OK && f.fitting == 0 ? MS_E_NO : status;
 }
 

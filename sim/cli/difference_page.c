@@ -1,203 +1,152 @@
-/* The page of 80 columns that `meshsim compare` prints. */
+/* The tables of `meshsim compare`, as text or in Markdown. */
 #include <math.h>
-#include <string.h>
 
 #include "cli/show_difference.h"
-#include "cli/show_text.h"
+#include "cli/shown_tables.h"
 
-enum {
-    KEY_WIDTH = 30,
-    VALUE_WIDTH = 16,
-    RELATIVE_WIDTH = 12,
-    NAME_WIDTH = 34,
-    TIME_WIDTH = 13,
-    PAGE_COLUMNS = 80
-};
+enum { TABLES_PER_TRACE = 6 };
 
-/* ---- a difference ---- */
+typedef void (*sentence)(const ms_compared_trace *trace, ms_buffer *out);
 
-/* Bytes of at most `columns` characters. */
-static size_t bytes_of(const char *text, size_t columns) {
-    size_t at = 0;
-    while (text[at] != '\0' && columns > 0) {
-        at++;
-        while (((unsigned char)text[at] & 0xC0U) == 0x80U) {
-            at++;
-        }
-        columns--;
-    }
-    return at;
-}
-
-/* A text of any length behind a label, cut where a line ends. */
-static void add_long(const char *label, const char *text, ms_buffer *out) {
-    static const char INDENT[] = "    ";
-    size_t margin = sizeof INDENT - 1 + strlen(label) + 1;
-    ms_buffer_printf(out, "%s%s ", INDENT, label);
-    for (bool is_first = true; is_first || *text != '\0'; is_first = false) {
-        size_t length = bytes_of(text, PAGE_COLUMNS - margin);
-        ms_buffer_printf(out, "%*s%.*s\n", is_first ? 0 : (int)margin, "", (int)length, text);
-        text += length;
-    }
-}
-
-static void add_key(const char *key, ms_buffer *out) {
-    static const char MARK[] = "...";
-    size_t length = strlen(key);
-    bool is_long = length > PAGE_COLUMNS;
-    ms_buffer_printf(out, "%s%s", is_long ? MARK : "",
-                     is_long ? key + length - (PAGE_COLUMNS - (sizeof MARK - 1)) : key);
-}
-
-/* One line, or the key on a line of its own, or long texts below it. */
-static void add_difference(const ms_difference *difference, ms_arena *arena, ms_buffer *out) {
-    const char *sides[2];
-    ms_buffer relative;
-    ms_buffer_init(&relative);
-    ms_show_relative(difference, &relative);
-    const char *mark = difference->has_failed ? " !" : "";
-    if (relative.failed || !ms_show_sides(difference, arena, sides)) {
-        out->failed = true;
-    } else if (strlen(sides[0]) > VALUE_WIDTH || strlen(sides[1]) > VALUE_WIDTH) {
-        add_key(difference->key, out);
-        ms_buffer_printf(out, "%s\n", mark);
-        add_long("a", sides[0], out);
-        add_long("b", sides[1], out);
-    } else {
-        bool is_long = strlen(difference->key) > KEY_WIDTH;
-        if (is_long) {
-            add_key(difference->key, out);
-            ms_buffer_puts(out, "\n");
-        }
-        ms_buffer_printf(out, "%-*s %*s %*s", KEY_WIDTH, is_long ? "" : difference->key,
-                         VALUE_WIDTH, sides[0], VALUE_WIDTH, sides[1]);
-        if (relative.length > 0 || difference->has_failed) {
-            ms_buffer_printf(out, " %*s%s", RELATIVE_WIDTH, ms_buffer_text(&relative), mark);
-        }
-        ms_buffer_puts(out, "\n");
-    }
-    ms_buffer_release(&relative);
-}
-
-static void add_differences(const char *title, const ms_differences *differences,
-                            const ms_shown_comparison *shown, ms_buffer *out) {
-    if (differences->count == 0) {
-        return;
-    }
-    ms_buffer_printf(out, "\n%-*s %*s %*s", KEY_WIDTH, title, VALUE_WIDTH, "a", VALUE_WIDTH, "b");
-    bool has_relative = false;
-    for (size_t i = 0; i < differences->count; i++) {
-        has_relative = has_relative || isfinite(differences->items[i].relative);
-    }
-    if (has_relative) {
-        ms_buffer_printf(out, " %*s", RELATIVE_WIDTH, "(b-a)/|a|");
-    }
-    ms_buffer_puts(out, "\n");
-    for (size_t i = 0; i < differences->count; i++) {
-        add_difference(&differences->items[i], shown->arena, out);
-    }
-}
-
-/* ---- traces ---- */
-
-/* A paragraph; nothing where there is nothing to say. */
-static void add_note(const ms_compared_trace *trace,
-                     void (*say)(const ms_compared_trace *trace, ms_buffer *out), ms_buffer *out) {
+/* Add what a function says as the only text of a list, which is empty where it says nothing. */
+static void add_sentence(const char *key, const ms_compared_trace *trace, sentence say,
+                         ms_value *object) {
     ms_buffer text;
     ms_buffer_init(&text);
     say(trace, &text);
-    if (text.length > 0) {
-        ms_buffer_puts(out, "\n");
-        ms_show_wrapped("", ms_buffer_text(&text), out);
-    }
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
-}
-
-static bool has_rows(const ms_compared_trace *trace) {
-    return trace->defaults.count + trace->inputs.count + trace->differences.count > 0;
-}
-
-static void add_trace(const ms_compared_trace *trace, const ms_shown_comparison *shown,
-                      ms_buffer *out) {
-    add_differences("defaults that changed", &trace->defaults, shown, out);
-    add_note(trace, ms_show_unknown_defaults, out);
-    add_differences("inputs that differ", &trace->inputs, shown, out);
-    add_note(trace, ms_show_versions, out);
-    add_differences("quantity", &trace->differences, shown, out);
-    ms_buffer_puts(out, has_rows(trace) ? "\n" : "");
-    ms_show_verdict(trace, out);
-    ms_buffer_puts(out, "\n");
-}
-
-static void add_time(double time_s, ms_buffer *out) {
-    if (isfinite(time_s)) {
-        ms_buffer_printf(out, " %*.6g", TIME_WIDTH, time_s);
-    } else {
-        ms_buffer_printf(out, " %*s", TIME_WIDTH, "-");
+    const char *kept = ms_buffer_keep(&text, object->arena);
+    ms_value *list = ms_value_add(object, key, MS_VALUE_ARRAY);
+    if (kept != NULL && kept[0] != '\0') {
+        ms_value_add_string(list, NULL, kept);
     }
 }
 
-/* A line of the overview of folders. */
-static void add_line(const ms_compared_trace *trace, ms_buffer *out) {
+static void add_rows(const char *key, const ms_differences *differences, ms_value *object) {
+    ms_value *list = ms_value_add(object, key, MS_VALUE_ARRAY);
+    for (size_t i = 0; i < differences->count && list != NULL; i++) {
+        const ms_difference *difference = &differences->items[i];
+        const char *sides[2] = {NULL, NULL};
+        ms_buffer relative;
+        ms_buffer_init(&relative);
+        ms_show_sides(difference, object->arena, sides);
+        ms_show_relative(difference, &relative);
+        const char *change = ms_buffer_keep(&relative, object->arena);
+        if (sides[1] == NULL || change == NULL) {
+            return;
+        }
+        ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "key", difference->key);
+        ms_value_add_string(row, "a", sides[0]);
+        ms_value_add_string(row, "b", sides[1]);
+        ms_value_add_string(row, "change", change);
+        ms_value_add_string(row, "mark", difference->has_failed ? "!" : "");
+    }
+}
+
+static void add_trace(const char *key, const ms_compared_trace *trace, ms_value *traces) {
+    ms_value *object = ms_value_add(traces, key, MS_VALUE_OBJECT);
+    add_sentence("verdict", trace, ms_show_verdict, object);
+    add_rows("defaults", &trace->defaults, object);
+    add_sentence("unknown", trace, ms_show_unknown_defaults, object);
+    add_rows("inputs", &trace->inputs, object);
+    add_sentence("versions", trace, ms_show_versions, object);
+    add_rows("differences", &trace->differences, object);
+}
+
+/* A row of the overview of two folders. */
+static void add_overview_row(const ms_compared_trace *trace, ms_value *list) {
+    static const char *const SIDES[] = {[MS_COMPARE_BOTH] = "",
+                                        [MS_COMPARE_ONLY_A] = "only in a",
+                                        [MS_COMPARE_ONLY_B] = "only in b"};
     const double *times = trace->step_time_s;
-    if (strlen(trace->name) > NAME_WIDTH) {
-        add_key(trace->name, out);
-        ms_buffer_puts(out, "\n");
-    }
-    ms_buffer_printf(out, "%-*s", NAME_WIDTH, strlen(trace->name) > NAME_WIDTH ? "" : trace->name);
-    add_time(times[0], out);
-    add_time(times[1], out);
-    if (trace->side != MS_COMPARE_BOTH) {
-        ms_buffer_printf(out, "   only in %s", trace->side == MS_COMPARE_ONLY_A ? "a" : "b");
-    } else if (trace->differences.count == 0) {
-        ms_buffer_puts(out, "       equal");
-    } else {
-        ms_buffer_printf(out, " %+9.3g %%", 100.0 * (times[1] - times[0]) / times[0]);
-    }
-    ms_buffer_puts(out, trace->has_failed ? " !\n" : "\n");
+    bool is_equal = trace->side == MS_COMPARE_BOTH && trace->differences.count == 0;
+    ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+    ms_value_add_string(row, "trace", trace->name);
+    ms_value_add_double(row, "step_a_s", times[0]);
+    ms_value_add_double(row, "step_b_s", times[1]);
+    ms_value_add_double(row, "change", (times[1] - times[0]) / times[0]);
+    ms_value_add_string(row, "what", is_equal ? "equal" : SIDES[trace->side]);
+    ms_value_add_string(row, "mark", trace->has_failed ? "!" : "");
 }
 
-static void add_overview(const ms_shown_comparison *shown, ms_buffer *out) {
+static void add_head(const ms_shown_comparison *shown, ms_value *root) {
     const ms_trace_comparison *comparison = shown->comparison;
-    ms_buffer_printf(out, "\n%-*s %*s %*s\n", NAME_WIDTH, "trace", TIME_WIDTH, "step a [s]",
-                     TIME_WIDTH, "step b [s]");
-    for (size_t i = 0; i < comparison->count; i++) {
-        add_line(&comparison->traces[i], out);
+    ms_buffer texts[3];
+    static const char *const KEYS[] = {"guarded", "let_pass", "count"};
+    for (size_t i = 0; i < 3; i++) {
+        ms_buffer_init(&texts[i]);
     }
-    for (size_t i = 0; i < comparison->count; i++) {
-        const ms_compared_trace *trace = &comparison->traces[i];
-        if (trace->side == MS_COMPARE_BOTH && has_rows(trace)) {
-            ms_buffer_printf(out, "\n--- %s\n", trace->name);
-            add_trace(trace, shown, out);
+    ms_show_guards(shown->rules, &texts[0], &texts[1]);
+    if (comparison->are_folders) {
+        ms_show_count(comparison, &texts[2]);
+    }
+    ms_value_add_string(root, "a", shown->paths[0]);
+    ms_value_add_string(root, "b", shown->paths[1]);
+    for (size_t i = 0; i < 3; i++) {
+        const char *kept = ms_buffer_keep(&texts[i], root->arena);
+        if (kept != NULL && kept[0] != '\0') {
+            ms_value_add_string(root, KEYS[i], kept);
         }
     }
-    ms_buffer_puts(out, "\n");
-    ms_show_count(comparison, out);
-    ms_buffer_puts(out, "\n");
+    ms_value *overview = ms_value_add(root, "overview", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < comparison->count && comparison->are_folders; i++) {
+        add_overview_row(&comparison->traces[i], overview);
+    }
 }
 
-static void add_rules(const ms_compare_rules *rules, ms_buffer *out) {
-    ms_buffer guards;
-    ms_buffer passes;
-    ms_buffer_init(&guards);
-    ms_buffer_init(&passes);
-    ms_show_guards(rules, &guards, &passes);
-    ms_show_wrapped("guarded: ", ms_buffer_text(&guards), out);
-    if (passes.length > 0) {
-        ms_show_wrapped("let pass: ", ms_buffer_text(&passes), out);
-    }
-    out->failed = out->failed || guards.failed || passes.failed;
-    ms_buffer_release(&guards);
-    ms_buffer_release(&passes);
+/* Whether there is more to say of a trace than its row of the overview does. */
+static bool has_details(const ms_compared_trace *trace, bool are_folders) {
+    size_t rows = trace->defaults.count + trace->inputs.count + trace->differences.count;
+    return !are_folders || (trace->side == MS_COMPARE_BOTH && rows > 0);
 }
 
-void ms_show_differences(const ms_shown_comparison *shown, ms_buffer *out) {
-    ms_buffer_printf(out, "a: %s\nb: %s\n", shown->paths[0], shown->paths[1]);
-    add_rules(shown->rules, out);
-    if (shown->comparison->are_folders) {
-        add_overview(shown, out);
-    } else {
-        add_trace(&shown->comparison->traces[0], shown, out);
+static ms_status show(const ms_invocation *call, const ms_trace_comparison *comparison,
+                      ms_value *root) {
+    static const ms_shown_table PARTS[TABLES_PER_TRACE] = {
+        {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "verdict"},
+        {.title = "defaults that changed", .path = "defaults", .columns = MS_DIFFERENCE_COLUMNS},
+        {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "unknown"},
+        {.title = "inputs that differ", .path = "inputs", .columns = MS_DIFFERENCE_COLUMNS},
+        {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "versions"},
+        {.title = "quantities that differ",
+         .path = "differences",
+         .columns = MS_DIFFERENCE_COLUMNS},
+    };
+    size_t count = 0;
+    ms_value *traces = ms_value_add(root, "traces", MS_VALUE_OBJECT);
+    ms_shown_table *tables =
+        MS_NEW(call->arena, ms_shown_table, TABLES_PER_TRACE * comparison->count + 3);
+    if (tables == NULL || traces == NULL) {
+        return ms_diag_no_memory(call->diag);
     }
+    tables[count++] = MS_COMPARE_TABLES[0];
+    tables[count++] = MS_COMPARE_TABLES[1];
+    for (size_t i = 0; i < comparison->count; i++) {
+        const ms_compared_trace *trace = &comparison->traces[i];
+        const char *key = ms_arena_printf(call->arena, "%zu", i);
+        if (key == NULL || !has_details(trace, comparison->are_folders)) {
+            continue;
+        }
+        add_trace(key, trace, traces);
+        for (size_t part = 0; part < TABLES_PER_TRACE; part++) {
+            tables[count] = PARTS[part];
+            tables[count++].path =
+                ms_arena_printf(call->arena, "traces/%s/%s", key, PARTS[part].path);
+        }
+        tables[count - TABLES_PER_TRACE].title = comparison->are_folders ? trace->name : "";
+    }
+    return ms_cli_show(call,
+                       comparison->is_equal     ? "equal"
+                       : comparison->guarded_ok ? "changed within the guard"
+                                                : "the guard is broken",
+                       tables, root);
+}
+
+ms_status ms_show_differences(const ms_invocation *call, const ms_shown_comparison *shown) {
+    ms_value *root = ms_value_new_object(shown->arena);
+    if (root == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    add_head(shown, root);
+    return show(call, shown->comparison, root);
 }

@@ -59,7 +59,8 @@ static bool is_none(const ms_value *value) {
     bool holds_nothing = value != NULL &&
                          (value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT) &&
                          value->count == 0;
-    return value == NULL || value->type == MS_VALUE_NULL || holds_nothing;
+    bool is_empty = value != NULL && value->type == MS_VALUE_STRING && value->as.string[0] == '\0';
+    return value == NULL || value->type == MS_VALUE_NULL || holds_nothing || is_empty;
 }
 
 static double number_of(const ms_value *value) {

@@ -16,7 +16,8 @@ static bool is_number(ms_shown_kind kind) {
 
 /* ---- Markdown ---- */
 
-void ms_show_markdown_text(const char *text, ms_buffer *out) {
+/* Append a text as Markdown shows it as it is: without line ends, and without markup of its own. */
+static void show_markdown_text(const char *text, ms_buffer *out) {
     for (const char *at = text; *at != '\0'; at++) {
         if (strchr("|\\`*<>&[]", *at) != NULL) {
             ms_buffer_puts(out, "\\");
@@ -30,7 +31,7 @@ static void write_markdown_row(const ms_grid *grid, size_t row, ms_buffer *out) 
     for (size_t c = 0; c < grid->count; c++) {
         if (grid->columns[c]->kind != MS_SHOWN_BAR) {
             ms_buffer_puts(out, " ");
-            ms_show_markdown_text(grid->cells[row * grid->count + c], out);
+            show_markdown_text(grid->cells[row * grid->count + c], out);
             ms_buffer_puts(out, " |");
         }
     }
@@ -44,7 +45,7 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
         ms_shown_kind kind = grid->columns[c]->kind;
         if (kind != MS_SHOWN_BAR) {
             ms_buffer_puts(out, c == 0 ? "| " : " ");
-            ms_show_markdown_text(grid->columns[c]->heading, out);
+            show_markdown_text(grid->columns[c]->heading, out);
             ms_buffer_puts(out, " |");
             ms_buffer_puts(&rule, is_number(kind) ? "|---:" : "|:---");
         }
@@ -58,12 +59,12 @@ static void write_markdown_notes(const char *title, const ms_value *list, ms_buf
     for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
          note = note->next) {
         ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : ": ");
-        ms_show_markdown_text(note->as.string, out);
+        show_markdown_text(note->as.string, out);
         ms_buffer_puts(out, "\n");
     }
 }
 
-void ms_show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
+static void show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
             write_markdown_notes(table->title, ms_grid_holder(table, tree), out);
@@ -260,7 +261,7 @@ static void write_blocks(const ms_grid *grid, ms_buffer *out) {
 /* ---- text ---- */
 
 static void write_facts(const ms_grid *grid, ms_buffer *out) {
-    size_t width = natural_width(grid, 0, MS_SHOW_PAGE_WIDTH / 2);
+    size_t width = natural_width(grid, 0, MS_SHOW_PAGE_WIDTH);
     for (size_t row = 0; row < grid->rows; row++) {
         write_aligned(grid->cells[2 * row], strlen(grid->cells[2 * row]), width + 2, false, out);
         ms_show_wrapped_at(width + 2, width + 2, grid->cells[2 * row + 1], out);
@@ -281,7 +282,7 @@ static void write_lines(const ms_value *text, ms_buffer *out) {
     }
 }
 
-void ms_show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
+static void show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
             write_notes(table->title, ms_grid_holder(table, tree), out);
@@ -304,7 +305,7 @@ static ms_status print_page(const ms_invocation *call, const char *heading,
     ms_buffer page;
     ms_buffer_init(&page);
     ms_buffer_printf(&page, "%s\n", heading);
-    ms_show_text(tables, tree, &page);
+    show_text(tables, tree, &page);
     page.failed = page.failed || tree->arena->has_failed;
     return ms_cli_print_page(call, &page);
 }
@@ -332,9 +333,9 @@ ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
     ms_buffer page;
     ms_buffer_init(&page);
     ms_buffer_puts(&page, "## meshsim ");
-    ms_show_markdown_text(heading, &page);
+    show_markdown_text(heading, &page);
     ms_buffer_puts(&page, "\n");
-    ms_show_markdown(tables, tree, &page);
+    show_markdown(tables, tree, &page);
     page.failed = page.failed || tree->arena->has_failed;
     return ms_cli_print_page(call, &page);
 }

@@ -57,13 +57,6 @@ typedef struct ms_shown_table {
                             1e-12 is shown as 0; NULL: none is */
 } ms_shown_table;
 
-/* Append tables of a tree as text of 80 columns, or in Markdown. */
-void ms_show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out);
-void ms_show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out);
-
-/* Append a text as Markdown shows it as it is: without line ends, and without markup of its own. */
-void ms_show_markdown_text(const char *text, ms_buffer *out);
-
 /* Print a command's result in the form that the command line asks for: as JSON, or its tables under
  * a heading.  name: what the result is about; NULL: nothing.  tree: NULL when memory ran out.
  * Returns as ms_cli_print_json. */

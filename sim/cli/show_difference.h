@@ -2,6 +2,7 @@
 #ifndef MS_CLI_SHOW_DIFFERENCE_H
 #define MS_CLI_SHOW_DIFFERENCE_H
 
+#include "cli/cli.h"
 #include "meshsim/buffer.h"
 #include "meshsim/compare.h"
 
@@ -13,11 +14,8 @@ typedef struct ms_shown_comparison {
     ms_arena *arena;
 } ms_shown_comparison;
 
-/** A page of 80 columns. */
-void ms_show_differences(const ms_shown_comparison *shown, ms_buffer *out);
-
-/** The same in Markdown, for a comment on a change. */
-void ms_show_differences_markdown(const ms_shown_comparison *shown, ms_buffer *out);
+/** Print its tables, as text or in Markdown.  Returns as ms_cli_show. */
+ms_status ms_show_differences(const ms_invocation *call, const ms_shown_comparison *shown);
 
 /** One object; NULL when memory ran out. */
 const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown);

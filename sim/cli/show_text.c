@@ -60,15 +60,6 @@ void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out) {
     ms_show_wrapped_at(strlen(margin), 6, text, out);
 }
 
-void ms_show_reason(const char *name, const char *reason, ms_buffer *out) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_buffer_printf(&text, "%s: %s", name, reason);
-    ms_show_wrapped("  ", ms_buffer_text(&text), out);
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
-}
-
 char *ms_show_capacity(const ms_gpu_type *gpu, char *text_out, size_t size) {
     char usable[32];
     char whole[64];

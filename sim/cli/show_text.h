@@ -25,9 +25,6 @@ void ms_show_wrapped_at(size_t used, size_t indent, const char *text, ms_buffer 
  * further; words are not cut. */
 void ms_show_wrapped(const char *margin, const char *text, ms_buffer *out);
 
-/** Append the line of something that is left out: its name and why, wrapped. */
-void ms_show_reason(const char *name, const char *reason, ms_buffer *out);
-
 /** Append a word of a command line, in quotes where a shell would not leave it as it is. */
 void ms_show_shell_word(const char *word, ms_buffer *out);
 

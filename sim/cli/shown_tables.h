@@ -1,4 +1,4 @@
-/* Which tables the commands print in Markdown. */
+/* Which tables of their trees the commands print. */
 #ifndef MS_CLI_SHOWN_TABLES_H
 #define MS_CLI_SHOWN_TABLES_H
 
@@ -13,6 +13,10 @@ extern const ms_shown_table MS_SCHEDULES_TABLES[];          /* of many on paper 
 extern const ms_shown_table MS_SIMULATED_SCHEDULE_TABLES[]; /* of many in a workload */
 extern const ms_shown_table MS_COLLECTIVE_TABLES[];
 extern const ms_shown_table MS_PLATFORM_TABLES[];
+extern const ms_shown_table MS_TEXTBOOK_TABLES[];
+extern const ms_shown_table MS_MERGE_TABLES[];
+extern const ms_shown_table MS_COMPARE_TABLES[]; /* of all traces; of each: its differences */
+extern const ms_shown_column MS_DIFFERENCE_COLUMNS[];
 extern const ms_shown_table MS_MESH_TABLES[];
 
 /* Columns of the first two tables, which follow those of the sweep's keys. */

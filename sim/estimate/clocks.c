@@ -5,11 +5,6 @@
 
 #include "estimate/later.h"
 
-/* Passes and messages by which a plain run is known. */
-static size_t known_size(const ms_order *order) {
-    return (size_t)order->slot_count + 2 * (size_t)order->program->stages;
-}
-
 /* Room for what arrives, which is read only behind where it was written, so that it stays as it
  * was left: to clear it would take as long as a tenth of a plain step. */
 static double *reserve_arrivals(ms_vector *arrivals, size_t count) {
@@ -29,7 +24,7 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
                               .queue_s = MS_NEW(arena, double, order->queue_count),
                               .arrival_s = reserve_arrivals(arrivals, 2 * (size_t)order->op_count),
                               .unsharded_s = MS_NEW(arena, double, program->stages),
-                              .passes = MS_NEW(arena, ms_plain_pass, known_size(order))};
+                              .passes = MS_NEW(arena, ms_plain_pass, order->slot_count)};
     return clocks_out->rank_s == NULL || clocks_out->host_s == NULL ||
                    clocks_out->stream_s == NULL || clocks_out->queue_s == NULL ||
                    arrivals->failed || clocks_out->unsharded_s == NULL || clocks_out->passes == NULL
@@ -165,26 +160,11 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     }
 }
 
-/* Whether an order has single passes only, of which nothing outlives its pass, and messages that
- * nothing waits for but what needs them. */
+/* Whether an order has single passes only, of which nothing outlives its pass, messages that
+ * nothing waits for but what needs them, and hosts that launch in no time. */
 static bool is_plain(const ms_order *order, const ms_order_times *times) {
     return order->plain_ops != NULL && times->carried == 0 && times->sharing == NULL &&
-           !times->is_blocking;
-}
-
-/* The same as run_op for all operations of such an order whose ranks' hosts launch them in time. */
-static void run_launched_plain(ms_clocks *clocks, const ms_order *order,
-                               const ms_order_times *times) {
-    double *arrival_s = clocks->arrival_s;
-    for (int at = 0; at < order->op_count; at++) {
-        const ms_plain_op *op = &order->plain_ops[at];
-        int message = op->message == MS_NO_MESSAGE ? -1 : op->message;
-        double *host_s = &clocks->host_s[op->rank], *rank_s = &clocks->rank_s[op->rank];
-        double input_s = op->input < 0 ? -INFINITY : arrival_s[op->input];
-        *rank_s = run_launched(host_s, times->maps[op->slot], *rank_s, input_s);
-        double ready_s = launch_message(host_s, times, message, *rank_s);
-        arrival_s[at] = hand_on(clocks, order, times, message, ready_s);
-    }
+           times->launch_s <= 0.0 && !times->is_blocking;
 }
 
 /* Put what passes take side by side for all slots: each is two numbers. */
@@ -196,7 +176,8 @@ static void list_passes(const ms_clocks *clocks, const ms_order *order,
     }
 }
 
-/* The same where launching takes no time, in a third of it, once passes are listed. */
+/* The same as run_op for all operations of such an order, in a third of the time: nearly all that
+ * searches estimate. */
 static void run_plain(const ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
     double *restrict rank_s = clocks->rank_s, *restrict queue_s = clocks->queue_s;
     double *restrict arrival_s = clocks->arrival_s;
@@ -222,12 +203,8 @@ static void run_plain(const ms_clocks *clocks, const ms_order *order, const ms_o
 
 void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
     if (is_plain(order, times)) {
-        if (times->launch_s > 0.0) {
-            run_launched_plain(clocks, order, times);
-        } else {
-            list_passes(clocks, order, times);
-            run_plain(clocks, order, times);
-        }
+        list_passes(clocks, order, times);
+        run_plain(clocks, order, times);
         return;
     }
     for (int at = 0; at < order->op_count; at++) {
@@ -238,49 +215,6 @@ void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_time
         }
     }
 }
-
-void ms_known_runs_init(ms_known_runs *runs, const ms_order *order) {
-    ms_memo_init(&runs->keys, known_size(order) * sizeof(ms_plain_pass));
-    ms_vector_init(&runs->ends_s, sizeof(double));
-}
-
-void ms_known_runs_release(ms_known_runs *runs) {
-    ms_memo_release(&runs->keys);
-    ms_vector_release(&runs->ends_s);
-}
-
-/* Operations for each pass and message by which a run is known, from which on it is worth it. */
-enum { OPS_PER_KNOWN = 4 };
-
-ms_status ms_clocks_run_once(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
-                             ms_known_runs *runs) {
-    size_t ranks = (size_t)order->program->spec.pipeline_ranks, ops = (size_t)order->op_count;
-    bool is_launched = times->launch_s > 0.0;
-    if (!is_plain(order, times) || is_launched || ops < OPS_PER_KNOWN * known_size(order)) {
-        ms_clocks_run(clocks, order, times);
-        return MS_OK;
-    }
-    int number = 0;
-    bool is_new = false;
-    if (runs->keys.keys.count * runs->keys.keys.item_B > ops * sizeof(ms_order_op)) {
-        ms_known_runs_release(runs);
-        ms_known_runs_init(runs, order);
-    }
-    list_passes(clocks, order, times);
-    memcpy(clocks->passes + order->slot_count, times->messages,
-           2 * (size_t)order->program->stages * sizeof *times->messages);
-    if (ms_memo_find(&runs->keys, clocks->passes, &number, &is_new) != MS_OK) {
-        return MS_E_NOMEM;
-    }
-    if (!is_new) {
-        memcpy(clocks->rank_s, &MS_AT(&runs->ends_s, double, (size_t)number *ranks),
-               ranks * sizeof(double));
-        return MS_OK;
-    }
-    run_plain(clocks, order, times);
-    return ms_vector_add(&runs->ends_s, clocks->rank_s, ranks) == NULL ? MS_E_NOMEM : MS_OK;
-}
-_Static_assert(sizeof(ms_message_time) == sizeof(ms_plain_pass), "they stand in one list");
 
 double ms_clocks_rank_end_s(const ms_clocks *clocks, int rank, int carried) {
     double end_s = clocks->rank_s[rank];

@@ -2,7 +2,6 @@
 #ifndef MS_ESTIMATE_CLOCKS_H
 #define MS_ESTIMATE_CLOCKS_H
 
-#include "estimate/memo.h"
 #include "estimate/order.h"
 #include "estimate/queue_sharing.h"
 
@@ -47,7 +46,7 @@ typedef struct ms_clocks {
     double *arrival_s;     /* [2 * operations] results where they are needed; of plain ones
                               [operations] */
     double *unsharded_s;   /* [stages] */
-    ms_plain_pass *passes; /* [slots + 2 * stages] room of ms_clocks_run */
+    ms_plain_pass *passes; /* [slots] room of ms_clocks_run */
 } ms_clocks;
 
 /* Storage for an order's clocks, all at 0.
@@ -58,23 +57,6 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
 
 /* Let one step's passes run, from where the clocks stand.  O(operations), no allocation. */
 void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times);
-
-/* Where an order's clocks came to in plain steps before, by what their passes and messages take:
- * many specs of a search differ in nothing else that passes know of, such as the ZeRO stage. */
-typedef struct ms_known_runs {
-    ms_memo keys;
-    ms_vector ends_s; /* of double, [P] of the ranks beside each key */
-} ms_known_runs;
-
-void ms_known_runs_init(ms_known_runs *runs, const ms_order *order);
-void ms_known_runs_release(ms_known_runs *runs);
-
-/* The same as ms_clocks_run for the first step of clocks that have just been made, of which only
- * the ranks' are set: as they came out before where all passes and messages take what they took
- * then.
- *  runs: of the order, grows up to what the order itself takes.  Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_clocks_run_once(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
-                             ms_known_runs *runs);
 
 /* When a pipeline rank has ended all that it started. */
 double ms_clocks_rank_end_s(const ms_clocks *clocks, int rank, int carried);

@@ -141,14 +141,9 @@ double ms_class_bound_s(const ms_class_times *times, double bytes) {
     return on_line(&times->alone, bytes);
 }
 
-/* Bytes of a key that a library chooses by; 0 where none does. */
-static double chosen_bytes(const ms_comm_classes *comm, const ms_class_key *key) {
-    return ms_nccl_applies(comm->platform, key->kind) ? key->bytes : 0.0;
-}
-
 ms_class_key ms_class_as_chosen(const ms_comm_classes *comm, const ms_class_key *key) {
     ms_class_key chosen = *key;
-    chosen.bytes = chosen_bytes(comm, key);
+    chosen.bytes = ms_nccl_applies(comm->platform, key->kind) ? key->bytes : 0.0;
     return chosen;
 }
 
@@ -172,17 +167,10 @@ static class_ranks first_ranks(const ms_comm_classes *comm, const ms_class_key *
     return ranks;
 }
 
-/* Whether a key that is known is the one asked for: `key` among `ranks`, with `bytes`. */
-static bool is_asked_for(const ms_class_key *known, const ms_class_key *key, class_ranks ranks,
-                         double bytes) {
-    return known->from == ranks.from && known->to == ranks.to && known->kind == key->kind &&
-           known->axes == key->axes && known->bytes == bytes &&
-           known->intra_node_share == key->intra_node_share &&
-           known->load_imbalance == key->load_imbalance;
-}
-
 bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
-    return is_asked_for(a, b, (class_ranks){b->from, b->to}, b->bytes);
+    return a->from == b->from && a->to == b->to && a->kind == b->kind && a->axes == b->axes &&
+           a->bytes == b->bytes && a->intra_node_share == b->intra_node_share &&
+           a->load_imbalance == b->load_imbalance;
 }
 
 /* What the library takes for the groups of a class, as a number: the same for sizes that it takes
@@ -228,18 +216,6 @@ static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const m
     return status;
 }
 
-/* Where a key that was asked for lately is noted. */
-static int16_t *place_of(ms_comm_classes *comm, const ms_class_key *key, class_ranks ranks,
-                         double bytes) {
-    uint64_t size = 0;
-    memcpy(&size, &bytes, sizeof size);
-    uint64_t hash = (uint64_t)(uint32_t)ranks.from << 40 ^ (uint64_t)(uint32_t)ranks.to << 20 ^
-                    (uint64_t)key->axes << 4 ^ (uint64_t)key->kind;
-    hash = (hash ^ size >> 12) * 0x9E3779B97F4A7C15U; /* as in ms_memo_find */
-    return &comm->recent[hash >> 58];
-}
-_Static_assert(MS_RECENT_CLASSES == 1 << (64 - 58), "a hash's upper bits are a place");
-
 /* Enter a key that is new, and find its class. */
 static ms_status add_key(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *sized) {
     int class = 0;
@@ -257,21 +233,13 @@ static ms_status add_key(ms_comm_classes *comm, ms_plan_space *space, const ms_c
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out) {
     class_ranks ranks = first_ranks(comm, key);
-    double bytes = chosen_bytes(comm, key);
-    int16_t *recent = place_of(comm, key, ranks, bytes);
-    int number = *recent - 1;
-    ms_status status = MS_OK;
-    if (number < 0 ||
-        !is_asked_for(&MS_AT(&comm->keys.keys, ms_class_key, number), key, ranks, bytes)) {
-        ms_class_key sized = *key;
-        bool is_new = false;
-        sized.from = ranks.from;
-        sized.to = ranks.to;
-        sized.bytes = bytes;
-        status = ms_memo_find(&comm->keys, &sized, &number, &is_new);
-        *recent = number < INT16_MAX ? (int16_t)(number + 1) : 0;
-        status = status == MS_OK && is_new ? add_key(comm, space, &sized) : status;
-    }
+    ms_class_key sized = ms_class_as_chosen(comm, key);
+    int number = 0;
+    bool is_new = false;
+    sized.from = ranks.from;
+    sized.to = ranks.to;
+    ms_status status = ms_memo_find(&comm->keys, &sized, &number, &is_new);
+    status = status == MS_OK && is_new ? add_key(comm, space, &sized) : status;
     if (status == MS_OK) {
         int class = MS_AT(&comm->class_of, int32_t, number);
         *times_out = &MS_AT(&comm->classes, ms_class_times, class);

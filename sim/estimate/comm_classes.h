@@ -3,9 +3,9 @@
 #ifndef MS_ESTIMATE_COMM_CLASSES_H
 #define MS_ESTIMATE_COMM_CLASSES_H
 
-#include "estimate/memo.h"
 #include "meshsim/buffer.h"
 #include "meshsim/coll_class.h"
+#include "meshsim/memo.h"
 #include "meshsim/nccl.h"
 #include "meshsim/spec.h"
 
@@ -50,9 +50,6 @@ typedef struct ms_class_times {
     bool is_refused;        /* no algorithm lays it out, which was reported */
 } ms_class_times;
 
-/* Keys that are found without a look into the table: stage after stage asks for the same. */
-enum { MS_RECENT_CLASSES = 64 };
-
 /* The sorts of communicators that a class's groups are. */
 enum { MS_CLASS_COMMS_MAX = 4 };
 typedef struct ms_class_comms {
@@ -78,7 +75,6 @@ typedef struct ms_comm_classes {
     ms_vector classes;          /* of ms_class_times, in one order with ways */
     ms_memo groups;             /* of ms_class_key without both: where they lie */
     ms_vector comms;            /* of ms_class_comms, in one order with groups */
-    int16_t recent[MS_RECENT_CLASSES]; /* numbers + 1 of keys asked for lately; 0: none */
 } ms_comm_classes;
 
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);

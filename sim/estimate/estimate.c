@@ -20,17 +20,6 @@ static void look_at_rank(const ms_job *job, const ms_held_memory *peak, int p,
     rank->peak_B = peak->total_B;
 }
 
-ms_status ms_estimate_peak_B(const ms_job *job, ms_arena *scratch, double *peak_B_out) {
-    ms_memory_model memory;
-    ms_memory_moments moments;
-    ms_status status = ms_memory_model_init(&job->program, &job->costs, scratch, &memory);
-    status = status == MS_OK ? ms_memory_moments_find(&memory, scratch, &moments) : status;
-    if (status == MS_OK) {
-        *peak_B_out = ms_memory_highest_B(&memory, &moments);
-    }
-    return status;
-}
-
 /* The factor on computations of a stage of the model: of its slowest rank, in either direction. */
 static double stage_factor(const ms_job *job, int stage) {
     double most = 0.0;

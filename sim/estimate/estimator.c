@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "estimate/compute.h"
-#include "estimate/memo.h"
 #include "estimate/partition.h"
 #include "estimate/work_bound.h"
 #include "meshsim/estimate.h"
 #include "meshsim/layer_partition.h"
+#include "meshsim/memo.h"
 #include "meshsim/price.h"
 #include "meshsim/rank_memory.h"
 
@@ -33,7 +33,6 @@ typedef struct known_order {
     ms_order in_order;
     ms_memory_moments moments;
     ms_pass_counts counts;
-    ms_known_runs runs;
     unsigned passes; /* 1 << ms_pass of all that are in it */
 } known_order;
 
@@ -80,23 +79,26 @@ typedef struct known_costs {
  * within what estimates err by. */
 static const double BOUND_SLACK = 0.005;
 
-struct ms_estimator {
-    ms_arena *arena;
-    ms_arena scratch;
-    ms_plan_space space;
-    ms_memo places, orders, costs, layers;
-    ms_work_bounds works;
-    ms_vector known_places; /* of known_item, beside places, what it is a known_place */
-    ms_vector known_orders; /* of known_item, beside orders, known_order */
-    ms_vector known_costs;  /* of known_item, beside costs, known_costs */
-    ms_vector known_layers; /* of known_item, beside layers, ms_layer_times */
-};
-
 /* What stands beside a key. */
 typedef struct known_item {
     void *item;         /* NULL: refused */
     const char *reason; /* of the refusal, if the diagnostics of that time kept it; else NULL */
 } known_item;
+
+/* What follows from keys. */
+typedef struct known_table {
+    ms_memo keys;
+    ms_vector items; /* of known_item, beside the keys */
+} known_table;
+
+struct ms_estimator {
+    ms_arena *arena;
+    ms_arena scratch;
+    ms_plan_space space;
+    known_table places, orders, costs, layers; /* known_place, known_order, known_costs and
+                                                  ms_layer_times by their keys */
+    ms_work_bounds works;
+};
 
 /* A spec under way. */
 typedef struct estimating {
@@ -110,6 +112,16 @@ typedef struct estimating {
     ms_partition_use use; /* of a balanced partition */
 } estimating;
 
+static void init_table(known_table *table, size_t key_B) {
+    ms_memo_init(&table->keys, key_B);
+    ms_vector_init(&table->items, sizeof(known_item));
+}
+
+static void release_table(known_table *table) {
+    ms_memo_release(&table->keys);
+    ms_vector_release(&table->items);
+}
+
 ms_estimator *ms_estimator_new(ms_arena *arena) {
     ms_estimator *e = MS_NEW(arena, ms_estimator, 1);
     if (e == NULL) {
@@ -118,44 +130,31 @@ ms_estimator *ms_estimator_new(ms_arena *arena) {
     e->arena = arena;
     ms_arena_init(&e->scratch);
     ms_plan_space_init(&e->space, NULL);
-    ms_memo_init(&e->places, sizeof(place_key));
-    ms_memo_init(&e->orders, sizeof(ms_job_order_key));
-    ms_memo_init(&e->costs, sizeof(cost_key));
-    ms_memo_init(&e->layers, sizeof(layer_key));
+    init_table(&e->places, sizeof(place_key));
+    init_table(&e->orders, sizeof(ms_job_order_key));
+    init_table(&e->costs, sizeof(cost_key));
+    init_table(&e->layers, sizeof(layer_key));
     ms_work_bounds_init(&e->works);
-    ms_vector_init(&e->known_places, sizeof(known_item));
-    ms_vector_init(&e->known_orders, sizeof(known_item));
-    ms_vector_init(&e->known_costs, sizeof(known_item));
-    ms_vector_init(&e->known_layers, sizeof(known_item));
     return e;
 }
 
 void ms_estimator_free(ms_estimator *e) {
-    for (size_t i = 0; e != NULL && i < e->known_places.count; i++) {
-        known_place *place = MS_AT(&e->known_places, known_item, i).item;
+    if (e == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < e->places.items.count; i++) {
+        known_place *place = MS_AT(&e->places.items, known_item, i).item;
         if (place != NULL) {
             ms_comm_classes_release(&place->comm);
         }
     }
-    for (size_t i = 0; e != NULL && i < e->known_orders.count; i++) {
-        known_order *order = MS_AT(&e->known_orders, known_item, i).item;
-        if (order != NULL) {
-            ms_known_runs_release(&order->runs);
-        }
-    }
-    if (e != NULL) {
-        ms_memo_release(&e->places);
-        ms_memo_release(&e->orders);
-        ms_memo_release(&e->costs);
-        ms_memo_release(&e->layers);
-        ms_work_bounds_release(&e->works);
-        ms_vector_release(&e->known_places);
-        ms_vector_release(&e->known_orders);
-        ms_vector_release(&e->known_costs);
-        ms_vector_release(&e->known_layers);
-        ms_plan_space_release(&e->space);
-        ms_arena_release(&e->scratch);
-    }
+    release_table(&e->places);
+    release_table(&e->orders);
+    release_table(&e->costs);
+    release_table(&e->layers);
+    ms_work_bounds_release(&e->works);
+    ms_plan_space_release(&e->space);
+    ms_arena_release(&e->scratch);
 }
 
 /* Why what is new is refused, for whoever asks the next time. */
@@ -165,22 +164,22 @@ static const char *keep_reason(const estimating *it) {
 }
 
 /* What stands beside a key. If it is new, `make` makes it, once: what it refuses stays refused. */
-static ms_status find_known(estimating *it, ms_memo *memo, ms_vector *beside, const void *key,
+static ms_status find_known(estimating *it, known_table *table, const void *key,
                             ms_status (*make)(estimating *, void **), int *number_out,
                             void **item_out) {
     bool is_new = false;
     known_item found = {NULL, NULL};
-    ms_status status = ms_memo_find(memo, key, number_out, &is_new);
+    ms_status status = ms_memo_find(&table->keys, key, number_out, &is_new);
     if (status == MS_OK && is_new) {
         status = make(it, &found.item);
         if (status != MS_OK) {
             found = (known_item){NULL, status == MS_E_NOMEM ? NULL : keep_reason(it)};
         }
-        if (ms_vector_add(beside, &found, 1) == NULL || status == MS_E_NOMEM) {
+        if (ms_vector_add(&table->items, &found, 1) == NULL || status == MS_E_NOMEM) {
             return MS_E_NOMEM;
         }
     } else if (status == MS_OK) {
-        found = MS_AT(beside, known_item, *number_out);
+        found = MS_AT(&table->items, known_item, *number_out);
         status = found.item == NULL ? MS_E_INPUT : MS_OK;
         if (status != MS_OK && found.reason != NULL && it->diag->reason != NULL) {
             ms_buffer_puts(it->diag->reason, found.reason);
@@ -204,25 +203,6 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Time of the norm's all-reduce, which depends on the GPUs of the ranks and the algorithm asked
- * for, not on the axes: that of another place with the same GPUs in the same order; < 0: none has
- * it. */
-static double known_norm_s(const estimating *it) {
-    const ms_vector *places = &it->e->known_places;
-    double norm_s = -1.0;
-    for (size_t i = 0; i < places->count && norm_s < 0.0 && it->job.mesh.devices == NULL; i++) {
-        const known_place *place = MS_AT(places, known_item, i).item;
-        bool is_same = place != NULL && place->mesh.devices == NULL &&
-                       place->comm.platform == it->job.platform &&
-                       place->mesh.ranks == it->job.mesh.ranks &&
-                       place->comm.algorithms.of[MS_COLL_ALL_REDUCE] ==
-                           it->job.spec.algorithms.of[MS_COLL_ALL_REDUCE] &&
-                       place->comm.algorithms.protocol == it->job.spec.algorithms.protocol;
-        norm_s = is_same ? place->comm.norm_s : norm_s;
-    }
-    return norm_s;
-}
-
 static ms_status make_place(estimating *it, void **place_out) {
     ms_arena *arena = it->e->arena;
     known_place *place = MS_NEW(arena, known_place, 1);
@@ -235,7 +215,6 @@ static ms_status make_place(estimating *it, void **place_out) {
         kept.mesh = place->mesh;
         kept.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
         status = ms_comm_classes_init(&place->comm, &kept, arena);
-        place->comm.norm_s = known_norm_s(it);
     }
     *place_out = place;
     return status;
@@ -256,8 +235,7 @@ static ms_status find_place(estimating *it) {
     memcpy(&key.placement, &it->job.spec.placement, sizeof key.placement);
     memcpy(&key.experts, &it->job.spec.experts, sizeof key.experts);
     memcpy(&key.algorithms, &it->job.spec.algorithms, sizeof key.algorithms);
-    ms_status status = find_known(it, &it->e->places, &it->e->known_places, &key, make_place,
-                                  &it->place_number, &place);
+    ms_status status = find_known(it, &it->e->places, &key, make_place, &it->place_number, &place);
     it->place = place;
     return status;
 }
@@ -284,9 +262,6 @@ static ms_status make_order(estimating *it, void **order_out) {
         status = ms_memory_moments_find(&memory, e->arena, &known->moments);
     }
     status = status == MS_OK ? ms_compute_count(program, e->arena, &known->counts) : status;
-    if (status == MS_OK) {
-        ms_known_runs_init(&known->runs, &known->in_order);
-    }
     for (int i = 0; i < known->in_order.slot_count && status == MS_OK; i++) {
         const ms_order_slot *slot = &known->in_order.slots[i];
         known->passes |= 1U << slot->pass;
@@ -300,8 +275,7 @@ static ms_status find_order(estimating *it) {
     ms_job_order_key key;
     void *order = NULL;
     ms_job_find_order_key(&it->job, &key);
-    ms_status status = find_known(it, &it->e->orders, &it->e->known_orders, &key, make_order,
-                                  &it->order_number, &order);
+    ms_status status = find_known(it, &it->e->orders, &key, make_order, &it->order_number, &order);
     it->order = order;
     if (status == MS_OK) {
         ms_job_take_order(&it->job, &it->order->job);
@@ -323,8 +297,7 @@ static ms_step_place place_of(const estimating *it) {
                            .comm = &it->place->comm,
                            .space = &it->e->space,
                            .scratch = &it->e->scratch,
-                           .bound_slack = BOUND_SLACK,
-                           .runs = &it->order->runs};
+                           .bound_slack = BOUND_SLACK};
 }
 
 /* Share the layers of a balanced partition out. What they take is worked out once for all orders,
@@ -346,8 +319,7 @@ static ms_status balance_layers(estimating *it) {
     key.layout.stage_rank = NULL;
     memcpy(&key.host, &it->job.spec.host, sizeof key.host);
     key.place = it->place_number;
-    ms_status status =
-        find_known(it, &it->e->layers, &it->e->known_layers, &key, make_layers, &number, &times);
+    ms_status status = find_known(it, &it->e->layers, &key, make_layers, &number, &times);
     if (status != MS_OK) {
         return status;
     }
@@ -412,8 +384,7 @@ static ms_status find_costs(estimating *it) {
         key.shared.steps = spec->simulation.steps;
         key.shared.use = it->use;
     }
-    ms_status status =
-        find_known(it, &it->e->costs, &it->e->known_costs, &key, make_costs, &number, &costs);
+    ms_status status = find_known(it, &it->e->costs, &key, make_costs, &number, &costs);
     it->costs = costs;
     if (status == MS_OK) {
         it->job.costs = it->costs->costs;

@@ -87,27 +87,7 @@ typedef struct moment_list {
     count_lists counts;
     ms_vector *all;
     size_t rank_first;
-    ms_vector seen; /* of int: moments seen lately, at the places that their hashes say */
 } moment_list;
-
-/* Lists repeat themselves with a period of a few moments. */
-enum { SEEN_MAX = 64 };
-
-/* Whether a moment was there lately; else it is noted. */
-static bool was_seen(moment_list *list, const int *moment, int width) {
-    uint64_t hash = 0;
-    for (int i = 0; i < width; i++) {
-        hash = (hash + (uint64_t)(unsigned)moment[i]) * 0x9E3779B97F4A7C15U;
-    }
-    int *seen = (int *)list->seen.data + (size_t)(hash >> 58) * (size_t)width;
-    bool is_same = true;
-    for (int i = 0; i < width; i++) {
-        is_same = is_same && seen[i] == moment[i];
-        seen[i] = moment[i];
-    }
-    return is_same;
-}
-_Static_assert(SEEN_MAX == 1 << (64 - 58), "a hash's upper bits are a place");
 
 static void add_moment(moment_list *list) {
     int width = list->counts.width;
@@ -117,11 +97,7 @@ static void add_moment(moment_list *list) {
         return;
     }
     write_moment(&list->counts, moment);
-    if (was_seen(list, moment, width)) {
-        all->count -= (size_t)width;
-    } else {
-        keep_moment(all, list->rank_first, width);
-    }
+    keep_moment(all, list->rank_first, width);
 }
 
 /* Go through the list of the rank that the model is turned to; returns how many results it keeps at
@@ -150,64 +126,24 @@ static int follow_rank(ms_memory_model *model, int rank, moment_list *list) {
     return most;
 }
 
-/* All moments of one rank.  *most_out: results it keeps at most.  Returns MS_OK; MS_E_NOMEM. */
-static ms_status add_rank(ms_memory_model *model, int rank, ms_vector *all, int *most_out) {
+/* All moments of one rank.  Returns how many results it keeps at most. */
+static int add_rank(ms_memory_model *model, int rank, ms_vector *all) {
     moment_list list = {.all = all, .rank_first = all->count};
-    ms_vector_init(&list.seen, sizeof(int));
     ms_memory_model_enter(model, rank);
     list.counts = list_counts(model);
-    size_t width = (size_t)list.counts.width;
-    int *seen = ms_vector_add(&list.seen, NULL, SEEN_MAX * width);
-    for (size_t i = 0; i < SEEN_MAX * width && seen != NULL; i++) {
-        seen[i] = -1; /* as no moment is */
-    }
-    *most_out = seen == NULL ? 0 : follow_rank(model, rank, &list);
-    ms_vector_release(&list.seen);
-    return seen == NULL ? MS_E_NOMEM : MS_OK;
-}
-
-/* Whether rank p - 1 has for each moment of p one with as much of everything, its stages taken for
- * those of p in their order. */
-static bool is_covered(const ms_memory_moments *moments, int p, size_t width) {
-    size_t before = moments->first[p - 1], first = moments->first[p], end = moments->first[p + 1];
-    if (end - first > COMPARED_MAX * width || first - before > COMPARED_MAX * width) {
-        return false; /* it would take long, and none of these repeat themselves */
-    }
-    for (size_t at = first; at < end; at += width) {
-        size_t other = before;
-        while (other < first &&
-               !has_as_many(moments->counts + other, moments->counts + at, (int)width)) {
-            other += width;
-        }
-        if (other == first) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void cover_ranks(ms_memory_model *model, const ms_memory_moments *moments) {
-    size_t width_before = 0;
-    for (int p = 0; p < model->program->spec.pipeline_ranks; p++) {
-        ms_memory_model_enter(model, p);
-        size_t width = (size_t)list_counts(model).width;
-        bool is_like = p > 0 && width > 0 && width == width_before;
-        moments->covered_by[p] = is_like && is_covered(moments, p, width) ? p - 1 : -1;
-        width_before = width;
-    }
+    return follow_rank(model, rank, &list);
 }
 
 ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
                                  ms_memory_moments *moments_out) {
     int ranks = model->program->spec.pipeline_ranks;
     ms_memory_moments moments = {.first = MS_NEW(arena, size_t, ranks + 1),
-                                 .inflight = MS_NEW(arena, int, ranks),
-                                 .covered_by = MS_NEW(arena, int, ranks)};
+                                 .inflight = MS_NEW(arena, int, ranks)};
     ms_vector all;
     ms_vector_init(&all, sizeof(int));
-    bool is_short = moments.first == NULL || moments.inflight == NULL || moments.covered_by == NULL;
+    bool is_short = moments.first == NULL || moments.inflight == NULL;
     for (int p = 0; p < ranks && !is_short; p++) {
-        is_short = add_rank(model, p, &all, &moments.inflight[p]) != MS_OK;
+        moments.inflight[p] = add_rank(model, p, &all);
         moments.first[p + 1] = all.count;
     }
     moments.counts = MS_NEW(arena, int, all.count);
@@ -216,7 +152,6 @@ ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
         memcpy(moments.counts, all.data, all.count * sizeof(int));
     }
     if (!is_short) {
-        cover_ranks(model, &moments);
         *moments_out = moments;
     }
     ms_vector_release(&all);
@@ -301,45 +236,13 @@ ms_held_memory ms_memory_model_peak(ms_memory_model *model, const ms_memory_mome
     return held;
 }
 
-/* The next stage of a rank from one on; as many as there are behind the last. */
-static int next_stage(const ms_program *program, int rank, int stage) {
-    while (stage < program->stages && program->stage_rank[stage] != rank) {
-        stage++;
-    }
-    return stage;
-}
-
-/* Whether the stages of rank p weigh what those of the rank before it weigh. */
-static bool weighs_as_before(const ms_memory_model *model, int p) {
-    const ms_program *program = model->program;
-    int own = next_stage(program, p, 0), other = next_stage(program, p - 1, 0);
-    while (own < program->stages && other < program->stages) {
-        for (int slice = 0; slice < model->slices; slice++) {
-            int a = ms_program_model_stage(program, own),
-                b = ms_program_model_stage(program, other);
-            /* Equal bits are asked for: what differs without need is only reckoned once more. */
-            // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
-            if (memcmp(&ms_stage_cost_of(model->costs, a, slice)->memory,
-                       &ms_stage_cost_of(model->costs, b, slice)->memory,
-                       sizeof(ms_stage_memory)) != 0) {
-                return false;
-            }
-        }
-        own = next_stage(program, p, own + 1);
-        other = next_stage(program, p - 1, other + 1);
-    }
-    return own == other;
-}
-
 double ms_memory_highest_B(ms_memory_model *model, const ms_memory_moments *moments) {
     double highest_B = 0.0;
     for (int p = 0; p < model->program->spec.pipeline_ranks; p++) {
-        if (moments->covered_by[p] < 0 || !weighs_as_before(model, p)) {
-            double rank_B = 0.0;
-            ms_memory_model_enter(model, p);
-            find_peak(model, moments, p, &rank_B);
-            highest_B = fmax(highest_B, rank_B);
-        }
+        double rank_B = 0.0;
+        ms_memory_model_enter(model, p);
+        find_peak(model, moments, p, &rank_B);
+        highest_B = fmax(highest_B, rank_B);
     }
     return highest_B;
 }

@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "meshsim/memo.h"
+
 /* What tells maps apart. */
 typedef struct map_key {
     int32_t first[2]; /* of the passes' segments; -1: no second pass */
     int32_t alike;    /* pipeline rank that theirs lies like */
-    uint8_t unit[2];
+    uint32_t unit[2];
 } map_key;
 
 /* Maps while they are made; equal passes share one. */
@@ -15,29 +17,12 @@ typedef struct map_table {
     const ms_stage_costs *costs;
     ms_timing *timing;
     ms_carried carried;
-    map_key *keys;      /* [room] */
-    ms_pass_map **maps; /* [room] */
-    int32_t *slots;     /* [size] open hash of maps, index + 1; 0: free */
-    uint32_t size;      /* a power of two */
-    int count;
-    int32_t latest[MS_PASS_COUNT]; /* map of the pass that was found last, index + 1 */
-    double *time_s, *end_s;        /* [segments of two passes] */
-    double *stretched_s;           /* the same; NULL: no computation is slowed down */
+    ms_memo keys;           /* of map_key */
+    ms_pass_map **maps;     /* [slots] by the keys' numbers */
+    double *time_s, *end_s; /* [segments of two passes] */
+    double *stretched_s;    /* the same; NULL: no computation is slowed down */
     int longest;
 } map_table;
-
-static bool is_same_key(const map_key *a, const map_key *b) {
-    return a->first[0] == b->first[0] && a->first[1] == b->first[1] && a->alike == b->alike &&
-           a->unit[0] == b->unit[0] && a->unit[1] == b->unit[1];
-}
-
-static uint32_t hash_of(const map_key *key) {
-    uint64_t hash = (uint64_t)(uint32_t)key->first[0] * 0x9E3779B97F4A7C15U;
-    hash ^= (uint64_t)(uint32_t)key->first[1] * 0xC2B2AE3D27D4EB4FU;
-    hash ^= ((uint64_t)(uint32_t)key->alike << 16 | key->unit[0] | (uint64_t)key->unit[1] << 8) *
-            0x165667B19E3779F9U;
-    return (uint32_t)(hash >> 32);
-}
 
 static const ms_stage_cost *cost_of(const map_table *t, int stage, int slice) {
     return ms_stage_cost_of(t->costs, ms_program_model_stage(t->order->program, stage), slice);
@@ -120,32 +105,20 @@ static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *sl
     bool is_alike = t->timing->job->rank_properties == NULL;
     map_key key = {.first = {plan->first, -1},
                    .alike = is_alike ? t->timing->comm->alike[rank] : rank};
-    key.unit[0] = (uint8_t)ms_unit_bits_of(slot->unit, plan);
+    key.unit[0] = ms_unit_bits_of(slot->unit, plan);
     if (slot->second_stage >= 0) {
         plan = plan_of(t, slot, 1);
         key.first[1] = plan->first;
-        key.unit[1] = (uint8_t)ms_unit_bits_of(slot->second_unit, plan);
+        key.unit[1] = ms_unit_bits_of(slot->second_unit, plan);
     }
-    /* stage after stage, and microbatch after microbatch, asks for the same */
-    int32_t *latest = &t->latest[slot->pass];
-    if (*latest > 0 && is_same_key(&t->keys[*latest - 1], &key)) {
-        *map_out = t->maps[*latest - 1];
-        return MS_OK;
+    int number = 0;
+    bool is_new = false;
+    ms_status status = ms_memo_find(&t->keys, &key, &number, &is_new);
+    if (status == MS_OK && is_new) {
+        t->maps[number] = MS_NEW(arena, ms_pass_map, 1);
+        status = t->maps[number] == NULL ? MS_E_NOMEM : make_map(t, slot, t->maps[number]);
     }
-    uint32_t at = hash_of(&key) & (t->size - 1);
-    while (t->slots[at] > 0 && !is_same_key(&t->keys[t->slots[at] - 1], &key)) {
-        at = (at + 1) & (t->size - 1);
-    }
-    ms_status status = MS_OK;
-    if (t->slots[at] == 0) {
-        ms_pass_map *map = MS_NEW(arena, ms_pass_map, 1);
-        status = map == NULL ? MS_E_NOMEM : make_map(t, slot, map);
-        t->maps[t->count] = map;
-        t->keys[t->count] = key;
-        t->slots[at] = ++t->count;
-    }
-    *latest = t->slots[at];
-    *map_out = t->maps[*latest - 1];
+    *map_out = status == MS_OK ? t->maps[number] : NULL;
     return status;
 }
 
@@ -169,19 +142,14 @@ static void look_at_passes(map_table *t) {
 
 static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **maps) {
     int slots = t->order->slot_count;
-    for (t->size = 16; t->size < 2U * (uint32_t)slots;) {
-        t->size *= 2;
-    }
-    t->keys = MS_NEW(arena, map_key, slots);
     t->maps = MS_NEW(arena, ms_pass_map *, slots); /* few of which differ */
-    t->slots = MS_NEW(arena, int32_t, t->size);
     t->time_s = MS_NEW(arena, double, 2 * t->longest);
     t->end_s = MS_NEW(arena, double, 2 * t->longest);
     bool is_slowed = t->timing->kind == MS_TIME_EXPECTED &&
                      ms_slowdown_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
     t->stretched_s = is_slowed ? MS_NEW(arena, double, 2 * t->longest) : NULL;
-    if (t->keys == NULL || t->maps == NULL || t->slots == NULL || t->time_s == NULL ||
-        t->end_s == NULL || (is_slowed && t->stretched_s == NULL)) {
+    if (t->maps == NULL || t->time_s == NULL || t->end_s == NULL ||
+        (is_slowed && t->stretched_s == NULL)) {
         return MS_E_NOMEM;
     }
     ms_status status = MS_OK;
@@ -224,36 +192,12 @@ static ms_status find_message(const map_table *t, int stage, bool is_forward,
     return status;
 }
 
-/* Whether a message goes between the same ranks, and has as many bytes, as the one of the stage a
- * round of the ranks before. */
-static bool is_as_before(const map_table *t, int i) {
-    const ms_program *program = t->order->program;
-    int round = program->spec.pipeline_ranks, stage = i / 2, before = stage - round;
-    int step = i % 2 == 1 ? 1 : -1; /* forward messages are the odd ones */
-    if (before < 0 || before + step < 0 || stage + step >= program->stages ||
-        !(step > 0 ? ms_program_has_next(program, stage) && ms_program_has_next(program, before)
-                   : ms_program_has_previous(program, stage) &&
-                         ms_program_has_previous(program, before))) {
-        return false;
-    }
-    const ms_stage_cost *own = cost_of(t, stage, 0), *other = cost_of(t, before, 0);
-    return program->stage_rank[stage] == program->stage_rank[before] &&
-           program->stage_rank[stage + step] == program->stage_rank[before + step] &&
-           (step > 0 ? own->send_forward_B == other->send_forward_B
-                     : own->send_backward_B == other->send_backward_B);
-}
-
 static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_times *times) {
-    int round = t->order->program->spec.pipeline_ranks;
     int stages = t->order->program->stages;
     ms_message_time *messages = MS_NEW(arena, ms_message_time, 2 * stages);
     ms_status status = messages == NULL ? MS_E_NOMEM : MS_OK;
     for (int i = 0; i < 2 * stages && status == MS_OK; i++) {
-        if (is_as_before(t, i)) {
-            messages[i] = messages[i - 2 * round];
-        } else {
-            status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
-        }
+        status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
     }
     times->messages = messages;
     return status;
@@ -295,6 +239,7 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
                               ms_arena *arena, ms_carried *carried_out, ms_order_times *times_out) {
     map_table table = {.order = order, .costs = costs, .timing = timing};
     const ms_pass_map **maps = MS_NEW(arena, const ms_pass_map *, order->slot_count);
+    ms_memo_init(&table.keys, sizeof(map_key));
     look_at_passes(&table);
     *times_out = (ms_order_times){.maps = maps,
                                   .carried = table.carried.count,
@@ -303,6 +248,7 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
     ms_status status = maps == NULL ? MS_E_NOMEM : find_maps(&table, arena, maps);
     status = status == MS_OK ? find_messages(&table, arena, times_out) : status;
     status = status == MS_OK ? find_unshards(&table, arena, times_out) : status;
+    ms_memo_release(&table.keys);
     *carried_out = table.carried;
     return status;
 }

@@ -197,7 +197,6 @@ static ms_status estimate(sharing *d, bool has_step, outcome *out) {
     ms_diag_init_mute(&mute);
     job.layout.stage_layers = d->shares;
     place.scratch = &d->room;
-    place.runs = NULL;
     *out = (outcome){.step_s = INFINITY, .peak_B = INFINITY, .least_peak_B = INFINITY};
     ms_status status =
         ms_model_outline(&job.spec.model, &job.layout, &job.precision, &job.platform->gpu,

@@ -169,13 +169,8 @@ static ms_status run_steps(stepping *s, double *step_s_out) {
     int count = steps < most ? steps : most;
     double end_s[STEPS_RUN_MAX] = {0};
     for (int i = 0; i < count; i++) {
-        ms_status status = MS_OK;
-        if (count == 1 && s->place->runs != NULL) {
-            status = ms_clocks_run_once(&s->clocks, s->place->order, &s->times, s->place->runs);
-        } else {
-            ms_clocks_run(&s->clocks, s->place->order, &s->times);
-        }
-        status = status == MS_OK ? end_step(s, &end_s[i]) : status;
+        ms_clocks_run(&s->clocks, s->place->order, &s->times);
+        ms_status status = end_step(s, &end_s[i]);
         if (status != MS_OK) {
             return status;
         }

@@ -15,7 +15,6 @@ typedef struct ms_step_place {
     ms_sharing *sharing; /* for what pipeline ranks take from each other; NULL: left out */
     double bound_slack;  /* share of the step by which the bound may be lower than need be, where
                             that saves a second run; 0: none */
-    ms_known_runs *runs; /* of the order; NULL: it runs once */
 } ms_step_place;
 
 /* Time of a step, and a bound below any simulation of it: the same with every group alone on the

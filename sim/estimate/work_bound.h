@@ -2,7 +2,7 @@
 #ifndef MS_ESTIMATE_WORK_BOUND_H
 #define MS_ESTIMATE_WORK_BOUND_H
 
-#include "estimate/memo.h"
+#include "meshsim/memo.h"
 #include "meshsim/spec.h"
 
 /* What a microbatch computes on one group of tp and cp ranks, if all stages were one. */

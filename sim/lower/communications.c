@@ -2,18 +2,11 @@
 #include "lower/lowering.h"
 
 int32_t ms_stream_of(ms_lowering *l, const ms_work_key *key, int32_t destination, ms_axis axis) {
-    ms_last_stream *last = &l->last_streams[key->first];
-    if (last->stream > 0 && last->kind == key->kind && last->domain == key->domain &&
-        last->second == key->second) {
-        return last->stream - 1;
-    }
     int32_t stream = ms_works_find(&l->works, key);
     if (stream < 0) {
         stream = ms_dag_add_stream(l->dag, key->first, destination, axis);
         ms_works_remember(&l->works, key, stream);
     }
-    *last = (ms_last_stream){
-        .kind = key->kind, .domain = key->domain, .second = key->second, .stream = stream + 1};
     return stream;
 }
 

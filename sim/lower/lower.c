@@ -98,11 +98,8 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     const ms_stage_costs *costs = &l->job->costs;
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
     l->runs = MS_NEW(arena, int, (size_t)l->job->program.stages *MS_PASS_COUNT);
-    l->last_streams = MS_NEW(arena, ms_last_stream, l->ranks.simulated);
-    l->last_messages = MS_NEW(arena, ms_last_message, 2 * (size_t)l->ranks.simulated);
     l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, works)};
-    if (l->runs == NULL || l->last_streams == NULL || l->last_messages == NULL ||
-        l->computations.segment == NULL || find_factors(l, arena) != MS_OK) {
+    if (l->runs == NULL || l->computations.segment == NULL || find_factors(l, arena) != MS_OK) {
         return MS_E_NOMEM;
     }
     memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);

@@ -26,20 +26,6 @@ typedef struct ms_computations {
     int32_t *segment; /* [segments * MS_TURN_COUNT] -1 until used */
 } ms_computations;
 
-/* The stream of a simulated rank that was asked for last: mostly, it is the next one, too. */
-typedef struct ms_last_stream {
-    int32_t kind, domain, second; /* of its key */
-    int32_t stream;               /* + 1; 0: none yet */
-} ms_last_stream;
-
-/* The message that a simulated rank sent last in one direction of the pipeline: mostly, the next
- * one is alike. */
-typedef struct ms_last_message {
-    double size_B;
-    int32_t end; /* + 1, pipeline rank that it went to; 0: none yet */
-    int32_t work, stream;
-} ms_last_message;
-
 /* What is lowered, and the state of each part. */
 typedef struct ms_lowering {
     const ms_job *job;
@@ -54,8 +40,6 @@ typedef struct ms_lowering {
     int *factor_of;  /* [simulated] index of a rank's */
     int factor_count;
     ms_computations computations;
-    ms_last_stream *last_streams;   /* [simulated] */
-    ms_last_message *last_messages; /* [simulated * 2], forwards behind backwards */
     ms_pieces pieces;
     int *runs; /* [stages * MS_PASS_COUNT] units of the step whose pass has been lowered */
 } ms_lowering;

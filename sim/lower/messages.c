@@ -19,36 +19,19 @@ typedef struct message {
     ms_waits *arrived; /* [k] lists that each is added to */
 } message;
 
-/* Work and stream of the message of the ranks at place `k`. */
-static ms_status find_message(ms_lowering *l, const message *m, int k, ms_last_message *found_out) {
-    int count = l->ranks.simulated_per_pp;
-    int32_t work;
-    ms_status status = ms_pair_work(l, &m->pair, k, &work);
-    if (status == MS_OK) {
-        *found_out =
-            (ms_last_message){.size_B = m->pair.size_B,
-                              .end = m->pair.ends[1] + 1,
-                              .work = work,
-                              .stream = message_stream(l, m->pair.ends[0] * count + k,
-                                                       m->pair.ends[1] * count + k, m->is_forward)};
-    }
-    return status;
-}
-
-/* Emit it; what the sender does next does not wait for it. */
+/* Emit the message of the ranks at place `k`; what the sender does next does not wait for it. */
 static ms_status add_message(ms_lowering *l, message *m, int k) {
-    int32_t sim = m->pair.ends[0] * l->ranks.simulated_per_pp + k;
-    ms_last_message *last = &l->last_messages[2 * sim + m->is_forward];
-    bool is_alike = last->end == m->pair.ends[1] + 1 && last->size_B == m->pair.size_B;
-    ms_status status = is_alike ? MS_OK : find_message(l, m, k, last);
+    int32_t source = m->pair.ends[0] * l->ranks.simulated_per_pp + k;
+    int32_t destination = m->pair.ends[1] * l->ranks.simulated_per_pp + k;
+    ms_status status = ms_pair_work(l, &m->pair, k, &m->op.work);
     if (status != MS_OK) {
         return status;
     }
-    m->op.work = last->work;
+    int32_t stream = message_stream(l, source, destination, m->is_forward);
     int32_t index = ms_dag_add_op(l->dag, &m->op);
-    ms_dag_add_member(l->dag, last->stream);
-    ms_waits_depend(&l->waiting.pool, &l->waiting.next[sim], l->dag, -1);
-    ms_waits_add(&l->waiting.pool, &m->arrived[k], index, last->stream);
+    ms_dag_add_member(l->dag, stream);
+    ms_waits_depend(&l->waiting.pool, &l->waiting.next[source], l->dag, -1);
+    ms_waits_add(&l->waiting.pool, &m->arrived[k], index, stream);
     return MS_OK;
 }
 

@@ -4,6 +4,7 @@
 #define MS_LOWER_WORKS_H
 
 #include "meshsim/lower.h"
+#include "meshsim/memo.h"
 
 /* A work or stream already made, by what identifies it. */
 typedef struct ms_work_key {
@@ -44,11 +45,9 @@ typedef struct ms_works {
         algorithms;     /* asked for, by kind; part of no key, as they are those of all works */
     double launch_s;    /* time a rank's host takes to launch a communication */
     bool is_stepped;    /* collectives are laid out step by step */
-    ms_vector keys;     /* of ms_work_key */
+    ms_memo keys;       /* of ms_work_key */
     ms_vector key_made; /* of int32_t, beside keys: the works and streams */
-    int32_t *key_table; /* open hash over keys, -1 free */
-    size_t key_slots;
-    int32_t *dag_link;         /* [platform links] index in the graph, -1 until used */
+    int32_t *dag_link;  /* [platform links] index in the graph, -1 until used */
     ms_link_load *link_load;   /* [platform links] zeros between uses */
     int32_t *group_load;       /* the same for ms_coll_class_build, NULL until used */
     const int32_t *link_class; /* [platform links] as of ms_refine; NULL: nothing is folded */

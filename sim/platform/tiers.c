@@ -173,12 +173,3 @@ ms_status ms_tiers_spread(const ms_node *root, const ms_node **overrides, ms_are
     *overrides = copy;
     return status;
 }
-
-char *ms_tier_bandwidth_text(const ms_tier *tier, double value_Bps, char *text_out, size_t size) {
-    if (isinf(value_Bps)) {
-        snprintf(text_out, size, "unlimited");
-        return text_out;
-    }
-    return tier->is_in_bits ? ms_unit_format_bits(value_Bps, text_out, size)
-                            : ms_unit_format(value_Bps, MS_DIM_BANDWIDTH, text_out, size);
-}

@@ -45,10 +45,6 @@ static double number_at(const ms_table_column *column, const void *row) {
                                         : NAN;
 }
 
-const char *ms_table_name(const ms_table *table, size_t index) {
-    return text_at(table->rows[index], table->columns[0].offset);
-}
-
 const char *ms_table_reason(const ms_table *table, size_t index) {
     return table->reason_offset == MS_TABLE_KEEPS_ALL
                ? NULL

@@ -103,7 +103,7 @@ class Package(unittest.TestCase):
 
     def test_figures_of_the_page_of_schedules(self):
         """The ten lines' numbers are those of workloads/schedules.md."""
-        rows = dict(re.findall(r"^(\S+) +\d +(\S+) s .*?(?= \S+ GiB)", (ROOT / "workloads/schedules.md").read_text(encoding="utf-8").split("32 microbatches")[1], re.M))
+        rows = dict(re.findall(r"^(\S+) +\d +(\S+) s .*?(?= \S+ GiB)", (ROOT / "workloads/schedules.md").read_text(encoding="utf-8").split("microbatches  32")[1], re.M))
         told = dict(re.findall(r"^(\S+) +(\S+) s  bubble", PAGE.read_text(encoding="utf-8"), re.M))
         self.assertEqual(len(told), 4)
         self.assertEqual(told, {kind: rows[kind] for kind in told})

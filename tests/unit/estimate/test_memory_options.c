@@ -40,7 +40,11 @@ static double peak_of(const char *const *sets) {
     spec_fixture_init(&f);
     const ms_job job =
         spec_fixture_lay_out(&f, spec_fixture_read(&f, "gpt3-175b-1024", sets, count_of(sets)));
-    cr_assert_eq(ms_estimate_peak_B(&job, &f.arena, &peak_B), MS_OK);
+    ms_memory_model memory;
+    ms_memory_moments moments;
+    cr_assert_eq(ms_memory_model_init(&job.program, &job.costs, &f.arena, &memory), MS_OK);
+    cr_assert_eq(ms_memory_moments_find(&memory, &f.arena, &moments), MS_OK);
+    peak_B = ms_memory_highest_B(&memory, &moments);
     spec_fixture_release(&f);
     return peak_B;
 }

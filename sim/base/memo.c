@@ -1,4 +1,4 @@
-#include "estimate/memo.h"
+#include "meshsim/memo.h"
 
 #include <string.h>
 
@@ -20,27 +20,14 @@ void ms_memo_release(ms_memo *memo) {
     ms_vector_release(&memo->slots);
 }
 
-/* One multiplication for every eight bytes, in lanes that do not wait for each other: keys are a
- * few hundred bytes, and hashing them would be a tenth of an estimate otherwise. */
+/* One multiplication for every eight bytes. */
 uint64_t ms_memo_hash(const void *bytes, size_t size) {
     const unsigned char *key = bytes;
-    enum { LANES = 4 };
-    uint64_t lanes[LANES] = {size, 1, 2, 3};
-    uint64_t words[LANES];
-    size_t i = 0;
-    for (; i + sizeof words <= size; i += sizeof words) {
-        memcpy(words, key + i, sizeof words);
-        for (int lane = 0; lane < LANES; lane++) {
-            uint64_t hash = lanes[lane];
-            lanes[lane] = ((hash << 5 | hash >> 59) ^ words[lane]) * 0x9E3779B97F4A7C15U;
-        }
-    }
-    uint64_t hash = 0;
-    for (int lane = 0; lane < LANES; lane++) {
-        hash = ((hash << 5 | hash >> 59) ^ lanes[lane]) * 0x9E3779B97F4A7C15U;
-    }
-    for (; i < size; i++) {
-        hash = ((hash << 5 | hash >> 59) ^ key[i]) * 0x9E3779B97F4A7C15U;
+    uint64_t hash = size;
+    for (size_t i = 0; i < size; i += sizeof hash) {
+        uint64_t word = 0;
+        memcpy(&word, key + i, size - i < sizeof word ? size - i : sizeof word);
+        hash = ((hash << 5 | hash >> 59) ^ word) * 0x9E3779B97F4A7C15U;
     }
     return ms_random_mix(hash);
 }
@@ -61,7 +48,7 @@ static memo_slot *slot_of(const ms_memo *memo, const void *key) {
             memcmp(key_at(memo, (size_t)slots[at].number - 1), key, memo->keys.item_B) != 0)) {
         at = (at + 1) & mask;
     }
-    slots[at].hash = upper;
+    slots[at].hash = upper; /* also of a free one, which its key may take */
     return &slots[at];
 }
 
@@ -94,4 +81,8 @@ ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is
     }
     *number_out = slot->number - 1;
     return MS_OK;
+}
+
+int ms_memo_look(const ms_memo *memo, const void *key) {
+    return memo->slots.count == 0 ? -1 : slot_of(memo, key)->number - 1;
 }
