@@ -140,8 +140,9 @@ static int64_t take_number(ms_span *text, int64_t limit) {
 /* The type that was meant, if there is little doubt. */
 static const char *find_meant(const char *type) {
     for (int op = 0; op < MS_CSV_BLANK; op++) {
-        if (strcasecmp(type, ms_csv_op_name(op)) == 0) {
-            return strcmp(type, ms_csv_op_name(op)) == 0 ? NULL : ms_csv_op_name(op);
+        const char *name = ms_csv_op_name((ms_csv_op)op);
+        if (strcasecmp(type, name) == 0) {
+            return strcmp(type, name) == 0 ? NULL : name;
         }
     }
     return strlen(type) < GUESSED_MIN ? NULL : ms_nearest_word(type, OP_NAMES, MS_CSV_BLANK);
@@ -172,7 +173,7 @@ static bool read_action(cell_reader *r, ms_span text, ms_csv_cell *cell) {
     int64_t mb = take_number(&text, INT32_MAX - 1);
     int op = 0;
     bool is_whole = strcmp(type, LEGACY_WHOLE) == 0;
-    while (op < MS_CSV_BLANK && strcmp(is_whole ? "B" : type, ms_csv_op_name(op)) != 0) {
+    while (op < MS_CSV_BLANK && strcmp(is_whole ? "B" : type, ms_csv_op_name((ms_csv_op)op)) != 0) {
         op++;
     }
     if (stage == -1 || op == MS_CSV_BLANK || text.from != text.to) {
