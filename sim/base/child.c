@@ -178,7 +178,7 @@ static ms_status run_child(ms_child_work *work, void *context, running_child *ch
     int state = 0;
     pid_t parent = getpid();
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        return no_process(cause_out);
+        return answer(cause_out, MS_E_IO, strerror(errno));
     }
     child->pipe = ends[0];
     child->pid = fork();
