@@ -401,6 +401,8 @@ static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
 static ms_status look_over(estimating *it, const ms_job_spec *spec) {
     it->e->space.diag = it->diag;
     ms_status status = ms_job_shape(spec, &it->e->scratch, it->diag, &it->job);
+    /* Keys are compared byte by byte, and an assignment of structs need not copy their padding. */
+    memcpy(&it->job.spec, spec, sizeof *spec);
     /* an order of a thousand stages takes longer than all else, and few models have the layers */
     return status == MS_OK ? ms_job_check_layers(&it->job, it->diag) : status;
 }
