@@ -79,13 +79,13 @@ typedef struct known_costs {
  * within what estimates err by. */
 static const double BOUND_SLACK = 0.005;
 
-/* What stands beside a key. */
+/* The result that belongs to a key of a table. */
 typedef struct known_item {
     void *item;         /* NULL: refused */
     const char *reason; /* of the refusal, if the diagnostics of that time kept it; else NULL */
 } known_item;
 
-/* What follows from keys. */
+/* Results of one sort by their keys. */
 typedef struct known_table {
     ms_memo keys;
     ms_vector items; /* of known_item, beside the keys */
@@ -401,8 +401,6 @@ static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
 static ms_status look_over(estimating *it, const ms_job_spec *spec) {
     it->e->space.diag = it->diag;
     ms_status status = ms_job_shape(spec, &it->e->scratch, it->diag, &it->job);
-    /* Keys are compared byte by byte, and an assignment of structs need not copy their padding. */
-    memcpy(&it->job.spec, spec, sizeof *spec);
     /* an order of a thousand stages takes longer than all else, and few models have the layers */
     return status == MS_OK ? ms_job_check_layers(&it->job, it->diag) : status;
 }

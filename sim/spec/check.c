@@ -1,5 +1,6 @@
 /* What the fields of a spec say together, and the job laid out by it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "spec/internal.h"
 
@@ -246,13 +247,6 @@ static ms_status check_costs(const checking *c) {
     return status;
 }
 
-static ms_precision precision_of(const ms_spec_precision *precision) {
-    return (ms_precision){.parameter_B = ms_dtype_B(precision->parameters),
-                          .gradient_B = ms_dtype_B(precision->gradients),
-                          .optimizer_B = precision->optimizer_B,
-                          .products = precision->products};
-}
-
 /* Whether what the order of passes needs could be read. */
 static bool has_order(const ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
@@ -295,12 +289,18 @@ static ms_status lay_out_order(const checking *c) {
     return status == MS_OK && has_costs ? check_costs(c) : status;
 }
 
-static ms_job job_of(const ms_job_spec *spec) {
-    return (ms_job){.spec = *spec,
-                    .name = spec->name,
-                    .platform = spec->platform.cluster,
-                    .precision = precision_of(&spec->precision),
-                    .host = ms_spec_host_of(spec)};
+/* Begin a job with its spec. The rest is 0, padding included: searches tell layouts and precisions
+ * apart by their bytes (ms_memo). */
+static void begin_job(const ms_job_spec *spec, ms_job *job) {
+    memset(job, 0, sizeof *job);
+    job->spec = *spec;
+    job->name = spec->name;
+    job->platform = spec->platform.cluster;
+    job->precision.parameter_B = ms_dtype_B(spec->precision.parameters);
+    job->precision.gradient_B = ms_dtype_B(spec->precision.gradients);
+    job->precision.optimizer_B = spec->precision.optimizer_B;
+    job->precision.products = spec->precision.products;
+    job->host = ms_spec_host_of(spec);
 }
 
 static checking begin(ms_job *job, ms_arena *arena, ms_diag *diag) {
@@ -309,7 +309,8 @@ static checking begin(ms_job *job, ms_arena *arena, ms_diag *diag) {
 }
 
 void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag) {
-    ms_job job = job_of(spec);
+    ms_job job;
+    begin_job(spec, &job);
     checking c = begin(&job, arena, diag);
     if (lay_out_shape(&c)) {
         lay_out_order(&c);
@@ -317,7 +318,8 @@ void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag
 }
 
 ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
-    ms_job job = job_of(spec);
+    ms_job job;
+    begin_job(spec, &job);
     checking c = begin(&job, arena, diag);
     if (note(&c, ms_spec_check_fields(spec, diag)) && lay_out_shape(&c)) {
         note(&c, ms_spec_count_node_ranks(&job, arena));

@@ -65,38 +65,37 @@ static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_l
         WHEN[layout->cp_kind]);
 }
 
-/* The choices as the spec has them. */
-static ms_model_layout choices_of(const ms_job_spec *spec) {
+/* Set a layout, all of whose bytes are 0, to the choices of the spec. */
+static void take_choices(const ms_job_spec *spec, ms_model_layout *layout) {
     const ms_spec_data *data = &spec->data;
-    return (ms_model_layout){
-        .micro_batch = spec->batch.micro,
-        .cp_kind = spec->context.kind,
-        .recompute = spec->recompute.kind,
-        .recompute_parts = spec->recompute.parts,
-        .recompute_layers = spec->recompute.layers,
-        .has_sequence_parallel = spec->tensor.has_sequence_parallel,
-        .tp_overlap = spec->tensor.overlap,
-        .tp_style = spec->tensor.style,
-        .tp_chunks = spec->tensor.chunks,
-        .zero = data->zero,
-        .state_copies = data->copies,
-        .offloaded = spec->offloaded,
-        .keeps_parameters = data->keeps_parameters,
-        .all_reduces_gradients = data->all_reduces,
-        .has_reduce_overlap = data->has_reduce_overlap,
-        .has_gather_overlap = data->has_gather_overlap,
-        .units = data->units,
-        .bucketing = data->bucketing,
-        .bucket_B = data->bucket_B,
-        .update = data->update,
-        .is_offloaded = data->is_offloaded,
-        .allocator_overhead = spec->allocator_overhead,
-        .framework_memory = spec->framework_memory,
-        .has_scatter_gather = spec->has_scatter_gather,
-        .communication_sms = spec->schedule.communication_sms,
-        .waits_for_counts =
-            (ms_spec_host_of(spec).syncs & MS_SYNC_EXPERTS) != 0 && spec->host.launch_s > 0,
-        .blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0};
+    layout->micro_batch = spec->batch.micro;
+    layout->cp_kind = spec->context.kind;
+    layout->recompute = spec->recompute.kind;
+    layout->recompute_parts = spec->recompute.parts;
+    layout->recompute_layers = spec->recompute.layers;
+    layout->has_sequence_parallel = spec->tensor.has_sequence_parallel;
+    layout->tp_overlap = spec->tensor.overlap;
+    layout->tp_style = spec->tensor.style;
+    layout->tp_chunks = spec->tensor.chunks;
+    layout->zero = data->zero;
+    layout->state_copies = data->copies;
+    layout->offloaded = spec->offloaded;
+    layout->keeps_parameters = data->keeps_parameters;
+    layout->all_reduces_gradients = data->all_reduces;
+    layout->has_reduce_overlap = data->has_reduce_overlap;
+    layout->has_gather_overlap = data->has_gather_overlap;
+    layout->units = data->units;
+    layout->bucketing = data->bucketing;
+    layout->bucket_B = data->bucket_B;
+    layout->update = data->update;
+    layout->is_offloaded = data->is_offloaded;
+    layout->allocator_overhead = spec->allocator_overhead;
+    layout->framework_memory = spec->framework_memory;
+    layout->has_scatter_gather = spec->has_scatter_gather;
+    layout->communication_sms = spec->schedule.communication_sms;
+    layout->waits_for_counts =
+        (ms_spec_host_of(spec).syncs & MS_SYNC_EXPERTS) != 0 && spec->host.launch_s > 0;
+    layout->blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0;
 }
 
 static void set_degrees(const ms_job *job, ms_model_layout *layout) {
@@ -119,27 +118,25 @@ static void set_degrees(const ms_job *job, ms_model_layout *layout) {
 ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_mesh *mesh = &job->mesh;
-    ms_model_layout layout = choices_of(spec);
-    set_degrees(job, &layout);
+    ms_model_layout *layout = &job->layout; /* set in place: a copy need not keep the padding */
+    take_choices(spec, layout);
+    set_degrees(job, layout);
     if (job->platform != NULL) { /* else its faults are reported already */
-        layout.slowest_gpu =
+        layout->slowest_gpu =
             ms_platform_slowest(job->platform, mesh->ranks, !spec->host.replaces_slow_nodes);
     }
     /* only a ring has something to hide behind; where it is not asked for, it is not wanted
      * elsewhere */
-    bool is_ring = layout.cp > 1 && layout.cp_kind == MS_CP_RING;
-    layout.has_cp_overlap =
+    bool is_ring = layout->cp > 1 && layout->cp_kind == MS_CP_RING;
+    layout->has_cp_overlap =
         spec->context.overlap == MS_SPEC_USUAL ? is_ring : spec->context.overlap == 1;
-    layout.reduce =
-        spec->data.reduce == MS_SPEC_USUAL ? usual_reduce(&layout) : (ms_reduce)spec->data.reduce;
+    layout->reduce =
+        spec->data.reduce == MS_SPEC_USUAL ? usual_reduce(layout) : (ms_reduce)spec->data.reduce;
     ms_status status = check_axes(spec, mesh, arena, diag);
-    ms_status overlap = check_context_overlap(spec, &layout, diag);
+    ms_status overlap = check_context_overlap(spec, layout, diag);
     status = status == MS_OK ? overlap : status;
     if (status == MS_OK) {
-        status = find_shard_axes(spec, mesh, diag, &layout.shard_axes);
-    }
-    if (status == MS_OK) {
-        job->layout = layout;
+        status = find_shard_axes(spec, mesh, diag, &layout->shard_axes);
     }
     return status;
 }
