@@ -167,34 +167,46 @@ static bool open_next(const trace_tables *read, open_column *at, size_t *next) {
     return false;
 }
 
-/* Read a table.
- *  rows: where its number of rows goes, which columns may refer to.  is_wanted: false to find that
- * number only.  Returns its records, in the arena; NULL unless wanted, and with a fault. */
-static void *read_table(trace_tables *read, const ms_trace_table *table, bool is_wanted,
-                        int32_t *rows) {
-    ms_arena scratch;
-    ms_arena_init(&scratch);
-    char *records = NULL, *cells = NULL;
+/* Check the sizes of a table's columns, or of its first one alone, before memory is asked for any.
+ * Returns how many rows each has; 0 with a fault. */
+static int32_t count_rows(trace_tables *read, const ms_trace_table *table, bool of_all_columns) {
     open_column at = {.table = table};
+    int32_t rows = 0;
     size_t next = 0;
-    for (bool is_first = true; (is_first || is_wanted) && open_next(read, &at, &next);
+    for (bool is_first = true; (is_first || of_all_columns) && open_next(read, &at, &next);
          is_first = false) {
-        at.rows = find_rows(read, &at);
-        if (is_first) {
-            *rows = at.rows;
-            cells = allocate(read, &scratch, at.rows, CELL_MOST_B);
-            records = allocate(read, read->arena, is_wanted ? at.rows : 0, table->record_B);
-        } else if (goes_on(read) && at.rows != *rows) {
-            REFUSE(read, "the trace is damaged at %s: %d rows, and /%s/%s has %d", at.name, at.rows,
-                   table->group, table->columns[0].name, *rows);
-        }
-        if (is_wanted) {
-            read_cells(read, &at, cells, records);
+        int32_t own = find_rows(read, &at);
+        rows = is_first ? own : rows;
+        if (goes_on(read) && own != rows) {
+            REFUSE(read, "the trace is damaged at %s: %d rows, and /%s/%s has %d", at.name, own,
+                   table->group, table->columns[0].name, rows);
         }
         (void)H5Dclose(at.data);
     }
+    return rows;
+}
+
+/* Read a table.
+ *  is_wanted: false to find its number of rows only.  *rows: that number, set before the cells are
+ * read, which may refer to it.  Returns the records, in the arena of the trace; NULL where they are
+ * not wanted, and with a fault. */
+static void *read_table(trace_tables *read, const ms_trace_table *table, bool is_wanted,
+                        int32_t *rows) {
+    *rows = count_rows(read, table, is_wanted);
+    if (!is_wanted || !goes_on(read)) {
+        return NULL;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    open_column at = {.table = table, .rows = *rows};
+    char *cells = allocate(read, &scratch, *rows, CELL_MOST_B);
+    char *records = allocate(read, read->arena, *rows, table->record_B);
+    for (size_t next = 0; open_next(read, &at, &next);) {
+        read_cells(read, &at, cells, records);
+        (void)H5Dclose(at.data);
+    }
     ms_arena_release(&scratch);
-    return goes_on(read) && is_wanted ? records : NULL;
+    return goes_on(read) ? records : NULL;
 }
 
 /* ---- steps, ranks and mesh ---- */

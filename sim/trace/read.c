@@ -19,7 +19,7 @@
 /* Processor time and memory that reading a sound file never needs: some seconds, and one for each
  * megabyte, which is ten times what it takes; what HDF5 keeps for itself, and twice what all
  * columns can be. */
-enum { CHILD_CPU_S = 10, CHILD_MEMORY_B = 512 << 20 };
+enum { CHILD_CPU_S = 10, CHILD_MEMORY_B = 256 << 20 };
 
 enum { MIB = 1 << 20, ATTRIBUTE_B = 127 }; /* the latter of a text that names something */
 
