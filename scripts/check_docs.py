@@ -28,12 +28,12 @@ READ = (".c", ".h", ".cpp", ".py", ".md", ".cmake", ".in", "")
 UNREAD = re.compile(r"tests/golden/.*/|tests/fuzz/(corpus|slow)/|__pycache__")  # inputs and outputs
 # Files that are not ours, or made up.
 FOREIGN = {"stdio.h", "yaml.h", "jansson.h", "hdf5.h", "zlib.h", "sqlite3.h", "output_json.cpp", "flash_attn_interface.py", "stdbool.h", "stdint.h", "splitmix64.c", "PERFORMANCE.md", "parallel_state.py", "layer.py", "loss.py",
-           "stage.py", "eager.py", "test_ce_permute_efficiency.py", "bf16_optimizer.py", "pretrain_gpt.py", "x.h", "alone.c", "moe_layer.py", "arguments.py",
+           "stage.py", "eager.py", "test_ce_permute_efficiency.py", "bf16_optimizer.py", "pretrain_gpt.py", "x.h", "alone.c", "cross_entropy.py", "model_parallel_config.py", "transformer.py", "moe_layer.py", "arguments.py",
            "engine.py", "pipeline_parallel.py"}
 COMMENTS_OF_C = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
 COMMENTS_OF_SCRIPTS = re.compile(r'"""(?:.*?)"""|(?:^|(?<=\s))#[^\n]*', re.S | re.M)
 PATH = re.compile(r"(?<![\w/.*-])(?:sim|include|tests|scripts)/[\w./*<>-]*[\w>*/]")
-FILE = re.compile(r"(?<![\w.*>-])[\w-]+\.(?:c|h|cpp|py|md)\b(?![./(])")
+FILE = re.compile(r"(?<![\w.*>-])[\w-]+\.(?:c|h|cpp|py|md)\b(?![/(]|\.\w)")
 NAME = re.compile(r"\b(?:ms|MS)_\w+")
 
 

@@ -22,26 +22,28 @@ enum { MS_CHILD_CAUSE_B = 512 };
 /** The work of a child: returns MS_OK, or another status with its cause in words. */
 typedef ms_status ms_child_work(void *context, char cause_out[MS_CHILD_CAUSE_B]);
 
-/** What the child works with, and what it may use; 0: as much as this process may. */
+/** The library that the child calls, and the limits of the child; a limit of 0 is the limit of this
+ * process. */
 typedef struct ms_child_options {
-    const char *library; /**< whose crash the work's crash is, such as "HDF5" */
+    const char *library; /**< name for messages about a crash of the child, such as "HDF5" */
     int64_t cpu_s;
-    int64_t memory_B; /**< of address space, beyond what this process has */
+    int64_t memory_B; /**< address space, in addition to that of this process */
 } ms_child_options;
 
-/** Do some work in a child process, and wait for its end. Memory that the work changes stays as it
- * was in this process, unless both share it; how far it has come is told by ms_progress_done.
- *  cause_out: in words unless MS_OK.  Returns what the work returned; MS_E_NOMEM where memory ran
- * out; MS_E_INTERRUPTED; MS_E_IO where the system starts no process; MS_E_BUG where the library
- * crashed or needed more than cpu_s. */
+/** Run `work` in a child process, and wait until the child has ended. What the work changes in
+ * memory is lost, except in memory of ms_child_share. While the child runs, this process passes the
+ * child's progress on to ms_progress_done.
+ *  cause_out: the reason in words, unless MS_OK is returned.  Returns what the work returned;
+ * MS_E_NOMEM where memory ran out; MS_E_INTERRUPTED; MS_E_IO where the system starts no process;
+ * MS_E_BUG where the library crashed or needed more than cpu_s. */
 ms_status ms_child_run(ms_child_work *work, void *context, const ms_child_options *options,
                        char cause_out[MS_CHILD_CAUSE_B]);
 
-/** Memory that this process shares with the children that it starts from now on, zeroed; NULL where
- * there is none.  To be given back by ms_child_unshare. */
+/** Map memory that this process shares with the children that it starts afterwards; all bytes are
+ * 0. Returns NULL where there is no memory.  Release it with ms_child_unshare. */
 void *ms_child_share(size_t size_B);
 
-/** Give shared memory back; NULL is none. */
+/** Release memory of ms_child_share; NULL does nothing. */
 void ms_child_unshare(void *memory, size_t size_B);
 
 MS_END_DECLS

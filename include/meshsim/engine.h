@@ -5,8 +5,9 @@
  *
  * Two engines with one contract: the closed form (no contention: every communication takes its time
  * alone; the oracle of the tests, and fidelity `analytic`) and SimGrid (flows share links max-min
- * fairly; fidelities `flow` and `step`). With MS_SOLVER_MAXMIN flows share links by a max-min
- * solver of meshsim's own, for large runs without folding: the same dates but for rounding.
+ * fairly; fidelities `flow` and `step`). With MS_SOLVER_MAXMIN meshsim's own max-min solver shares
+ * the links in place of SimGrid, for large runs without folding; both give the same dates except
+ * for rounding.
  */
 #ifndef MESHSIM_ENGINE_H
 #define MESHSIM_ENGINE_H
@@ -133,12 +134,12 @@ typedef struct ms_timeline {
 void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, double *counts_out);
 
 /** Run a graph.
- *  solver: of transfers that share links; none do in MS_FIDELITY_ANALYTIC.  *timeline_out: in
- * `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other (reported with a cycle and
- * up to ten waiting operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO (reported) where SimGrid is
- * needed and cannot be loaded. Where SimGrid may have to share links a child process runs the
- * graph, and what a process ran before changes nothing; MS_E_INTERRUPTED where that one was.
- */
+ * A graph in which SimGrid may have to share links runs in a child process, so that its dates do
+ * not depend on what this process ran before. solver: what shares the links among transfers; not
+ * used at MS_FIDELITY_ANALYTIC, where transfers share none.  *timeline_out: in `arena`.  Returns
+ * MS_OK; MS_E_BUG when operations wait for each other (reported with a cycle and up to ten waiting
+ * operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO (reported) where SimGrid cannot be loaded;
+ * MS_E_INTERRUPTED where the child process was interrupted. */
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
                         ms_diag *diag, ms_timeline *timeline_out);
 

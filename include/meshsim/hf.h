@@ -19,14 +19,14 @@ MS_BEGIN_DECLS
  * as ms_config_load_json. */
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out);
 
-/** Read what is known of the types of models: workloads/families/hugging-face.yaml.
+/** Read the table of model types, workloads/families/hugging-face.yaml.
  *  data_folder: of installed data; NULL: the file is looked for below the current folder alone.
  *  *types_out: in `arena`.  Returns as ms_yaml_load; MS_E_INPUT (reported) where there is no file.
  */
 ms_status ms_hf_load_types(const char *data_folder, ms_arena *arena, ms_diag *diag,
                            ms_node **types_out);
 
-/** What a config gives. */
+/** A model that was made from a config. */
 typedef struct ms_hf_result {
     ms_node *model;       /**< a mapping that ms_model_read takes, in the arena; its values stand
                              where those of the config do */

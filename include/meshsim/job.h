@@ -89,9 +89,10 @@ ms_status ms_job_build(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, 
 ms_status ms_job_load(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                       ms_job *job_out);
 
-/** Build the operation graph of a job: ms_lower, and once more with collectives as operations where
- * those inside pieces clash.  *dag_out: initialised here, released by the caller even after a
- * failure.  Returns as ms_lower.  O(operations). */
+/** Build the operation graph of a job by ms_lower. At granularity `pass`, collectives inside a pass
+ * are part of its time; where such collectives would share links with other traffic, the graph is
+ * built again with the collectives of these axes as operations of their own.  *dag_out: initialised
+ * here, released by the caller even after a failure.  Returns as ms_lower.  O(operations). */
 ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out);
 
 /** Lower, simulate, measure and sum up.  *result_out: released by the caller with

@@ -1,7 +1,7 @@
 /**
  * @file
- * Lists of jobs for `meshsim runs`: each job is a workload, in a file or given as text, and is
- * simulated as `meshsim run` simulates it, several jobs at the same time.
+ * Lists of jobs for `meshsim runs`. Each job is a workload, in a file or as a text, and gets the
+ * result that `meshsim run` gives it. Several jobs run at the same time.
  */
 #ifndef MESHSIM_JOB_LIST_H
 #define MESHSIM_JOB_LIST_H

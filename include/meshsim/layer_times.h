@@ -20,14 +20,14 @@ typedef struct ms_layer_times {
     double last_s;         /**< of head and prediction modules, on the last stage */
 } ms_layer_times;
 
-/** Time a microbatch through the model, with equal numbers of layers on the pipeline ranks, but for
- * operations that only the step's first or last microbatch has. Counted are computation, or the
- * host's launches where they take longer, and communication that passes wait for, while only
- * communication of the same kind uses the links.
- *  job: with a model; of its layout, stage_layers and stage_rank are not used.  *times_out: in
- * `arena`.  Returns MS_OK;
- * MS_E_INPUT (reported) where degrees clash with the model; MS_E_NOMEM (reported).  O(layers +
- * ranks * links of a route), no engine. */
+/** Find how long each layer and both ends of the model take for one microbatch. Each layer is timed
+ * with equal numbers of layers on the pipeline ranks. A time is that of the computation, or of the
+ * host's launches where they take longer, plus the communication that passes wait for. This
+ * communication is timed as if the links carried no other kind of communication. Operations of the
+ * step's first or last microbatch alone are left out.
+ *  job: with a model; the members stage_layers and stage_rank of its layout are not used.
+ * *times_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported) where degrees clash with the model;
+ * MS_E_NOMEM (reported).  O(layers + ranks * links of a route), no engine. */
 ms_status ms_layer_times_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                               ms_layer_times *times_out);
 

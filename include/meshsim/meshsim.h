@@ -13,7 +13,7 @@
  * | units.h           | numbers with units                                                 |
  * | checksum.h        | checksums of texts                                                 |
  * | random.h          | random numbers that are the same everywhere                        |
- * | memo.h            | numbers for what has been worked out, by what it follows from      |
+ * | memo.h            | numbers for keys, so that a result is computed once for each key   |
  * | number.h          | the larger and the smaller of two numbers                          |
  * | event.h           | words shared by all: axes, collective and operation kinds, passes  |
  * | value.h           | result trees and JSON                                              |
@@ -47,7 +47,7 @@
  * | collective.h      | collectives as phases of flows                                     |
  * | nccl.h            | which algorithm and protocol NCCL takes, and its latencies         |
  * | coll_class.h      | the same collective in several groups at once                      |
- * | slowdown.h        | computations that communication beside them slows down             |
+ * | slowdown.h        | how communication slows down the computations that run beside it   |
  * | reshard_time.h    | how long moving a tensor takes on a platform                       |
  * | spec.h            | what job is simulated, as one value: read, checked, laid out       |
  * | step_end.h        | what follows the last microbatch, told to a visitor                |

@@ -20,17 +20,17 @@ bool ms_slowdown_is_needed(const double *factors);
 
 /** A computation under way. */
 typedef struct ms_running {
-    double left_s;  /**< of it at `since_s`, at full speed */
+    double left_s;  /**< time that the rest of it takes from `since_s` on, at full speed */
     double since_s; /**< when its factor last changed */
-    double factor;  /**< since then */
+    double factor;  /**< its factor since `since_s` */
 } ms_running;
 
-/** When it ends if its factor stays. */
+/** When a computation ends if its factor stays as it is. */
 static inline double ms_running_end_s(const ms_running *running) {
     return running->since_s + running->left_s * running->factor;
 }
 
-/** Its factor changes at `now_s`. */
+/** Give a computation another factor from `now_s` on. */
 static inline void ms_running_change(ms_running *running, double now_s, double factor) {
     double done_s = (now_s - running->since_s) / running->factor;
     const ms_running changed = {fmax(0.0, running->left_s - done_s), now_s, factor};
@@ -40,7 +40,7 @@ static inline void ms_running_change(ms_running *running, double now_s, double f
 /** A time in which communication runs on a rank. */
 typedef struct ms_slow_span {
     double from_s, until_s;
-    double factor; /**< on what computes then */
+    double factor; /**< factor of the computations that run in this time */
 } ms_slow_span;
 
 /** When a computation ends that takes `time_s` with nothing beside it and whose communications are

@@ -357,7 +357,7 @@ typedef struct ms_rank_properties {
     double link_factor;    /**< on the time that bytes take on the links of its GPU, > 0 */
 } ms_rank_properties;
 
-/** The smallest and the largest of some factors. */
+/** The smallest and the largest factor of several ranks. */
 typedef struct ms_factor_range {
     double least, most;
 } ms_factor_range;
@@ -400,12 +400,12 @@ typedef struct ms_job {
 ms_status ms_job_set_rank_properties(ms_job *job, const ms_rank_properties *properties,
                                      ms_arena *arena);
 
-/** The factor on the time of a rank's computations. */
+/** The factor on the time of the computations of a rank. */
 static inline double ms_job_compute_factor(const ms_job *job, int rank) {
     return job->rank_properties == NULL ? 1.0 : job->rank_properties[rank].compute_factor;
 }
 
-/** The same of the ranks of pipeline rank `p`: smallest and largest. */
+/** The smallest and the largest such factor of the ranks of pipeline rank `p`. */
 static inline ms_factor_range ms_job_compute_factors(const ms_job *job, int p) {
     const ms_factor_range even = {1.0, 1.0};
     return job->compute_factors == NULL ? even : job->compute_factors[p];

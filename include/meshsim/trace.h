@@ -74,8 +74,8 @@ ms_status ms_trace_write_detail(const char *path, const ms_result *result,
  * written to traces and not compared. */
 bool ms_trace_is_volatile(const char *path);
 
-/** What ms_trace_read reads beside the summary, texts and what /ranks, /streams, /members and
- * /memory hold; to be or-ed. */
+/** Flags: what ms_trace_read reads in addition. It always reads the summary, the texts, and the
+ * tables /ranks, /streams, /members and /memory. */
 enum {
     MS_TRACE_NOTHING = 0,
     MS_TRACE_EVENTS = 1 << 0, /**< the operations */

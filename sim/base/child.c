@@ -1,5 +1,5 @@
-/* A child process that works with a foreign library and answers in shared memory: a status and its
- * cause. */
+/* A child process that calls a foreign library. It returns a status and the reason for it in shared
+ * memory. */
 #include "meshsim/child.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static void on_crash(int number) {
     _exit(end_of_crash());
 }
 
-/* Libraries call exit() where they cannot even report an error. */
+/* HDF5 and SimGrid call exit() where they cannot report an error. */
 static void on_exit_of_library(void) {
     _exit(end_of_crash());
 }

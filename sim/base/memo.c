@@ -48,7 +48,7 @@ static memo_slot *slot_of(const ms_memo *memo, const void *key) {
             memcmp(key_at(memo, (size_t)slots[at].number - 1), key, memo->keys.item_B) != 0)) {
         at = (at + 1) & mask;
     }
-    slots[at].hash = upper; /* also of a free one, which its key may take */
+    slots[at].hash = upper; /* set in a free slot, too: ms_memo_find may put the key there */
     return &slots[at];
 }
 

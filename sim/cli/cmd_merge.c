@@ -50,7 +50,7 @@ static ms_value *make_tree(const ms_shards_report *report, ms_arena *arena) {
     return root;
 }
 
-/* Add what only pages say. */
+/* Add the values that text and Markdown show and --json does not print. */
 static void add_page(const ms_shards_report *report, ms_value *root) {
     ms_buffer ranges;
     ms_buffer_init(&ranges);

@@ -8,7 +8,7 @@
 
 enum { NUMBER_B = 48, BAR_WIDTH = 34, SETTINGS_MAX = 2 };
 
-/* Of a table's largest number: what is smaller is the rest of a rounding. */
+/* Numbers below this share of a table's reference number (`dust_of`) are rounding errors. */
 static const double DUST = 1e-12;
 
 /* Whole numbers below this size are exact. */
@@ -16,15 +16,15 @@ static const double COUNT_MAX = 1e15;
 
 /* ---- values ---- */
 
-/* A row of a table: what stands there, which one it is, and below which size its numbers are the
- * rest of a rounding. */
+/* A row of a table: its value in the tree, its place among the rows from 0, and the size below
+ * which its numbers are rounding errors. */
 typedef struct shown_row {
     const ms_value *value;
     size_t place;
     double dust;
 } shown_row;
 
-/* Child of an object by a key that ends at '/' or with the text. */
+/* The child of an object whose key is the first `length` bytes of `key`; NULL: there is none. */
 static const ms_value *child_of(const ms_value *object, const char *key, size_t length) {
     const ms_value *child =
         object != NULL && object->type == MS_VALUE_OBJECT ? object->first : NULL;
@@ -43,7 +43,8 @@ static const ms_value *nth(const ms_value *list, size_t place) {
     return child;
 }
 
-/* What a path leads to; NULL: nothing. of_lists: behind the first key stands the row's place. */
+/* The value that a path leads to from a row; NULL: there is none.  of_lists: the first key of the
+ * path names a list, of which the entry at the row's place is taken. */
 static const ms_value *find(const shown_row *row, const char *path, bool of_lists) {
     const ms_value *value = row->value;
     for (bool is_first = true; *path != '\0' && value != NULL; is_first = false) {
@@ -85,7 +86,7 @@ static void write_plain(const ms_value *value, ms_buffer *out) {
     }
 }
 
-/* All digits before the point, and four in all where they are fewer. */
+/* Four significant digits, or all digits before the decimal point where these are more. */
 static void write_digits(double number, ms_buffer *out) {
     bool is_large = number >= 1000 || number <= -1000;
     ms_buffer_printf(out, is_large ? "%.0f" : "%.4g", number);
@@ -114,7 +115,7 @@ static bool is_number(const ms_value *value) {
     return value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE);
 }
 
-/* An option that makes a setting, as a shell reads it. */
+/* Write a setting as an option --set, quoted for a shell. */
 static void write_setting(const ms_value *setting, ms_buffer *out) {
     ms_buffer text;
     ms_buffer_init(&text);
@@ -126,7 +127,7 @@ static void write_setting(const ms_value *setting, ms_buffer *out) {
     ms_buffer_release(&text);
 }
 
-/* A part of a command line, which may be broken before each option. */
+/* Write a part of a command line; a line feed before each option marks where it may be broken. */
 static void write_options(const char *text, ms_buffer *out) {
     for (const char *at = text; *at != '\0'; at++) {
         ms_buffer_add(out, strncmp(at, " --", 3) == 0 ? "\n" : at, 1);

@@ -5,8 +5,8 @@
 #include "cli/grid.h"
 #include "cli/show_text.h"
 
-/* Widths of text [columns]: the longest name that begins a line, the longest other cell, and of a
- * row that has place for a text beside it. */
+/* Widths of text [columns]: of the longest name at the begin of a line, of the longest other cell,
+ * and of the longest row that has a text beside it. */
 enum { NAME_WIDTH_MAX = 36, CELL_WIDTH_MAX = 28, BESIDE_MAX = 38 };
 
 /* Whether cells stand at the right of their column. */
@@ -115,8 +115,9 @@ typedef struct block {
     const ms_grid *grid;
     size_t widths[MS_GRID_COLUMNS_MAX];
     size_t from, to;
-    size_t end;  /* those from `to` to here stand below the rows */
-    size_t rest; /* where a single one of them stands beside its row; 0: below */
+    size_t end;  /* the texts of columns `to` to `end` - 1 stand below their rows */
+    size_t rest; /* column of the line where the text of column `to` begins if it stands beside its
+                    row; 0: it stands below */
 } block;
 
 /* Place of the n-th column of a block in the grid. */
@@ -135,7 +136,8 @@ static size_t longest_word(const char *text) {
     return longest;
 }
 
-/* Width of a column by its longest cell that is not too long, and its heading's longest word. */
+/* Width of a column: that of its longest cell of at most `most`, or of the longest word of its
+ * heading. */
 static size_t natural_width(const ms_grid *grid, size_t column, size_t most) {
     size_t width = longest_word(grid->columns[column]->heading);
     for (size_t row = 0; row < grid->rows; row++) {
@@ -192,8 +194,8 @@ static void write_head(const block *b, ms_buffer *out) {
     }
 }
 
-/* The text of a cell that stands below its row; of a column that holds others behind its heading.
- */
+/* Write the text of a cell below its row. The heading goes before it where the column's other cells
+ * stand in the row. */
 static void write_below(const ms_shown_column *column, const char *cell, ms_buffer *out) {
     const char *heading = column->kind < MS_SHOWN_BELOW ? column->heading : "";
     ms_buffer_printf(out, "    %s%s", heading, heading[0] == '\0' ? "" : ": ");

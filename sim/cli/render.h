@@ -1,5 +1,5 @@
 /* The one renderer: a result is a tree of named values, a command's tables name what of it is
- * shown, and the forms (text, Markdown, JSON) are made here.  See render.md. */
+ * shown, and the forms (text, Markdown, JSON) are made here; see renderer.md. */
 #ifndef MS_CLI_RENDER_H
 #define MS_CLI_RENDER_H
 
@@ -10,7 +10,7 @@
 
 /* How a cell shows what stands in the tree. */
 typedef enum ms_shown_kind {
-    MS_SHOWN_TEXT,   /* of a list its words; of an object "pp 2, dp 4" */
+    MS_SHOWN_TEXT,   /* a text; a list as its words, an object as "pp 2, dp 4" */
     MS_SHOWN_COUNT,  /* a number with up to ten digits */
     MS_SHOWN_NUMBER, /* with four digits */
     MS_SHOWN_SHARE,  /* in percent */
@@ -18,17 +18,17 @@ typedef enum ms_shown_kind {
     MS_SHOWN_TIME,
     MS_SHOWN_TIME_OF_STEP, /* a share of the tree's `step_time_s`, as a time */
     MS_SHOWN_BYTES,
-    MS_SHOWN_RATE, /* of a row whose `in_bits` is true in bits */
+    MS_SHOWN_RATE, /* in bytes a second; in bits where the row's `in_bits` is true */
     MS_SHOWN_FLOP_RATE,
     MS_SHOWN_ENERGY,
     MS_SHOWN_POWER,
     MS_SHOWN_BAR,     /* a share as a bar; in text only */
     MS_SHOWN_BELOW,   /* a text that stands below its row */
-    MS_SHOWN_COMMAND, /* likewise: words of a list, or "--set key=value" of an object, on lines that
-                         a shell reads as one */
+    MS_SHOWN_COMMAND, /* a command below its row: the words of a list, or "--set key=value" for each
+                         entry of an object, broken so that a shell reads the lines as one */
 } ms_shown_kind;
 
-/* A column, or of a table of facts a row. */
+/* A column of a table; a row of a table of facts. */
 typedef struct ms_shown_column {
     const char *path; /* keys from the row with '/' between; "@": the key of the row, or its number
                          from 1; "": the row itself; NULL ends the columns */
@@ -51,10 +51,10 @@ typedef struct ms_shown_table {
     ms_shown_form rows;
     const char *path; /* keys with '/' between that lead from the tree to the rows */
     const ms_shown_column *columns;
-    const char *needs;   /* path from a row to what it must have to be shown; NULL: nothing */
-    bool skips_zero;     /* leave out rows whose second column is 0 */
-    const char *dust_of; /* dotted path, in a row or in the tree, of a number of which less than
-                            1e-12 is shown as 0; NULL: none is */
+    const char *needs; /* path from a row to a value; rows without it are left out; NULL: none is */
+    bool skips_zero;   /* leave out rows whose second column is 0 */
+    const char *dust_of; /* dotted path, in a row or in the tree, of a reference number: numbers
+                            below 1e-12 times it are shown as 0; NULL: there is none */
 } ms_shown_table;
 
 /* Print a command's result in the form that the command line asks for: as JSON, or its tables under

@@ -1,4 +1,4 @@
-/* What pages say of a job besides the tree of its command. */
+/* Values of a job that text and Markdown show and --json does not print. */
 #ifndef MS_CLI_SHOW_JOB_H
 #define MS_CLI_SHOW_JOB_H
 

@@ -192,7 +192,7 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bo
     return root;
 }
 
-/* ---- what only pages say ---- */
+/* ---- values that text and Markdown show and --json does not print ---- */
 
 /* Ranks of a group, or of the whole mesh, by their GPUs: of many those at either end. */
 static const char *list_gpus(const ms_mesh *mesh, const ms_group *group, ms_arena *arena) {

@@ -112,7 +112,7 @@ static int page_width(void) {
     return WIDTH;
 }
 
-/* Add what only pages say. */
+/* Add the values that text and Markdown show and --json does not print. */
 static void add_page(const ms_cli_shown *shown, ms_value *root) {
     const ms_program *program = shown->program;
     const ms_schedule_spec *spec = &program->spec;

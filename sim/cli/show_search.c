@@ -149,7 +149,7 @@ void ms_show_search_rest(const ms_search_findings *result, ms_value *root) {
     }
 }
 
-/* ---- what only pages say ---- */
+/* ---- values that text and Markdown show and --json does not print ---- */
 
 /* Whether a setting is told by the other columns of its row. */
 static bool is_described(const char *setting) {

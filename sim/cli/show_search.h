@@ -23,7 +23,8 @@ ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec);
 /* The tree of --json, in `arena`; NULL or incomplete when memory runs out. */
 ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena);
 
-/* Add to the tree what only pages say: the object `page`, and more of each result. */
+/* Add to the tree the values that text and Markdown show and --json does not print: the object
+ * `page`, and more keys of each result. */
 void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root);
 
 /* Add to the tree what else was simulated or estimated, as `rest`: {estimated, results[]}; of those

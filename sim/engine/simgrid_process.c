@@ -1,4 +1,5 @@
-/* See simgrid_process.h. What the child found comes back in shared memory. */
+/* Runs SimGrid in a child process (simgrid_process.h), which writes the timeline to shared memory.
+ */
 #include "engine/simgrid_process.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include "engine/no_memory.h"
 #include "meshsim/child.h"
 
-/* What both processes see. */
+/* Memory that both processes share. */
 typedef struct shared_run {
     ms_timeline timeline; /* its arrays lie behind this struct */
     char message[2048];   /* the first fault */
@@ -32,7 +33,7 @@ static size_t shared_B(const ms_dag *dag) {
     return sizeof(shared_run) + 3 * ops_B(dag) + 3 * links_B(dag);
 }
 
-/* Copy a timeline to one whose arrays are given. */
+/* Copy a timeline into another one, which keeps its own arrays. */
 static void copy_timeline(const ms_dag *dag, const ms_timeline *from, ms_timeline *to) {
     ms_timeline arrays = *to;
     memcpy(arrays.start_s, from->start_s, ops_B(dag));
@@ -50,7 +51,7 @@ static void copy_timeline(const ms_dag *dag, const ms_timeline *from, ms_timelin
     to->link_peak = arrays.link_peak;
 }
 
-/* Give a shared timeline its arrays. */
+/* Set the arrays of the shared timeline, which follow the struct in the shared memory. */
 static void lay_out(const ms_dag *dag, shared_run *shared) {
     char *at = (char *)(shared + 1);
     ms_timeline *t = &shared->timeline;

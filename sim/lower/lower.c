@@ -159,8 +159,8 @@ static bool is_to_be_bounded(const ms_lowering *l) {
     return true;
 }
 
-/* Refuse to let one rank stand for others that compute at another speed: bounds know nothing of it.
- */
+/* Refuse a fold in which a rank stands for ranks that compute at another speed: the bounds of
+ * inexact folds do not know their speed. */
 static ms_status check_bounds(const ms_lowering *l) {
     for (int p = 0; p < l->ranks.pp; p++) {
         const ms_factor_range factors = ms_job_compute_factors(l->job, p);
