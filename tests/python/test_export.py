@@ -16,6 +16,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
+import programs
 import yaml
 
 from parts import load_tests  # noqa: F401
@@ -198,6 +199,7 @@ class Export(unittest.TestCase):
 
     def meshsim(self, *words, code=0):
         done = self.run_meshsim(*words)
+        programs.raise_if_refused(done)
         self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
         return done
 
@@ -222,6 +224,7 @@ class Export(unittest.TestCase):
         return {key: value for key, value in flat(found).items() if not key.startswith("mesh.") or value != 1}
 
 
+@programs.may_be_refused
 class Megatron(Export):
     def test_random_workloads_come_back_as_they_are(self):
         """What Megatron-LM has words for leaves no key unsaid, and comes back as the same job to the last digit."""

@@ -6,12 +6,9 @@ Where no sandbox can be made, a test of launch scripts ends with the first one, 
 usage: test_import_megatron.py MESHSIM [unittest arguments]
 """
 
-import functools
 import json
-import os
 import re
 import shlex
-import subprocess
 
 import programs
 import yaml
@@ -21,36 +18,9 @@ LINE = "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 
 WHERE = ["--set", "platform={file: dgx-a100, nodes: 1}", "--set", "model.vocab=51200"]
 
 
-class Refused(Exception):
-    """A launch script was refused for want of a sandbox, as it has to be."""
-
-
-def may_be_refused(test):
-    """A test that is done where a launch script is refused."""
-    @functools.wraps(test)
-    def run(self):
-        try:
-            test(self)
-        except Refused:
-            self.assertIn("the arguments that Megatron-LM itself prints at the head of its log", self.refusal)
-    return run
-
-
+@programs.may_be_refused
 class ImportMegatron(programs.ProgramTest):
     source = "train.sh"
-    refusal = ""
-
-    def meshsim(self, *words, code=0, **environment):
-        if words[:2] == ("import", "megatron"):
-            done = subprocess.run([self.program, *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                                  encoding="utf-8", env=dict(os.environ, MESHSIM_DATA=str(ROOT), **environment), timeout=100)
-            if "a launch script runs in a sandbox, which cannot be made here (" in done.stderr:
-                self.refusal = done.stderr
-                self.assertEqual(done.returncode, 3)
-                raise Refused
-            self.assertEqual(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
-            return done
-        return super().meshsim(*words, code=code, **environment)
 
     def imported(self, text, *more, name="train.sh"):
         return json.loads(self.meshsim("import", "megatron", self.write(text, name), "--quiet", "--json", "--accept-differences", *more).stdout)
@@ -286,10 +256,6 @@ class ImportMegatron(programs.ProgramTest):
             self.assertEqual(refused.stdout, "")
         self.meshsim("import", "megatron", "nowhere.sh", code=3)
         self.meshsim("import", "megatron", code=2)
-
-
-for name in [name for name in vars(ImportMegatron) if name.startswith("test_")]:
-    setattr(ImportMegatron, name, may_be_refused(getattr(ImportMegatron, name)))
 
 
 if __name__ == "__main__":
