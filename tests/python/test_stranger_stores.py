@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = ""
 BATCHES = [16, 32, 48, 64, 80, 96]
 SWEEP = "workload: {root}/workloads/tiny.yaml\nset: {{fidelity: analytic}}\naxes:\n  - batch.global: {batches}\n"
-DAMAGED_COPIES = 250
+DAMAGED_COPIES = int(os.environ.get("MS_RUNS", 100))
 
 
 def run(*words, **more):
