@@ -28,7 +28,7 @@ def list_functions(root, files):
     command = ["ctags", "--options=NONE", "-L", "-", "-f", "-", "--output-format=json", "--languages=C,C++",
                "--langmap=C:.c.h", "--kinds-C=fp", "--kinds-C++=fp", "--fields=+neS",
                # Criterion's tests are functions too: Test(suite, name) { ... }
-               "-D", "MS_BEGIN_DECLS=", "-D", "MS_END_DECLS=", "-D", "Test(suite,name,...)=void suite ## _ ## name(void)"]
+               "-D", "Test(suite,name,...)=void suite ## _ ## name(void)"]
     output = subprocess.run(command, input=names, cwd=root, check=True, capture_output=True, text=True).stdout
     functions = []
     for line in output.splitlines():

@@ -1,11 +1,9 @@
 # cmake --install: program, man pages, completion, library, headers, pkg-config file, inputs, licence.
-install(TARGETS meshsim_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET meshsim)
   install(TARGETS meshsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS ms_simgrid LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/meshsim)
   if(TARGET meshsim_shared)
-    # without the name that linkers look for: `-lmeshsim` means the archive
-    install(TARGETS meshsim_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
+    install(TARGETS meshsim_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
   # what the commands of the Python package are called with (sim/cli/tool_commands.c)
   set(package ${PROJECT_SOURCE_DIR}/scripts/python/meshsim/tools)

@@ -1,4 +1,4 @@
-# Tests: tests/unit/<layer>/*.c becomes one Criterion program per layer, linked to that layer and those below it;
+# Tests: tests/unit/<room>/**/*.c becomes one Criterion program per room, linked to that room and those below it;
 # every test in it becomes a ctest entry of its own, listed from the program after it is linked.
 pkg_check_modules(CRITERION REQUIRED IMPORTED_TARGET criterion)
 # Debian's interpreter: its packages (h5py, xarray) are the ones scripts/setup installs
@@ -17,7 +17,7 @@ function(ms_add_test_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ms_flags ${ARG_LIBS} PkgConfig::CRITERION)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim ${PROJECT_SOURCE_DIR}/tests/support)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_options(${name} PRIVATE ${MESHSIM_TEST_OPTIONS})
   target_compile_definitions(${name} PRIVATE MS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" MS_BINARY_DIR="${PROJECT_BINARY_DIR}")
   set(list_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_tests.cmake)
@@ -35,44 +35,44 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake)
 endfunction()
 
-# ms_add_check(NAME COMMAND...): a ctest entry for a program that is not Criterion's.
+# ms_add_check(NAME COMMAND...): a ctest entry for a program that is not Criterion's. These take longest, and ctest begins
+# with what costs most, so that no core waits for a long one at the end.
 function(ms_add_check name)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 FAIL_REGULAR_EXPRESSION "${MESHSIM_FAULTS}")
+  set_tests_properties(${name} PROPERTIES COST 10 TIMEOUT 300 FAIL_REGULAR_EXPRESSION "${MESHSIM_FAULTS}")
 endfunction()
 
 # Graphs run in processes of their own, by the program's engine and by its oracle, which knows SimGrid alone
 add_library(engine_cases STATIC ${PROJECT_SOURCE_DIR}/tests/support/engine/cases.c
             ${PROJECT_SOURCE_DIR}/tests/support/engine/simgrid_all.c ${PROJECT_SOURCE_DIR}/tests/support/engine/activities.cpp)
 target_include_directories(engine_cases PUBLIC ${PROJECT_SOURCE_DIR}/tests/support/engine PRIVATE ${PROJECT_SOURCE_DIR}/sim)
-target_link_libraries(engine_cases PUBLIC ms_engine PRIVATE PkgConfig::SIMGRID PkgConfig::CRITERION)
+target_link_libraries(engine_cases PUBLIC ms_simulate PRIVATE PkgConfig::SIMGRID PkgConfig::CRITERION)
 
-foreach(layer ${MESHSIM_LAYERS})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${layer}/*.c)
+foreach(room ${MESHSIM_ROOMS})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/${room}/*.c)
   if(sources)
-    ms_add_test_program(test_${layer} SOURCES ${sources} LIBS ms_${layer})
+    ms_add_test_program(test_${room} SOURCES ${sources} LIBS ms_${room})
   endif()
 endforeach()
 
-target_link_libraries(test_engine PRIVATE engine_cases)
-target_link_libraries(test_run PRIVATE engine_cases)
+target_link_libraries(test_simulate PRIVATE engine_cases)
 
 # its tests damage files on purpose, through the library
 if(TARGET test_trace)
   target_link_libraries(test_trace PRIVATE hdf5::hdf5)
 endif()
 
-# tests/unit/run/test_work.c counts calls from one file to another
-if(TARGET test_run)
+# tests/unit/simulate/run/test_work.c counts calls from one file to another
+if(TARGET test_simulate)
   foreach(function ms_platform_route ms_coll_plan_build ms_crossings_plan ms_arena_alloc)
-    target_link_options(test_run PRIVATE -Wl,--wrap=${function})
+    target_link_options(test_simulate PRIVATE -Wl,--wrap=${function})
   endforeach()
 endif()
 
 # tests/unit/cli runs the program itself
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/cli/*.c)
 if(sources AND TARGET meshsim)
-  ms_add_test_program(test_cli SOURCES ${sources} LIBS ms_mesh ms_platform PkgConfig::SIMGRID)
+  ms_add_test_program(test_cli SOURCES ${sources} LIBS ms_cluster PkgConfig::SIMGRID)
   add_dependencies(test_cli meshsim)
 endif()
 
@@ -119,7 +119,7 @@ function(ms_add_fuzz_program name source)
   if(name MATCHES "^fuzz_cli")
     target_link_libraries(${name} PRIVATE ms_cli)
   endif()
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim ${PROJECT_SOURCE_DIR}/tests/support)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
   target_compile_definitions(${name} PRIVATE MS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
 
@@ -150,7 +150,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   ms_add_check(install.hardening ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/hardening.py
                --below ${PROJECT_BINARY_DIR} $<TARGET_FILE:meshsim> $<TARGET_FILE:ms_simgrid> $<TARGET_FILE:meshsim_shared>)
   ms_add_check(guards.structure ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_structure --build ${PROJECT_BINARY_DIR})
-  ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py ${PROJECT_BINARY_DIR})
+  ms_add_check(install.symbols ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/symbols.py $<TARGET_FILE:meshsim_shared>)
   ms_add_check(install.python ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/install/python.py $<TARGET_FILE:meshsim> ${PROJECT_BINARY_DIR})
   ms_add_check(install.consumer ${PROJECT_SOURCE_DIR}/tests/install/check ${PROJECT_BINARY_DIR})
   if(TARGET meshsim)
@@ -170,6 +170,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
     foreach(readme ${readmes})
       ms_add_check(readme.${readme} ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_readme
                    $<TARGET_FILE:meshsim> ${readme})
+      set_tests_properties(readme.${readme} PROPERTIES COST 100)
     endforeach()
   endif()
 endif()

@@ -1,4 +1,4 @@
-# A source of the build's own: the texts of HTML reports (sim/report/html), which are files in the repository, as arrays of bytes in the
+# A source of the build's own: the texts of HTML reports (sim/trace/report/html), which are files in the repository, as arrays of bytes in the
 # program. Included by CMakeLists.txt, and run by the build as a script (-P) with OUTPUT and FOLDER.
 set(page_shared format.js parts.js charts.js) # of every page; scripts stand one behind the other, in this order
 set(page_trace ${page_shared} data.js timeline.js lanes.js sections.js assumptions.js page.js)
@@ -20,7 +20,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
       "const ms_page_text ${name} = {(const char *)${array}, ${length}};\n")
     set(code "${code}" PARENT_SCOPE)
   endfunction()
-  set(code "#include \"report/html/page.h\"\n")
+  set(code "#include \"trace/report/html/page.h\"\n")
   page_bytes(MS_PAGE_TEMPLATE page.html)
   page_bytes(MS_PAGE_STYLE page.css)
   page_bytes(MS_PAGE_TRACE_SCRIPT ${page_trace})
@@ -29,11 +29,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-set(page_folder ${PROJECT_SOURCE_DIR}/sim/report/html)
+set(page_folder ${PROJECT_SOURCE_DIR}/sim/trace/report/html)
 set(page_files ${page_trace} ${page_results} page.html page.css)
 list(REMOVE_DUPLICATES page_files)
 list(TRANSFORM page_files PREPEND ${page_folder}/)
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_texts.c
   COMMAND ${CMAKE_COMMAND} -DOUTPUT=${PROJECT_BINARY_DIR}/page_texts.c -DFOLDER=${page_folder} -P ${CMAKE_CURRENT_LIST_FILE}
   DEPENDS ${page_files} ${CMAKE_CURRENT_LIST_FILE} VERBATIM)
-target_sources(ms_report PRIVATE ${PROJECT_BINARY_DIR}/page_texts.c)
+target_sources(ms_trace PRIVATE ${PROJECT_BINARY_DIR}/page_texts.c)

@@ -1,11 +1,11 @@
-#include "meshsim/arena.h"
+#include "base/arena.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/failure.h"
+#include "base/failure.h"
 
 enum { ALIGNMENT = 16, BLOCK_B = 64 * 1024 };
 

@@ -1,4 +1,4 @@
-#include "meshsim/buffer.h"
+#include "base/buffer.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/failure.h"
-#include "meshsim/text.h"
+#include "base/failure.h"
+#include "base/text.h"
 
 void ms_buffer_init(ms_buffer *buffer) {
     *buffer = (ms_buffer){0};

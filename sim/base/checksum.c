@@ -1,4 +1,4 @@
-#include "meshsim/checksum.h"
+#include "base/checksum.h"
 
 uint32_t ms_crc32_add(uint32_t crc, const void *bytes, size_t length_B) {
     /* remainders of the sixteen half bytes */

@@ -1,6 +1,6 @@
 /* A child process that calls a foreign library. It returns a status and the reason for it in shared
  * memory. */
-#include "meshsim/child.h"
+#include "base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "meshsim/progress.h"
+#include "base/progress.h"
 
 enum { EXIT_DONE = 0, EXIT_CRASHED = 101, EXIT_NO_MEMORY = 102, PROGRESS_MS = 200 };
 

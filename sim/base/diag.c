@@ -1,11 +1,11 @@
-#include "meshsim/diag.h"
+#include "base/diag.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/value.h"
+#include "base/value.h"
 
 enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
 
@@ -29,10 +29,6 @@ static void discard(void *context, const char *text) {
 
 void ms_diag_init_mute(ms_diag *diag) {
     ms_diag_init(diag, discard, NULL);
-}
-
-bool ms_diag_is_mute(const ms_diag *diag) {
-    return diag->write == discard;
 }
 
 static void add_formatted(ms_buffer *text, const char *format, va_list args) {

@@ -1,4 +1,4 @@
-#include "meshsim/event.h"
+#include "base/event.h"
 
 #include <stdbool.h>
 #include <string.h>

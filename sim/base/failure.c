@@ -1,5 +1,5 @@
 /* Failures of the operating system: the last one and how many there were. */
-#include "meshsim/failure.h"
+#include "base/failure.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-#include "meshsim/interrupt.h"
-#include "meshsim/status.h"
+#include "base/interrupt.h"
+#include "base/status.h"
 
 #include <errno.h>
 #include <fcntl.h>

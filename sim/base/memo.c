@@ -1,8 +1,8 @@
-#include "meshsim/memo.h"
+#include "base/memo.h"
 
 #include <string.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 
 /* A place in the hash. Keys are far away in memory, so that the hash is compared first. */
 typedef struct memo_slot {

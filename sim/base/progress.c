@@ -1,9 +1,9 @@
-#include "meshsim/progress.h"
+#include "base/progress.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "meshsim/usage.h"
+#include "base/usage.h"
 
 static const double NS_PER_S = 1e9;
 

@@ -1,4 +1,4 @@
-#include "meshsim/checksum.h"
+#include "base/checksum.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "meshsim/status.h"
+#include "base/status.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "meshsim/target.h"
+#include "base/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/temporary.h"
-#include "meshsim/interrupt.h"
 
 enum { LINKS_MAX = 40, ANYONE = 0666, MODE_BITS = 0777 };
 

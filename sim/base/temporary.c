@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "meshsim/interrupt.h"
+#include "base/interrupt.h"
 
 #define PREFIX ".meshsim."
 enum { BOOT_LENGTH = 8, RANDOM_LENGTH = 6, BOOT_B = BOOT_LENGTH + 1, TRIES_MAX = 100 };

@@ -1,12 +1,12 @@
 /* Characters of UTF-8 texts. Names come from files, traces and the command line, and may hold
  * invisible characters; all writers of pages and messages ask here which ones are. */
-#include "meshsim/text.h"
+#include "base/text.h"
 
 typedef struct code_range {
     uint32_t first, last;
 } code_range;
 
-/* Sorted. The source is given at ms_text_is_seen (meshsim/text.h). */
+/* Sorted. The source is given at ms_text_is_seen (base/text.h). */
 static const code_range UNSEEN[] = {
     {0x0000, 0x001F},   {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F},   {0x061C, 0x061C},
     {0x115F, 0x1160},   {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F},   {0x2028, 0x202E},

@@ -1,4 +1,4 @@
-#include "meshsim/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "meshsim/usage.h"
+#include "base/usage.h"
 
 #include <errno.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "meshsim/failure.h"
+#include "base/failure.h"
 
 double ms_wall_s(void) {
     struct timespec time;

@@ -1,4 +1,4 @@
-#include "meshsim/value.h"
+#include "base/value.h"
 
 #include <float.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/text.h"
+#include "base/text.h"
 
 ms_value *ms_value_new_object(ms_arena *arena) {
     ms_value *value = MS_NEW(arena, ms_value, 1);

@@ -2,7 +2,7 @@
  * and the children up to an end mark. */
 #include <string.h>
 
-#include "meshsim/value.h"
+#include "base/value.h"
 
 enum { END_MARK = 0x7F, DEPTH_MAX = 64 };
 

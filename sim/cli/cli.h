@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "meshsim/arena.h"
-#include "meshsim/buffer.h"
-#include "meshsim/diag.h"
-#include "meshsim/status.h"
-#include "meshsim/value.h"
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/diag.h"
+#include "base/status.h"
+#include "base/value.h"
 
 enum { MS_OPTION_COUNT_MAX = 40, MS_MODE_OPTIONS_MAX = 3 };
 

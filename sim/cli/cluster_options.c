@@ -1,7 +1,7 @@
 #include "cli/cluster_options.h"
 
+#include "base/config/find.h"
 #include "cli/job_options.h"
-#include "meshsim/find.h"
 
 enum { GPUS_MAX = 1 << 24 };
 

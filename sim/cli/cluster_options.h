@@ -3,7 +3,7 @@
 #define MS_CLI_CLUSTER_OPTIONS_H
 
 #include "cli/cli.h"
-#include "meshsim/platform.h"
+#include "cluster/platform/platform.h"
 
 typedef struct ms_cli_cluster {
     ms_platform platform;

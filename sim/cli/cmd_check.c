@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_job.h"
@@ -10,11 +11,10 @@
 #include "cli/show_text.h"
 #include "cli/shown_tables.h"
 #include "cli/tool.h"
-#include "meshsim/advice.h"
-#include "meshsim/estimate.h"
-#include "meshsim/memory_options.h"
-#include "meshsim/summary.h"
-#include "meshsim/units.h"
+#include "estimate/advice.h"
+#include "estimate/estimate.h"
+#include "estimate/memory_options.h"
+#include "trace/summary.h"
 
 static const ms_option OPTIONS[] = {
     MS_OPTION_PLATFORM,

@@ -2,14 +2,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
+#include "base/usage.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/lines_of_collective.h"
 #include "cli/shown_tables.h"
 #include "cli/tool.h"
-#include "meshsim/coll_sizes.h"
-#include "meshsim/units.h"
-#include "meshsim/usage.h"
+#include "search/coll_sizes.h"
 
 /* Of all kinds together; "auto" is the first one. */
 static const char *algorithm_word(int index) {

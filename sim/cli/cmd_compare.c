@@ -1,11 +1,11 @@
 /* meshsim compare: what differs between two traces, and whether it is too much. */
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/render.h"
 #include "cli/show_difference.h"
-#include "meshsim/units.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "tolerance",

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/shown_tables.h"
-#include "meshsim/shards.h"
+#include "search/shards.h"
 
 static const ms_option OPTIONS[] = {
     MS_OPTION_JSON,

@@ -6,16 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/config/find.h"
+#include "base/failure.h"
+#include "base/target.h"
 #include "cli/cluster_options.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/new_config.h"
 #include "cli/new_mesh.h"
 #include "cli/show_text.h"
-#include "meshsim/config_workload.h"
-#include "meshsim/failure.h"
-#include "meshsim/find.h"
-#include "meshsim/target.h"
+#include "search/config_workload.h"
 
 enum { SETS_MAX = 64, TEXT_MAX = 32 };
 

@@ -8,8 +8,8 @@
 #include "cli/placement_options.h"
 #include "cli/shown_tables.h"
 #include "cli/tool.h"
-#include "meshsim/price.h"
-#include "meshsim/summary.h"
+#include "cluster/platform/price.h"
+#include "trace/summary.h"
 
 enum { TEXT_SIZE = 96 };
 

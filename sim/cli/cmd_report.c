@@ -1,12 +1,12 @@
 /* meshsim report: a trace as a picture or for a trace viewer. */
 #include <string.h>
 
+#include "base/target.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/result_file.h"
 #include "cli/shown_tables.h"
-#include "meshsim/report.h"
-#include "meshsim/target.h"
+#include "trace/report/report.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "output",

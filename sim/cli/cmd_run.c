@@ -2,6 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/config/ranges.h"
+#include "base/progress.h"
+#include "base/target.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/progress.h"
@@ -10,12 +13,9 @@
 #include "cli/show_text.h"
 #include "cli/shown_tables.h"
 #include "cli/worker_options.h"
-#include "meshsim/advice.h"
-#include "meshsim/progress.h"
-#include "meshsim/ranges.h"
-#include "meshsim/summary.h"
-#include "meshsim/target.h"
-#include "meshsim/trace.h"
+#include "estimate/advice.h"
+#include "trace/summary.h"
+#include "trace/trace.h"
 
 static const char RANKS[] = "ranks="; /* and which */
 

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/worker_options.h"
-#include "meshsim/job_list.h"
+#include "search/job_list.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "set",

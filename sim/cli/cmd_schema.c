@@ -1,6 +1,6 @@
 /* meshsim schema: what editors check input files against. */
 #include "cli/commands.h"
-#include "meshsim/schema.h"
+#include "search/schema.h"
 
 static const ms_option OPTIONS[] = {{0}};
 

@@ -4,6 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/config/ranges.h"
+#include "base/failure.h"
+#include "base/usage.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
@@ -14,9 +17,6 @@
 #include "cli/shown_tables.h"
 #include "cli/store_options.h"
 #include "cli/worker_options.h"
-#include "meshsim/failure.h"
-#include "meshsim/ranges.h"
-#include "meshsim/usage.h"
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
 

@@ -1,4 +1,5 @@
 /* meshsim sweep: a workload in which some keys take several values each. */
+#include "base/usage.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
@@ -7,7 +8,6 @@
 #include "cli/store_options.h"
 #include "cli/tool.h"
 #include "cli/worker_options.h"
-#include "meshsim/usage.h"
 
 static const ms_option OPTIONS[] = {
     MS_OPTION_JOBS("simulations at once"),

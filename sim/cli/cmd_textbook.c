@@ -1,9 +1,9 @@
 /* meshsim textbook: the mesh that closed forms choose. */
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/shown_tables.h"
-#include "meshsim/textbook.h"
-#include "meshsim/units.h"
+#include "search/textbook.h"
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000 };
 

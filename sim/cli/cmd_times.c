@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "meshsim/times.h"
+#include "search/times.h"
 
 static const ms_option OPTIONS[] = {
     {.name = "platform",

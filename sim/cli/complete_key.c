@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "meshsim/config.h"
-#include "meshsim/platform.h"
-#include "meshsim/spec.h"
+#include "base/config/config.h"
+#include "cluster/platform/platform.h"
+#include "job/spec.h"
 
 enum { TABLES_MAX = 8 };
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "base/config/find.h"
 #include "cli/job_options.h"
-#include "meshsim/find.h"
 
 void ms_completion_keep(ms_completion *c, size_t length) {
     c->typed += length;

@@ -2,8 +2,8 @@
 #ifndef MS_CLI_COMPLETE_WORD_H
 #define MS_CLI_COMPLETE_WORD_H
 
-#include "meshsim/arena.h"
-#include "meshsim/buffer.h"
+#include "base/arena.h"
+#include "base/buffer.h"
 
 /** A word that is being typed, of which a part is there already and stays. */
 typedef struct ms_completion {

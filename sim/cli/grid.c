@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/show_text.h"
-#include "meshsim/units.h"
 
 enum { NUMBER_B = 48, BAR_WIDTH = 34, SETTINGS_MAX = 2 };
 

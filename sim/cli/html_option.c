@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "base/config/config.h"
+#include "base/failure.h"
 #include "cli/job_options.h"
 #include "cli/show_text.h"
-#include "meshsim/config.h"
-#include "meshsim/failure.h"
 
 /* Texts above it are not kept in a page [B]. */
 enum { TEXT_MAX_B = 512 * 1024 };

@@ -2,9 +2,9 @@
 #ifndef MS_CLI_HTML_OPTION_H
 #define MS_CLI_HTML_OPTION_H
 
+#include "base/config/config.h"
 #include "cli/cli.h"
-#include "meshsim/config.h"
-#include "meshsim/report.h"
+#include "trace/report/report.h"
 
 /* Row of such a command's option table. */
 #define MS_OPTION_HTML                                                                             \

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failure.h"
+#include "base/usage.h"
 #include "cli/note_framework.h"
-#include "meshsim/failure.h"
-#include "meshsim/usage.h"
 
 #ifndef MESHSIM_DATA_DIR
 #define MESHSIM_DATA_DIR "/usr/local/share/meshsim"

@@ -4,8 +4,8 @@
 #define MS_CLI_JOB_OPTIONS_H
 
 #include "cli/cli.h"
-#include "meshsim/job.h"
-#include "meshsim/platform.h"
+#include "cluster/platform/platform.h"
+#include "simulate/run/job.h"
 
 /* Rows every option table of such a command holds. */
 #define MS_PLATFORM_OPTION                                                                         \

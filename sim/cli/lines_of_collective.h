@@ -3,7 +3,7 @@
 #define MS_CLI_LINES_OF_COLLECTIVE_H
 
 #include "cli/cli.h"
-#include "meshsim/coll_sizes.h"
+#include "search/coll_sizes.h"
 
 /* Add to a result tree the rows of a study by each algorithm that can run, and why the others
  * cannot, which is told, too: what a picture of the study shows. A study of one algorithm has these

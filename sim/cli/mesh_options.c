@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config/ranges.h"
 #include "cli/placement_options.h"
-#include "meshsim/ranges.h"
 
 /* Most GPUs that --devices may list, as many as a mesh may have ranks. */
 enum { DEVICES_MAX = 1 << 24 };

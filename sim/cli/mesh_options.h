@@ -3,8 +3,8 @@
 #define MS_CLI_MESH_OPTIONS_H
 
 #include "cli/cli.h"
-#include "meshsim/placement.h"
-#include "meshsim/sharding.h"
+#include "cluster/mesh/sharding.h"
+#include "cluster/placement/placement.h"
 
 /* The mesh of --shape, --order, --auto, and --devices or --placement, then --reshape, --transpose,
  * --sub and

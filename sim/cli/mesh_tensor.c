@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/mesh_options.h"
-#include "meshsim/units.h"
 
 /* Largest dimension, so that bytes stay exact in a double. */
 #define DIMENSION_MAX 1000000000000LL

@@ -1,7 +1,7 @@
 #include "cli/new_config.h"
 
 #include "cli/job_options.h"
-#include "meshsim/config_workload.h"
+#include "search/config_workload.h"
 
 static void add_place(ms_value *row, const ms_mark *mark) {
     ms_value_add_int(row, "line", mark->line);

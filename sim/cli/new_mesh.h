@@ -3,9 +3,9 @@
 #define MS_CLI_NEW_MESH_H
 
 #include "cli/cli.h"
-#include "meshsim/estimate.h"
-#include "meshsim/platform.h"
-#include "meshsim/spec.h"
+#include "cluster/platform/platform.h"
+#include "estimate/estimate.h"
+#include "job/spec.h"
 
 /** A job whose mesh is open. */
 typedef struct ms_new_job {

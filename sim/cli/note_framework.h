@@ -3,7 +3,7 @@
 #define MS_CLI_NOTE_FRAMEWORK_H
 
 #include "cli/cli.h"
-#include "meshsim/spec.h"
+#include "job/spec.h"
 
 /* Write a note for a job that names no framework: what Megatron Core's profile would assume for
  * keys that the workload's file does not set. There is no note for a job with a framework, or with

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/failure.h"
+#include "base/target.h"
 #include "cli/cli.h"
-#include "meshsim/failure.h"
-#include "meshsim/report.h"
-#include "meshsim/target.h"
+#include "trace/report/report.h"
 
 ms_status ms_cli_finish_stdout(const ms_invocation *call) {
     bool had_failed = ferror(stdout) != 0;

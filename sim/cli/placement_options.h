@@ -3,7 +3,7 @@
 #define MS_CLI_PLACEMENT_OPTIONS_H
 
 #include "cli/cli.h"
-#include "meshsim/placement.h"
+#include "cluster/placement/placement.h"
 
 /* The option, for the tables of the commands that have it. */
 #define MS_OPTION_PLACEMENT                                                                        \

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failure.h"
+#include "base/interrupt.h"
+#include "base/status.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/parse.h"
-#include "cli/program.h"
 #include "cli/run_help.h"
-#include "meshsim/failure.h"
-#include "meshsim/interrupt.h"
-#include "meshsim/status.h"
+#include "meshsim/program.h"
 
 /* A closed standard stream would lend its number to the next file we open, which then gets our
  * output. Open it the wrong way round instead: every use of it fails. */

@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "meshsim/interrupt.h"
-#include "meshsim/progress.h"
-#include "meshsim/usage.h"
+#include "base/interrupt.h"
+#include "base/progress.h"
+#include "base/usage.h"
 
 enum { LINE_B = 80 }; /* a terminal's width: 79 columns, and a NUL */
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "meshsim/summary.h"
+#include "trace/summary.h"
 
 #define AT(member) offsetof(ms_cli_result_file, member)
 

@@ -2,8 +2,8 @@
 #ifndef MS_CLI_RESULT_FILE_H
 #define MS_CLI_RESULT_FILE_H
 
+#include "base/config/config.h"
 #include "cli/cli.h"
-#include "meshsim/config.h"
 
 /* A file of results. Who wrote it may have added what a page says beside them, under "page". */
 typedef struct ms_cli_result_file {

@@ -3,7 +3,7 @@
 #define MS_CLI_RUN_WHATIF_H
 
 #include "cli/cli.h"
-#include "meshsim/whatif.h"
+#include "search/whatif.h"
 
 /* The rows of --whatif; none without it. */
 typedef struct ms_cli_whatif {

@@ -1,15 +1,15 @@
 /* meshsim schedule --compare: many schedules in one table. */
 #include <string.h>
 
+#include "base/target.h"
+#include "base/units.h"
+#include "base/usage.h"
 #include "cli/job_options.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_studies.h"
 #include "cli/show_schedules.h"
 #include "cli/worker_options.h"
-#include "meshsim/report.h"
-#include "meshsim/target.h"
-#include "meshsim/units.h"
-#include "meshsim/usage.h"
+#include "trace/report/report.h"
 
 /* ---- which schedules ---- */
 

@@ -4,7 +4,7 @@
 #include "cli/job_options.h"
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
-#include "meshsim/estimate.h"
+#include "estimate/estimate.h"
 
 /* Sizes on the command line must be those of the file. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *given,

@@ -3,7 +3,7 @@
 #define MS_CLI_SCHEDULE_GANTT_H
 
 #include "cli/cli.h"
-#include "meshsim/report.h"
+#include "trace/report/report.h"
 
 /** Write the Gantt pictures of evaluated schedules, stacked in this order, as SVG to `path` ("-":
  * stdout).  drawn: [count].  MS_E_IO, MS_E_NOMEM, MS_E_USAGE when a schedule takes no time or there

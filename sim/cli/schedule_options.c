@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/job_options.h"
-#include "meshsim/units.h"
 
 static ms_status report_unknown_kind(const ms_invocation *call, const char *name) {
     const char *const *names = ms_schedule_kind_names();

@@ -3,9 +3,9 @@
 #define MS_CLI_SCHEDULE_OPTIONS_H
 
 #include "cli/cli.h"
-#include "meshsim/schedule.h"
-#include "meshsim/schedule_search.h"
-#include "meshsim/schedules.h"
+#include "schedule/schedule.h"
+#include "schedule/schedule_search.h"
+#include "search/schedules.h"
 
 /** A schedule of the command line: built by kind, read from a file, or found by search. */
 typedef struct ms_cli_schedule {

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/schedule_options.h"
-#include "meshsim/job.h"
+#include "simulate/run/job.h"
 
 /** `schedule --compare`: evaluate, sort and print.  MS_E_NO when no row is left; all faults
  *  reported. */

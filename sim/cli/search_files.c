@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "meshsim/failure.h"
-#include "meshsim/table.h"
-#include "meshsim/units.h"
+#include "base/failure.h"
+#include "base/units.h"
+#include "search/table.h"
 
 /* ---- rows ---- */
 

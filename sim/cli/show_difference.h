@@ -2,9 +2,9 @@
 #ifndef MS_CLI_SHOW_DIFFERENCE_H
 #define MS_CLI_SHOW_DIFFERENCE_H
 
+#include "base/buffer.h"
 #include "cli/cli.h"
-#include "meshsim/buffer.h"
-#include "meshsim/compare.h"
+#include "search/compare.h"
 
 /** What is shown. */
 typedef struct ms_shown_comparison {

@@ -2,8 +2,8 @@
 #ifndef MS_CLI_SHOW_JOB_H
 #define MS_CLI_SHOW_JOB_H
 
-#include "meshsim/job.h"
-#include "meshsim/value.h"
+#include "base/value.h"
+#include "simulate/run/job.h"
 
 /** Add the object `page` to a tree: the cluster's nodes, the schedule's stages and other words that
  * --json has no keys for. */

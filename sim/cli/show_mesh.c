@@ -1,7 +1,7 @@
 #include "cli/show_mesh.h"
 
 #include "cli/shown_tables.h"
-#include "meshsim/summary.h"
+#include "trace/summary.h"
 
 /* What is printed of a long list for people: groups of an axis, ranks of a group at either end. */
 enum { GROUPS_SHOWN = 8, RANKS_SHOWN = 8, RANKS_AT_END = 2, TEXT_SIZE = 64 };

@@ -3,7 +3,7 @@
 #define MS_CLI_SHOW_MESH_H
 
 #include "cli/mesh_options.h"
-#include "meshsim/reshard_time.h"
+#include "collective/reshard_time.h"
 
 /* What is asked about a mesh. */
 typedef struct ms_mesh_view {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/shown_tables.h"
-#include "meshsim/report.h"
+#include "trace/report/report.h"
 
 enum { WIDTH = 80, WIDTH_LEAST = 40 };
 

@@ -3,9 +3,9 @@
 #define MS_CLI_SHOW_SCHEDULE_H
 
 #include "cli/cli.h"
-#include "meshsim/schedule.h"
-#include "meshsim/schedule_search.h"
-#include "meshsim/schedule_study.h"
+#include "schedule/schedule.h"
+#include "schedule/schedule_search.h"
+#include "schedule/schedule_study.h"
 
 /** All that is shown of one schedule. */
 typedef struct ms_cli_shown {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/shown_tables.h"
-#include "meshsim/summary.h"
+#include "trace/summary.h"
 
 ms_status ms_cli_sort_column(const ms_invocation *call, const ms_table_column *columns,
                              const char *fallback, const char *kind,

@@ -3,7 +3,7 @@
 #define MS_CLI_SHOW_SCHEDULES_H
 
 #include "cli/cli.h"
-#include "meshsim/schedules.h"
+#include "search/schedules.h"
 
 /** A table of schedules on paper, and what stands above it. */
 typedef struct ms_shown_paper {

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/show_text.h"
-#include "meshsim/metrics.h"
-#include "meshsim/points.h"
-#include "meshsim/units.h"
+#include "search/points.h"
+#include "simulate/metrics/metrics.h"
 
 static const double DAY_S = 86400.0;
 

@@ -3,7 +3,7 @@
 #define MS_CLI_SHOW_SEARCH_H
 
 #include "cli/cli.h"
-#include "meshsim/search.h"
+#include "search/search.h"
 
 /* A finished search.  All is borrowed. */
 typedef struct ms_shown_search {

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/shown_tables.h"
-#include "meshsim/units.h"
 
 enum { COLUMNS_MAX = 96 };
 

@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/render.h"
-#include "meshsim/points.h"
-#include "meshsim/sweep.h"
+#include "search/points.h"
+#include "search/sweep.h"
 
 /* A simulated sweep.  All is borrowed. */
 typedef struct ms_shown_sweep {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/units.h"
+#include "base/units.h"
 
 size_t ms_show_width(const char *text, size_t length) {
     size_t width = 0;

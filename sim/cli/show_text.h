@@ -2,9 +2,9 @@
 #ifndef MS_CLI_SHOW_TEXT_H
 #define MS_CLI_SHOW_TEXT_H
 
+#include "base/buffer.h"
 #include "cli/cli.h"
-#include "meshsim/buffer.h"
-#include "meshsim/platform.h"
+#include "cluster/platform/platform.h"
 
 /** Columns of a page: what a terminal has at least. */
 enum { MS_SHOW_PAGE_WIDTH = 80 };

@@ -3,8 +3,8 @@
 #define MS_CLI_STORE_OPTIONS_H
 
 #include "cli/cli.h"
-#include "meshsim/shards.h"
-#include "meshsim/store.h"
+#include "search/shards.h"
+#include "search/store.h"
 
 /* Rows every option table of such a command holds. */
 #define MS_OPTION_STORE                                                                            \

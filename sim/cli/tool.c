@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/failure.h"
+#include "base/usage.h"
 #include "cli/show_text.h"
-#include "meshsim/failure.h"
-#include "meshsim/usage.h"
 
 enum { BLOCK_B = 65536 };
 

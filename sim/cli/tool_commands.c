@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config/config.h"
+#include "base/failure.h"
+#include "base/usage.h"
 #include "cli/tool.h"
-#include "meshsim/config.h"
-#include "meshsim/failure.h"
-#include "meshsim/usage.h"
 
 enum { TOOL_COUNT = 5 };
 

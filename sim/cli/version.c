@@ -1,4 +1,4 @@
-#include "cli/program.h"
+#include "meshsim/program.h"
 
 const char *ms_program_version(void) {
     return MESHSIM_VERSION;

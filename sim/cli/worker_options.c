@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "meshsim/units.h"
-#include "meshsim/usage.h"
+#include "base/units.h"
+#include "base/usage.h"
 
 #define WIPE "\r\x1b[K" /* to the start of the line, and clear it */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/nccl.h"
+#include "collective/nccl.h"
 
 static const char NEEDS_NVLS[] =
     "one node whose NVLink switches reduce (platform keys library and nvls; an all-reduce among "

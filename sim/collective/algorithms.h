@@ -3,7 +3,7 @@
 #ifndef MS_COLLECTIVE_ALGORITHMS_H
 #define MS_COLLECTIVE_ALGORITHMS_H
 
-#include "meshsim/collective.h"
+#include "collective/collective.h"
 
 /* One message from source to destination. */
 ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,

@@ -1,5 +1,5 @@
 /* Collectives in several groups at once. */
-#include "meshsim/coll_class.h"
+#include "collective/coll_class.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 
 void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform,
                        const ms_coll_request *request) {

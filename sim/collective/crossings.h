@@ -2,9 +2,9 @@
 #ifndef MS_COLLECTIVE_CROSSINGS_H
 #define MS_COLLECTIVE_CROSSINGS_H
 
+#include "base/buffer.h"
+#include "collective/collective.h"
 #include "collective/exchange.h"
-#include "meshsim/buffer.h"
-#include "meshsim/collective.h"
 
 /* A route that was added, for when it is added again. */
 typedef struct ms_known_route {

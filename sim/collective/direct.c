@@ -3,8 +3,8 @@
 
 #include "collective/algorithms.h"
 #include "collective/crossings.h"
+#include "collective/nccl.h"
 #include "collective/route_kinds.h"
-#include "meshsim/nccl.h"
 
 /* How many times as long as the links alone the channels of its peer let a message keep them. */
 static double message_slowness(const ms_platform *platform, const ms_coll_request *request) {

@@ -2,8 +2,8 @@
 #ifndef MS_COLLECTIVE_EXCHANGE_H
 #define MS_COLLECTIVE_EXCHANGE_H
 
+#include "collective/collective.h"
 #include "collective/nodes.h"
-#include "meshsim/collective.h"
 
 /* Messages of one family are equally large. */
 enum { MS_FAMILY_PAIRS = 0, MS_FAMILY_FORWARDS = 1, MS_FAMILY_COUNT = 2 };

@@ -1,11 +1,11 @@
 /* Progressive filling.  Source: Bertsekas, Gallager, Data Networks, 2nd ed., section 6.5.2. */
-#include "meshsim/fluid.h"
+#include "collective/fluid.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "meshsim/arena.h"
+#include "base/arena.h"
 
 /* Flows that have this share of their bytes left, or less, have ended: what rounding leaves. */
 #define REST 1e-13

@@ -1,5 +1,5 @@
 /* Where the communicator of messages between stages lies. */
-#include "meshsim/coll_class.h"
+#include "collective/coll_class.h"
 
 /* The pipeline of a rank that is its first one: whether it has ranks on several nodes. */
 static bool pipeline_leaves_node(const ms_platform *platform, const ms_mesh *mesh, int first) {

@@ -1,5 +1,5 @@
 /* Plans of many groups, of which most are others in another place. */
-#include "meshsim/coll_class.h"
+#include "collective/coll_class.h"
 
 /* Groups that were laid out by themselves and that others may be moved copies of; of more than so
  * many the latest are kept. */

@@ -1,5 +1,5 @@
 /* NCCL's tuning model. See decision note nccl.md. Source: NVIDIA/nccl, src/graph/tuning.cc. */
-#include "meshsim/nccl.h"
+#include "collective/nccl.h"
 
 #include <math.h>
 

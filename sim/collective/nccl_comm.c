@@ -2,8 +2,8 @@
 #include <limits.h>
 #include <math.h>
 
+#include "collective/nccl.h"
 #include "collective/nodes.h"
-#include "meshsim/nccl.h"
 
 /* Nodes of a group, and members of those with fewest and most. */
 typedef struct node_counts {

@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <math.h>
 
-#include "meshsim/arena.h"
-#include "meshsim/platform.h"
+#include "base/arena.h"
+#include "cluster/platform/platform.h"
 
 /* The members that sit on one node, in group order. */
 typedef struct ms_node_run {
@@ -40,7 +40,7 @@ static inline int ms_channels_at_most(double size_B) {
  * number. Where nodes are wired in pairs a channel goes through the node in a zigzag, 0, 1, -1, 2,
  * -2, ..., and the second half of the channels in its mirror image, so that with twice as many
  * channels as members each link between two members is crossed equally often.  Source: as for
- * ms_switches_rings (platform/switches/pairs.c). */
+ * ms_switches_rings (cluster/platform/switches/pairs.c). */
 static inline int ms_node_order_gpu(const ms_node_order *order, int node, int channel, int place) {
     const ms_node_run *run = &order->runs[node];
     if (order->is_paired) {

@@ -1,4 +1,4 @@
-#include "meshsim/collective.h"
+#include "collective/collective.h"
 
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                              ms_arena *arena, ms_coll_plan *plan_out) {

@@ -1,8 +1,8 @@
 /* How long plans take with nothing else on the links. */
 #include <math.h>
 
-#include "meshsim/collective.h"
-#include "meshsim/fluid.h"
+#include "collective/collective.h"
+#include "collective/fluid.h"
 
 /* The tier that a flow's links have come to: they are in order, tier after tier, and those of one
  * are alike, but where the platform gives links factors of their own. */

@@ -1,12 +1,12 @@
 /* The time of all groups at once adds up what each of them brings on every link, wherever in a plan
  * the flows stand: a class (coll_class.h) counts only flows in the same place of every plan, which
  * is not so where an axis cuts nodes unevenly. */
-#include "meshsim/reshard_time.h"
+#include "collective/reshard_time.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "meshsim/collective.h"
+#include "collective/collective.h"
 
 /* All groups of one axis, doing the same collective. */
 typedef struct chorus {

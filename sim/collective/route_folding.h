@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/random.h"
 #include "collective/route_kinds.h"
-#include "meshsim/arena.h"
-#include "meshsim/buffer.h"
-#include "meshsim/random.h"
 
 /* A link that messages cross. */
 typedef struct ms_crossed_link {

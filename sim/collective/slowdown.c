@@ -1,4 +1,4 @@
-#include "meshsim/slowdown.h"
+#include "collective/slowdown.h"
 
 bool ms_slowdown_is_needed(const double *factors) {
     bool is_needed = false;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "meshsim/nccl.h"
+#include "collective/nccl.h"
 
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out) {

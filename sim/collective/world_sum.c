@@ -2,7 +2,7 @@
  *
  * Callers use its time and simulate no flows for it: 4 bytes need hardly any bandwidth, but a flow
  * on every link of the cluster would make every other flow count as contended. */
-#include "meshsim/coll_class.h"
+#include "collective/coll_class.h"
 
 static const double NUMBER_B = 4.0; /* fp32 */
 

@@ -3,11 +3,11 @@
 #ifndef MS_ESTIMATE_COMM_CLASSES_H
 #define MS_ESTIMATE_COMM_CLASSES_H
 
-#include "meshsim/buffer.h"
-#include "meshsim/coll_class.h"
-#include "meshsim/memo.h"
-#include "meshsim/nccl.h"
-#include "meshsim/spec.h"
+#include "base/buffer.h"
+#include "base/memo.h"
+#include "collective/coll_class.h"
+#include "collective/nccl.h"
+#include "job/spec.h"
 
 /* Storage that estimates need again and again, above all to lay communication out; one serves many
  * placements on one platform. */

@@ -2,8 +2,8 @@
 #ifndef MS_ESTIMATE_COMPUTE_H
 #define MS_ESTIMATE_COMPUTE_H
 
-#include "meshsim/arena.h"
-#include "meshsim/spec.h"
+#include "base/arena.h"
+#include "job/spec.h"
 
 /* Computation of one pass over a stage [s]; collectives count nothing.  O(segments). */
 double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass);

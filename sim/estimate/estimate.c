@@ -1,4 +1,4 @@
-#include "meshsim/estimate.h"
+#include "estimate/estimate.h"
 
 #include <math.h>
 

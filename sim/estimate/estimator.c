@@ -2,14 +2,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memo.h"
+#include "cluster/platform/price.h"
 #include "estimate/compute.h"
+#include "estimate/estimate.h"
+#include "estimate/layer_partition.h"
 #include "estimate/partition.h"
+#include "estimate/rank_memory.h"
 #include "estimate/work_bound.h"
-#include "meshsim/estimate.h"
-#include "meshsim/layer_partition.h"
-#include "meshsim/memo.h"
-#include "meshsim/price.h"
-#include "meshsim/rank_memory.h"
 
 /* What tells where ranks and groups lie. */
 typedef struct place_key {

@@ -1,8 +1,8 @@
 /* The smallest change of mesh, sharding and recomputation that fits in memory. For every mesh of
  * the job's ranks there is a list of overrides that make it; sharding and recomputation add theirs.
  * All changes of one override are tried, then all of two, and so on, until some fit. */
+#include "estimate/memory_options.h"
 #include "estimate/trial.h"
-#include "meshsim/memory_options.h"
 
 /* Maximum number of passes of all pipeline ranks, unless the job has more already. The estimator
  * keeps the order of passes of each mesh: without this limit a job of 4,096 sequences on 1,024 GPUs

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "meshsim/advice.h"
-#include "meshsim/coll_class.h"
-#include "meshsim/step_end.h"
-#include "meshsim/units.h"
+#include "base/units.h"
+#include "collective/coll_class.h"
+#include "estimate/advice.h"
+#include "job/step_end.h"
 
 enum { ROWS_SHOWN = 3, TEXT_SIZE = 32, LIST_SIZE = 256 };
 

@@ -2,9 +2,9 @@
  * equal numbers of layers. */
 #include <math.h>
 
+#include "estimate/layer_times.h"
 #include "estimate/pass_map.h"
 #include "estimate/segment_times.h"
-#include "meshsim/layer_times.h"
 
 /* Equal numbers of layers; where they do not divide the model's ends have one less. */
 static int *spread_layers(const ms_job *job, ms_arena *arena) {

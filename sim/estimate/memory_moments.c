@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "meshsim/buffer.h"
-#include "meshsim/rank_memory.h"
+#include "base/buffer.h"
+#include "estimate/rank_memory.h"
 
 /* Newest moments that a new one is compared with. Lists of passes soon repeat themselves, and then
  * few moments are left; where they do not, more are kept than need be. */

@@ -1,6 +1,6 @@
 /* Each option is a trial: the job with one change, read and laid out again. A change that saves no
  * memory is left out, also one that the job has already. */
-#include "meshsim/memory_options.h"
+#include "estimate/memory_options.h"
 
 #include <stdlib.h>
 

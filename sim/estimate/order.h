@@ -4,7 +4,7 @@
 #define MS_ESTIMATE_ORDER_H
 
 #include "estimate/pass_map.h"
-#include "meshsim/schedule.h"
+#include "schedule/schedule.h"
 
 /* A pass of one stage on one kind of microbatch, or two that take turns. */
 typedef struct ms_order_slot {

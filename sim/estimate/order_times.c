@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "meshsim/memo.h"
+#include "base/memo.h"
 
 /* What tells maps apart. */
 typedef struct map_key {

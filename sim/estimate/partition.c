@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "meshsim/model.h"
+#include "model/model.h"
 
 /* Moves that are estimated before the best of them is made: enough for all moves among 4 stages.
  * With 4 of them searches take two thirds of the time, and 16 stages of Llama 3 405B are no longer

@@ -2,9 +2,9 @@
 #ifndef MS_ESTIMATE_PARTITION_H
 #define MS_ESTIMATE_PARTITION_H
 
+#include "estimate/layer_times.h"
+#include "estimate/rank_memory.h"
 #include "estimate/step.h"
-#include "meshsim/layer_times.h"
-#include "meshsim/rank_memory.h"
 
 /* What a partition is for. */
 typedef enum ms_partition_use {

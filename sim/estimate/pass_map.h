@@ -4,7 +4,7 @@
 #define MS_ESTIMATE_PASS_MAP_H
 
 #include "estimate/stretch.h"
-#include "meshsim/stage_costs.h"
+#include "model/stage_costs.h"
 
 /* Communicators whose collectives may outlive a pass; of more the rest are taken to be free. */
 enum { MS_CARRIED_MAX = 4 };

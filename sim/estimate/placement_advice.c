@@ -1,5 +1,5 @@
 /* Groups that cross a slower tier than their size needs. */
-#include "meshsim/advice.h"
+#include "estimate/advice.h"
 
 /* Bandwidth that a tier's links give each GPU below them, one direction. */
 static double share_Bps(const ms_platform *platform, int tier) {

@@ -1,8 +1,8 @@
-#include "meshsim/rank_memory.h"
+#include "estimate/rank_memory.h"
 
 #include <string.h>
 
-#include "meshsim/number.h"
+#include "base/number.h"
 
 ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *costs,
                                ms_arena *arena, ms_memory_model *model_out) {

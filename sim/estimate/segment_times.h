@@ -3,7 +3,7 @@
 #define MS_ESTIMATE_SEGMENT_TIMES_H
 
 #include "estimate/comm_classes.h"
-#include "meshsim/spec.h"
+#include "job/spec.h"
 
 /* What the times are for. */
 typedef enum ms_time_kind {

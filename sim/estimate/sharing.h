@@ -3,8 +3,8 @@
 #ifndef MS_ESTIMATE_SHARING_H
 #define MS_ESTIMATE_SHARING_H
 
+#include "collective/fluid.h"
 #include "estimate/comm_classes.h"
-#include "meshsim/fluid.h"
 
 /* A collective that a pipeline rank runs after those before it. */
 typedef struct ms_chained {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "estimate/order_times.h"
-#include "meshsim/step_end.h"
+#include "job/step_end.h"
 
 /* Share of a bound that stays one although its sums are rounded in another order. */
 static const double BOUND_SHARE = 1.0 - 1e-9;

@@ -2,7 +2,7 @@
 #ifndef MS_ESTIMATE_STRETCH_H
 #define MS_ESTIMATE_STRETCH_H
 
-#include "meshsim/slowdown.h"
+#include "collective/slowdown.h"
 
 /* Communications that one computation may meet; of more the one that ends first is forgotten. */
 enum { MS_STRETCH_SPANS = 16 };

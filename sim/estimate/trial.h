@@ -3,7 +3,7 @@
 #ifndef MS_ESTIMATE_TRIAL_H
 #define MS_ESTIMATE_TRIAL_H
 
-#include "meshsim/estimate.h"
+#include "estimate/estimate.h"
 
 /* Maximum number of overrides of one trial: five axes, the order, the experts' axis, microbatches,
  * two keys of the partition, six of sharding and recomputation. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "estimate/compute.h"
-#include "meshsim/model.h"
+#include "model/model.h"
 
 /* Share by which sums of as many terms as steps have operations may be above those of a simulation,
  * which adds them in another order. */

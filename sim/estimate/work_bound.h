@@ -2,8 +2,8 @@
 #ifndef MS_ESTIMATE_WORK_BOUND_H
 #define MS_ESTIMATE_WORK_BOUND_H
 
-#include "meshsim/memo.h"
-#include "meshsim/spec.h"
+#include "base/memo.h"
+#include "job/spec.h"
 
 /* What a microbatch computes on one group of tp and cp ranks, if all stages were one. */
 typedef struct ms_microbatch_work {

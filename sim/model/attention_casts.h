@@ -1,5 +1,4 @@
-/**
- * @file
+/*
  * An attention in fp8: what is cast around its kernel, and what is kept of it.
  */
 #ifndef MESHSIM_MODEL_ATTENTION_CASTS_H

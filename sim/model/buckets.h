@@ -1,5 +1,4 @@
-/**
- * @file
+/*
  * Buckets of gradients that are cut between weights: which there are, and where passes reduce and
  * gather them (buckets.md).
  */

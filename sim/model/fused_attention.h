@@ -1,5 +1,4 @@
-/**
- * @file
+/*
  * Efficiency of fused attention by the generation of its kernel.
  */
 #ifndef MESHSIM_MODEL_FUSED_ATTENTION_H

@@ -1,7 +1,7 @@
 /* `costs:` in place of a model: every pass is one compute segment of the given time. */
 #include <stddef.h>
 
-#include "meshsim/stage_costs.h"
+#include "model/stage_costs.h"
 
 /* At most 1e200 s or B, so that sums over any schedule stay numbers. */
 #define GIVEN(name_, dimension_, required_, fallback_, help_)                                      \

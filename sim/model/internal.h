@@ -1,5 +1,4 @@
-/**
- * @file
+/*
  * Shared inside the model layer: sizes of one tensor-parallel rank, and the builder that collects
  * segments and kernels.
  */
@@ -8,9 +7,9 @@
 
 #include <stdbool.h>
 
-#include "meshsim/buffer.h"
-#include "meshsim/kernel_times.h"
-#include "meshsim/model.h"
+#include "base/buffer.h"
+#include "model/kernel_times.h"
+#include "model/model.h"
 
 /** What a pass has of a sequence. */
 typedef struct ms_sequence_slice {

@@ -1,5 +1,4 @@
-/**
- * @file
+/*
  * Multi-head latent attention: queries, and keys with values, pass through a narrow latent.
  *
  * Source: DeepSeek-AI 2024, DeepSeek-V2, arXiv:2405.04434, section 2.1, in the form for training:

@@ -1,5 +1,4 @@
-/**
- * @file
+/*
  * Mixture-of-experts layers: how many tokens go where, and what that costs.
  *
  * A token goes to top_k experts, which makes top_k copies of it. Every rank of an expert-parallel

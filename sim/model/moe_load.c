@@ -1,7 +1,7 @@
 /* How many copies of a microbatch's tokens go to which expert and rank. */
 #include <math.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 #include "model/moe.h"
 
 bool ms_layer_is_moe(const ms_model *model, int layer) {

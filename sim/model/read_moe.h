@@ -1,11 +1,10 @@
-/**
- * @file
+/*
  * Tables of `moe:` and `mla:`, and what follows from them.
  */
 #ifndef MESHSIM_MODEL_READ_MOE_H
 #define MESHSIM_MODEL_READ_MOE_H
 
-#include "meshsim/model.h"
+#include "model/model.h"
 
 /** `moe:` as it is read. */
 typedef struct ms_moe_text {

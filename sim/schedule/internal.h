@@ -3,7 +3,7 @@
 #ifndef MS_SCHEDULE_INTERNAL_H
 #define MS_SCHEDULE_INTERNAL_H
 
-#include "meshsim/schedule.h"
+#include "schedule/schedule.h"
 
 enum {
     /** ms_action.stage is 16 bits wide. */

@@ -1,4 +1,4 @@
-/* What files of the layer ask of an order of readiness beyond its stops. */
+/* What files of this room ask of an order of readiness beyond its stops. */
 #ifndef MS_SCHEDULE_ORDER_H
 #define MS_SCHEDULE_ORDER_H
 

@@ -1,5 +1,5 @@
 /* Explaining a makespan, and the period per microbatch. */
-#include "meshsim/schedule_study.h"
+#include "schedule/schedule_study.h"
 
 #include <stdlib.h>
 

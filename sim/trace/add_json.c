@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/summary.h"
+#include "trace/summary.h"
 
 /* A number, or one of the words of JSON. */
 static void add_word(const char *word, const char *key, ms_value *parent) {

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "meshsim/trace.h"
 #include "trace/h5.h"
+#include "trace/trace.h"
 
 /* A file that is open. */
 typedef struct ms_trace_file {

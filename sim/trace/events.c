@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "meshsim/engine.h"
+#include "simulate/engine/engine.h"
 #include "trace/repeat.h"
 
 static const char *const LEVEL_NAMES[MS_TRACE_LEVEL_COUNT] = {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "meshsim/child.h"
+#include "base/child.h"
 
 /* Bytes of a cell of a text column, its NUL included. */
 enum { MS_H5_TEXT_B = 48 };

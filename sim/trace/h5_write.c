@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/buffer.h"
-#include "meshsim/checksum.h"
-#include "meshsim/event.h"
+#include "base/buffer.h"
+#include "base/checksum.h"
+#include "base/event.h"
 
 /* Columns of up to COMPACT_ROWS rows lie in their headers, which have checksums; those of more than
  * PACKED_ROWS are deflated, all others lie in the file as they are. Measured on the 388,196 rows of

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meshsim/arena.h"
+#include "base/arena.h"
 #include "trace/h5.h"
 #include "trace/tables.h"
 

@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "meshsim/config.h"
-#include "meshsim/input.h"
-#include "meshsim/trace.h"
+#include "base/config/config.h"
+#include "base/config/input.h"
 #include "trace/columns.h"
 #include "trace/h5_check.h"
 #include "trace/repeat.h"
 #include "trace/tables.h"
+#include "trace/trace.h"
 #include "trace/tree.h"
 
 /* Processor time and memory that reading a sound file never needs: some seconds, and one for each

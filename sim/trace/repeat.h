@@ -2,10 +2,10 @@
 #ifndef MS_TRACE_REPEAT_H
 #define MS_TRACE_REPEAT_H
 
-#include "meshsim/arena.h"
-#include "meshsim/engine.h"
-#include "meshsim/status.h"
-#include "meshsim/trace.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "simulate/engine/engine.h"
+#include "trace/trace.h"
 
 /* Text of the stretches of a run that its trace holds once each: what begins in one began again a
  * period later, `mbs` microbatches on, and so on. What lies behind has its own dates already, and

@@ -1,9 +1,9 @@
 /* The tree of a result, out of its typed numbers. */
-#include "meshsim/summary.h"
+#include "trace/summary.h"
 
 #include <math.h>
 
-#include "meshsim/pass_times.h"
+#include "simulate/run/pass_times.h"
 
 static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,
                                MS_AXIS_PP, MS_AXIS_DP, MS_AXIS_OTHER};

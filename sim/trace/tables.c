@@ -1,7 +1,7 @@
 /* The columns of the tables that are written and read. */
 #include "trace/tables.h"
 
-#include "meshsim/event.h"
+#include "base/event.h"
 
 #define COUNT_MAX MS_TRACE_COUNT_MAX
 #define PS_MAX    (MS_TRACE_RUN_MAX_S * MS_PS_PER_S)

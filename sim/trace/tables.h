@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "meshsim/trace.h"
 #include "trace/h5.h"
+#include "trace/trace.h"
 
 /* Numbers of ranks, microbatches and the like, far above any that are simulated, so that sums of
  * two stay numbers. */

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/config.h"
-#include "meshsim/summary.h"
-#include "meshsim/trace.h"
+#include "base/config/config.h"
+#include "trace/summary.h"
+#include "trace/trace.h"
 
-/* The limit of an input file holds for a text, too (config/source.c). Groups are nested in no
+/* The limit of an input file holds for a text, too (base/config/source.c). Groups are nested in no
  * circle and not too deep: that is checked before (h5_check.c). */
 enum { TEXT_MAX_B = 1 << 24, COUNT_MAX = 1 << 21, NAME_B = 256 };
 

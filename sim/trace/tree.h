@@ -2,7 +2,7 @@
 #ifndef MS_TRACE_TREE_H
 #define MS_TRACE_TREE_H
 
-#include "meshsim/value.h"
+#include "base/value.h"
 #include "trace/h5.h"
 
 /* Add to `parent`, under `key`, the value of a text of JSON that is stored as /KEY. Any fault goes

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/engine.h"
-#include "meshsim/progress.h"
-#include "meshsim/summary.h"
-#include "meshsim/target.h"
-#include "meshsim/trace.h"
+#include "base/progress.h"
+#include "base/target.h"
+#include "simulate/engine/engine.h"
 #include "trace/events.h"
+#include "trace/summary.h"
+#include "trace/trace.h"
 
 enum { RANK_NAME_B = 32, RANK_COLUMNS_MAX = 32 };
 

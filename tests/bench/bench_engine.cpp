@@ -24,8 +24,8 @@
 #include <simgrid/s4u.hpp>
 
 extern "C" {
-#include "meshsim/dag.h"
-#include "meshsim/engine.h"
+#include "simulate/engine/engine.h"
+#include "simulate/graph/dag.h"
 }
 
 namespace sg = simgrid;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "meshsim/estimate.h"
-#include "meshsim/job.h"
+#include "estimate/estimate.h"
+#include "simulate/run/job.h"
 
 static double now_s(void) {
     struct timespec time;

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "meshsim/engine.h"
-#include "meshsim/job.h"
+#include "simulate/engine/engine.h"
+#include "simulate/run/job.h"
 
 enum { MESHES_MAX = 256, ROUNDS = 5 };
 

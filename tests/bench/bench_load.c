@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "meshsim/job.h"
+#include "simulate/run/job.h"
 
 static double now_s(void) {
     struct timespec time;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "meshsim/schedule.h"
+#include "schedule/schedule.h"
 
 static double now_s(void) {
     struct timespec time;

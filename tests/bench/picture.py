@@ -7,7 +7,7 @@ PANEL_WIDTH, TOP, BOTTOM = 400, 60, 370
 LEFT = (70, 570)
 GPUS = (8, 1048576 * 1.3)
 SEARCH = "search of the usual space"  # of another model each, so that no line joins them
-# Okabe and Ito's colours, as in the other pictures (sim/report/svg.c)
+# Okabe and Ito's colours, as in the other pictures (sim/trace/report/svg.c)
 SERIES = {"all-reduce of 1 GiB, flat": "#56b4e9", "all-reduce of 1 GiB, dgx-h100": "#0072b2", "all-reduce of 1 GiB, meta-roce-h100": "#009e73",
           "Llama 3 405B, meta-roce-h100": "#d55e00", "DeepSeek-V3, gb200-nvl72": "#cc79a7", SEARCH: "#e69f00"}
 PANELS = (("CPU time", "cpu_s", 1.0, ("1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s"), -3),

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "meshsim/hf.h"
-#include "meshsim/model.h"
+#include "model/hf.h"
+#include "model/model.h"
 
 /* Every mark must point into the text. */
 static void check_marks(const ms_node *node) {

@@ -2,8 +2,8 @@
  * rows; what is refused is explained. */
 #include <math.h>
 
+#include "cluster/platform/measured.h"
 #include "fuzz_target.h"
-#include "platform/measured.h"
 
 static double second(const void *context, const double *sizes) {
     (void)context;

@@ -1,6 +1,6 @@
 /* libFuzzer target: any bytes as a workload's `mesh:` mapping. */
+#include "cluster/mesh/mesh.h"
 #include "fuzz_target.h"
-#include "meshsim/mesh.h"
 
 enum { CHECKED_RANKS_MAX = 1 << 16 };
 

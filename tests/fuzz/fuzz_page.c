@@ -7,10 +7,10 @@
  */
 #include <string.h>
 
+#include "base/config/config.h"
 #include "fuzz_target.h"
-#include "meshsim/config.h"
-#include "meshsim/report.h"
-#include "meshsim/trace.h"
+#include "trace/report/report.h"
+#include "trace/trace.h"
 
 enum { TEXTS_MAX = 24, INPUT_MAX_B = 4096 };
 

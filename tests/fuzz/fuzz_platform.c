@@ -1,7 +1,7 @@
 /* libFuzzer target: any bytes as a platform file. What is refused is explained; what is read keeps
  * the invariants. */
+#include "cluster/platform/platform.h"
 #include "fuzz_target.h"
-#include "meshsim/platform.h"
 
 /* Bigger platforms are not written out: that is slow, not wrong. */
 enum { EXPORT_GPUS_MAX = 256 };

@@ -1,9 +1,9 @@
 /* libFuzzer target: any bytes as the numbers of a trace in memory, made to keep what ms_trace_read
  * promises. Its picture, its Chrome trace and its page are written; nothing in a trace may break
  * them. */
+#include "base/event.h"
 #include "fuzz_target.h"
-#include "meshsim/event.h"
-#include "meshsim/report.h"
+#include "trace/report/report.h"
 
 enum { RANKS_MAX = 6, STREAMS_MAX = 16, EVENTS_MAX = 64, EXTRA_MAX = 16 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "meshsim/compare.h"
+#include "search/compare.h"
 
 static ms_status compare(const char *a, const char *b, ms_arena *arena, ms_diag *diag,
                          ms_differences *defaults) {

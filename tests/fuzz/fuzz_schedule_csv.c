@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz_target.h"
-#include "meshsim/schedule_csv.h"
+#include "schedule/schedule_csv.h"
 
 /* A table is written as it was read. */
 static void check_table(const ms_csv_table *table, const uint8_t *data, size_t size) {

@@ -2,7 +2,7 @@
  * explained; what is taken makes a job of every number that is tried, or says why there is none,
  * and its settings make the same job of the workload. */
 #include "fuzz_target.h"
-#include "meshsim/space.h"
+#include "search/space.h"
 
 enum { CANDIDATES_TRIED = 4 };
 

@@ -1,7 +1,7 @@
 /* libFuzzer target: any bytes as a sweep of the tiny workload. What is refused is explained; what
  * is taken makes a point of every number that is tried, or says why there is none. */
 #include "fuzz_target.h"
-#include "meshsim/sweep.h"
+#include "search/sweep.h"
 
 enum { POINTS_TRIED = 4 };
 

@@ -1,7 +1,7 @@
 /* libFuzzer target: any bytes as a trace file. What is refused is explained; what is read can be
  * drawn, written for trace viewers, and made into a page. */
 #include "fuzz_target.h"
-#include "meshsim/report.h"
+#include "trace/report/report.h"
 
 static ms_status swallow(void *context, const char *bytes, size_t length) {
     (void)context;

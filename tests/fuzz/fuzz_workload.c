@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fuzz_target.h"
-#include "meshsim/job.h"
+#include "simulate/run/job.h"
 
 /* Larger jobs are laid out but not run: thousands of inputs a second find more than a few large
  * ones. */

@@ -3,8 +3,8 @@
  * behind the last NUL, if any, are the override. */
 #include <string.h>
 
-#include "../unit/config/every_field.h"
-#include "../unit/config/same_tree.h"
+#include "../unit/base/config/every_field.h"
+#include "../unit/base/config/same_tree.h"
 #include "fuzz_target.h"
 
 /* Every mark that claims a place must point into its source. */

@@ -1,35 +1,20 @@
 /* A stranger's program: uses the installed headers and library, found with pkg-config alone.
- * usage: consumer WORKLOAD.yaml DATA_FOLDER TRACE.h5 */
+ * usage: consumer WORKLOAD DATA_FOLDER TRACE.h5 */
+#include <meshsim/program.h>
+#include <meshsim/simulate.h>
 #include <stdio.h>
-
-#include <meshsim/job.h>
-#include <meshsim/summary.h>
-#include <meshsim/trace.h>
+#include <stdlib.h>
 
 int main(int argc, char **argv) {
-    if (argc != 4) {
+    if (argc != 4 || ms_program_version()[0] == '\0') {
         return 2;
     }
-    ms_arena arena;
-    ms_arena_init(&arena);
-    ms_diag diag;
-    ms_diag_init_stderr(&diag);
-    ms_job job;
-    ms_result result;
-    ms_value *summary = NULL;
-    ms_job_request request = {.workload = argv[1], .data_folder = argv[2]};
-    ms_status status = ms_job_load(&request, &arena, &diag, &job);
-    if (status == MS_OK) {
-        status = ms_job_run(&job, &arena, &diag, &result);
-        if (status == MS_OK) {
-            status = ms_trace_write(argv[3], &result, "consumer", &diag);
-        }
-        if (status == MS_OK) {
-            status = ms_summary_build(&result, &arena, &summary);
-            printf("%.17g\n", ms_value_number(summary, "step_time_s", -1));
-        }
-        ms_result_release(&result);
+    const char *settings[] = {"batch.global=32", NULL};
+    char *json = NULL;
+    int code = ms_simulate(argv[1], settings, argv[2], argv[3], &json);
+    if (code == 0) {
+        puts(json);
     }
-    ms_arena_release(&arena);
-    return ms_status_exit_code(status);
+    free(json);
+    return code;
 }

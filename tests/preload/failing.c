@@ -2,7 +2,7 @@
  *
  * MS_FAIL_AT=N     the N-th allocation of the process fails, counted from main on; forked children
  *                  count on from where their parent was. Those of HDF5 in the first process
- * succeed: it reads what a child has read before (include/meshsim/child.h), and HDF5 crashes at one
+ * succeed: it reads what a child has read before (sim/base/child.h), and HDF5 crashes at one
  * failed allocation in three MS_FAIL_LAST=M   and all after it up to the M-th; N when not given
  * MS_FAIL_CALL=N   the N-th system call of those in CALLS fails, counted from main on over the
  * process and its children: with EIO, ENOMEM of mmap(), EAGAIN of fork(); close() closes all the

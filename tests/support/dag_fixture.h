@@ -11,9 +11,9 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "meshsim/dag.h"
-#include "meshsim/engine.h"
-#include "meshsim/random.h"
+#include "base/random.h"
+#include "simulate/engine/engine.h"
+#include "simulate/graph/dag.h"
 
 enum { FIXTURE_RANKS = 64, FIXTURE_STREAMS = 1024 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "meshsim/job.h"
+#include "simulate/run/job.h"
 
 typedef struct job_fixture {
     ms_arena arena;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "meshsim/buffer.h"
+#include "base/buffer.h"
 
 enum { MS_RUN_LIMIT_S = 100, MS_RUN_NO_EXEC = 127 };
 

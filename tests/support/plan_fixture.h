@@ -2,7 +2,7 @@
 #ifndef MS_PLAN_FIXTURE_H
 #define MS_PLAN_FIXTURE_H
 
-#include "meshsim/collective.h"
+#include "collective/collective.h"
 #include "platform_fixture.h"
 
 static inline double fixture_plan_time_s(const platform_fixture *fixture,

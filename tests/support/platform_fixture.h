@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/platform.h"
+#include "cluster/platform/platform.h"
 
 typedef struct platform_fixture {
     ms_arena arena;

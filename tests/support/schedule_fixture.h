@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "meshsim/schedule.h"
+#include "schedule/schedule.h"
 
 /* P, V, M and N of a kind, without options. */
 #define SPEC(kind_, p_, v_, m_, n_)                                                                \

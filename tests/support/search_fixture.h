@@ -2,8 +2,8 @@
 #ifndef SEARCH_FIXTURE_H
 #define SEARCH_FIXTURE_H
 
-#include "meshsim/random.h"
-#include "meshsim/schedule_search.h"
+#include "base/random.h"
+#include "schedule/schedule_search.h"
 #include "schedule_fixture.h"
 
 /* A search that must succeed. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "meshsim/spec.h"
+#include "job/spec.h"
 
 typedef struct spec_fixture {
     ms_arena arena;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "platform/fabric.h"
-#include "platform/simgrid_xml.h"
+#include "cluster/platform/fabric.h"
+#include "cluster/platform/simgrid_xml.h"
 
 typedef struct toy_keys {
     int cables;

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "meshsim/job.h"
-#include "meshsim/trace.h"
+#include "simulate/run/job.h"
+#include "trace/trace.h"
 
 typedef struct trace_fixture {
     ms_arena arena;

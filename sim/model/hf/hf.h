@@ -2,7 +2,7 @@
 #ifndef MS_MODEL_HF_H
 #define MS_MODEL_HF_H
 
-#include "meshsim/hf.h"
+#include "model/hf.h"
 
 enum { MS_HF_TAKEN_MAX = 96, MS_HF_FAULTY_MAX = 32 };
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "meshsim/find.h"
+#include "base/config/find.h"
 #include "model/hf/hf.h"
 
 /* Words of ms_hf_trait, in its order. */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "meshsim/cells.h"
-#include "meshsim/config.h"
+#include "base/config/cells.h"
+#include "base/config/config.h"
 #include "schedule/csv/table.h"
 
 /* Types shorter than GUESSED_MIN are as close to one name as to the next. 1e8 cells take 0.8 GB; a

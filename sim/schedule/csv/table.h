@@ -2,8 +2,8 @@
 #ifndef MS_SCHEDULE_CSV_TABLE_H
 #define MS_SCHEDULE_CSV_TABLE_H
 
-#include "meshsim/schedule_csv.h"
 #include "schedule/internal.h"
+#include "schedule/schedule_csv.h"
 
 /** Type as it is written after the stage, "" for blanks. */
 const char *ms_csv_op_name(ms_csv_op op);

@@ -1,7 +1,7 @@
 /* Compute-only CSV: one line per rank, cells "<stage><pass><mb>", overlapped pairs
  * "(<cell>;<cell>)OVERLAP_F_B", LF ends, no header, no empty cells. Source: the format of
  * torch.distributed.pipelining (_PipelineScheduleRuntime._load_csv, "compute_only"). */
-#include "meshsim/checksum.h"
+#include "base/checksum.h"
 #include "schedule/internal.h"
 
 /* Takes the text piece by piece, so that the checksum needs no copy of it. */

@@ -1,7 +1,7 @@
 /* The shortest span that any schedule under the cap can have. */
 #include <math.h>
 
-#include "meshsim/schedule_search.h"
+#include "schedule/schedule_search.h"
 #include "schedule/search/search.h"
 
 ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,

@@ -1,5 +1,5 @@
 /* The search for a schedule: what it is given, how schedules compare, and what comes out. */
-#include "meshsim/schedule_search.h"
+#include "schedule/schedule_search.h"
 
 #include <limits.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 #ifndef MS_SCHEDULE_SEARCH_INTERNAL_H
 #define MS_SCHEDULE_SEARCH_INTERNAL_H
 
-#include "meshsim/schedule_search.h"
 #include "schedule/internal.h"
+#include "schedule/schedule_search.h"
 
 /** How good a schedule is; less is better, the first difference counts. */
 typedef struct ms_score {

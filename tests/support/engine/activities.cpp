@@ -1,4 +1,4 @@
-/* See activities.h. The settings of SimGrid are those of sim/engine/bridge.cpp. */
+/* See activities.h. The settings of SimGrid are those of sim/simulate/engine/bridge.cpp. */
 #include "activities.h"
 
 #include <string>

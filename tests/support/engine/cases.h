@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meshsim/dag.h"
-#include "meshsim/engine.h"
+#include "simulate/engine/engine.h"
+#include "simulate/graph/dag.h"
 
 /** What the runs below share links by; a test that sets it leaves the others as they are, for each
  * has a process of its own. */

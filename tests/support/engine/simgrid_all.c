@@ -1,14 +1,14 @@
-/* See simgrid_all.h. The replay (sim/engine/replay.h) keeps count of what waits for what; every
- * operation is handed to this engine. */
+/* See simgrid_all.h. The replay (sim/simulate/engine/replay.h) keeps count of what waits for what;
+ * every operation is handed to this engine. */
 #include "simgrid_all.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "activities.h"
-#include "engine/no_memory.h"
-#include "engine/replay.h"
-#include "engine/simgrid_start.h"
+#include "simulate/engine/no_memory.h"
+#include "simulate/engine/replay.h"
+#include "simulate/engine/simgrid_start.h"
 
 /* An operation under way. */
 typedef struct op_progress {

@@ -4,16 +4,16 @@
  * activity or a timer of SimGrid, whose clock alone gives the dates.
  *
  * The program's engine leaves to SimGrid only the transfers that share links when they do
- * (sim/engine/README.md). This one knows nothing beforehand and leaves nothing out, so that a
- * comparison tells whether what the program computes itself equals what SimGrid finds.
+ * (sim/simulate/engine/README.md). This one knows nothing beforehand and leaves nothing out, so
+ * that a comparison tells whether what the program computes itself equals what SimGrid finds.
  */
 #ifndef MESHSIM_TESTS_SIMGRID_ALL_H
 #define MESHSIM_TESTS_SIMGRID_ALL_H
 
-#include "meshsim/arena.h"
-#include "meshsim/dag.h"
-#include "meshsim/diag.h"
-#include "meshsim/engine.h"
+#include "base/arena.h"
+#include "base/diag.h"
+#include "simulate/engine/engine.h"
+#include "simulate/graph/dag.h"
 
 /** Run a finished graph in fidelity `flow`.  Once in a process, as SimGrid has one engine.
  *  *timeline_out: in `arena`.  Returns MS_OK; MS_E_BUG when operations wait for each other

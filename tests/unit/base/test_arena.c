@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/arena.h"
-#include "meshsim/random.h"
+#include "base/arena.h"
+#include "base/random.h"
 
 Test(arena, memory_is_zeroed_and_aligned) {
     ms_arena arena;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/buffer.h"
-#include "meshsim/random.h"
+#include "base/buffer.h"
+#include "base/random.h"
 
 Test(buffer, empty_text_is_an_empty_string) {
     ms_buffer buffer;

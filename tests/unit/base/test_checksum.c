@@ -1,5 +1,5 @@
 /* Checksums against zlib's. */
-#include "meshsim/checksum.h"
+#include "base/checksum.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

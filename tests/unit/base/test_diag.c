@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/buffer.h"
-#include "meshsim/diag.h"
+#include "base/buffer.h"
+#include "base/diag.h"
 
 static void collect(void *context, const char *text) {
     ms_buffer_puts(context, text);

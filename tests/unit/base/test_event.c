@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "meshsim/event.h"
+#include "base/event.h"
 
 /* The numbers stand in trace files: these may never change. */
 Test(event, numbers_and_names_of_trace_files) {

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "meshsim/failure.h"
+#include "base/failure.h"
 
 Test(failure, what_says_something_of_the_file_is_none) {
     size_t before = ms_failure_count();

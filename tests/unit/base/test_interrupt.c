@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "meshsim/interrupt.h"
+#include "base/interrupt.h"
 
 enum { NOT_INTERRUPTED = 9 };
 

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 
 /* First outputs of the reference SplitMix64 with seed 1234567 (Vigna, splitmix64.c, public domain).
  */

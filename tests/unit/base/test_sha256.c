@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "meshsim/checksum.h"
+#include "base/checksum.h"
 
 /* Source: FIPS 180-2 appendix B (abc, 448 bits, a million times a); the empty text is NIST's. */
 Test(sha256, published_digests) {

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "meshsim/status.h"
+#include "base/status.h"
 
 Test(status, exit_codes_are_the_contract) {
     static const struct {

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "meshsim/text.h"
+#include "base/text.h"
 
 Test(text, characters_are_decoded) {
     static const struct {

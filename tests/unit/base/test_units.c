@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/random.h"
-#include "meshsim/units.h"
+#include "base/random.h"
+#include "base/units.h"
 
 typedef struct good_case {
     const char *text;

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "meshsim/arena.h"
-#include "meshsim/usage.h"
+#include "base/arena.h"
+#include "base/usage.h"
 
 Test(usage, time_goes_forward) {
     double before_s = ms_wall_s();

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/random.h"
-#include "meshsim/value.h"
+#include "base/random.h"
+#include "base/value.h"
 
 static void assert_json(const ms_value *value, int indent, const char *expected) {
     ms_buffer text;

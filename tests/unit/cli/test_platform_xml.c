@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <xbt/dynar.h>
 
-#include "meshsim/platform.h"
-#include "meshsim/random.h"
+#include "base/random.h"
+#include "cluster/platform/platform.h"
 #include "ms_run.h"
 #include "platform_fixture.h"
 

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "meshsim/nccl.h"
-#include "meshsim/random.h"
+#include "base/random.h"
+#include "collective/nccl.h"
 #include "plan_fixture.h"
 
 /* The table; with MS_ACCEPT set it is written anew. */

@@ -2,7 +2,7 @@
  * hand. */
 #include <math.h>
 
-#include "meshsim/coll_class.h"
+#include "collective/coll_class.h"
 #include "plan_fixture.h"
 
 /* Nodes of four GPUs with one NIC of 10 GB/s; ports of 100 GB/s; nothing has a latency. */

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "meshsim/fluid.h"
+#include "collective/fluid.h"
 
 enum { WIDE = 7, NARROW = 3 };
 #define WIDE_Bps   100.0

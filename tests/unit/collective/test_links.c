@@ -1,8 +1,8 @@
 /* Sorting the links of a flow: short lists by insertion, long ones digit by digit. */
 #include <criterion/criterion.h>
 
+#include "base/random.h"
 #include "collective/crossings.h"
-#include "meshsim/random.h"
 
 enum { LINKS_MAX = 3000 };
 

@@ -2,8 +2,8 @@
  * leaves a node. */
 #include <math.h>
 
-#include "meshsim/coll_class.h"
-#include "meshsim/nccl.h"
+#include "collective/coll_class.h"
+#include "collective/nccl.h"
 #include "platform_fixture.h"
 
 /* Time of a message beside what an empty one takes [s]. */

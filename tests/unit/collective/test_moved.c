@@ -1,8 +1,8 @@
 /* Plans of groups that are others in another place, against each laid out by itself. */
 #include <stdlib.h>
 
-#include "meshsim/coll_class.h"
-#include "meshsim/random.h"
+#include "base/random.h"
+#include "collective/coll_class.h"
 #include "plan_fixture.h"
 
 static ms_random seeded(uint64_t *seed_out) {

@@ -1,6 +1,6 @@
 /* NCCL's tuning model against a table that a program of its own worked out from the published
  * formulas, and the plans that follow it. */
-#include "meshsim/nccl.h"
+#include "collective/nccl.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * 7 x 48 = 336 GB/s). */
 #include <math.h>
 
-#include "meshsim/coll_class.h"
-#include "meshsim/nccl.h"
+#include "collective/coll_class.h"
+#include "collective/nccl.h"
 #include "plan_fixture.h"
 #include "platform_fixture.h"
 

@@ -1,7 +1,7 @@
 /* Steps of a redistribution on a platform: by themselves, and all groups of their axis at once. */
 #include <math.h>
 
-#include "meshsim/reshard_time.h"
+#include "collective/reshard_time.h"
 #include "platform_fixture.h"
 
 static const char *const NAMES[] = {"dp", "tp"};

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "collective/route_kinds.h"
-#include "meshsim/random.h"
 #include "plan_fixture.h"
 
 enum { DRAWS = 60, MEMBERS_MAX = 96 };

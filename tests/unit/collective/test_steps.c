@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/coll_class.h"
-#include "meshsim/random.h"
+#include "base/random.h"
+#include "collective/coll_class.h"
 #include "plan_fixture.h"
 
 enum { DRAWS = 200, GROUPS_MAX = 4 };

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "meshsim/collective.h"
+#include "collective/collective.h"
 #include "plan_fixture.h"
 #include "platform_fixture.h"
 

@@ -2,9 +2,9 @@
  * members, one NIC each. Times by hand, without latency. */
 #include <math.h>
 
+#include "collective/nccl.h"
 #include "collective/nodes.h"
-#include "meshsim/nccl.h"
-#include "meshsim/reshard_time.h"
+#include "collective/reshard_time.h"
 #include "plan_fixture.h"
 #include "platform_fixture.h"
 

@@ -1,5 +1,5 @@
 /* All ranks learn the sum of one number: an all-reduce of 4 bytes among them. */
-#include "meshsim/coll_class.h"
+#include "collective/coll_class.h"
 #include "plan_fixture.h"
 #include "platform_fixture.h"
 

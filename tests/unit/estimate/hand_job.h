@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "meshsim/estimate.h"
+#include "estimate/estimate.h"
 #include "platform_fixture.h"
 
 enum { HAND_STAGES_MAX = 8, HAND_SEGMENTS_MAX = 32 };

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "meshsim/estimate.h"
-#include "meshsim/layer_partition.h"
-#include "meshsim/random.h"
+#include "base/random.h"
+#include "estimate/estimate.h"
+#include "estimate/layer_partition.h"
 #include "spec_fixture.h"
 
 static double bound_s(spec_fixture *f, ms_estimator *estimator, const ms_job_spec *spec) {

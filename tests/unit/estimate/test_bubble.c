@@ -1,7 +1,7 @@
 /* What else is said of a job beside its step, by hand: idle share of the schedule, busy ranks,
  * capacity, and latency that dominates rings. */
+#include "estimate/advice.h"
 #include "hand_job.h"
-#include "meshsim/advice.h"
 
 /* Equal F and B = 2 F: (P - 1) / (M + P - 1).  Source: Narayanan et al., SC'21. */
 Test(bubble, of_1f1b_is_the_textbooks) {

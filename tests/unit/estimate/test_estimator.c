@@ -3,10 +3,10 @@
 #include <malloc.h>
 #include <math.h>
 
+#include "cluster/platform/price.h"
+#include "estimate/estimate.h"
+#include "estimate/layer_partition.h"
 #include "estimate/stretch.h"
-#include "meshsim/estimate.h"
-#include "meshsim/layer_partition.h"
-#include "meshsim/price.h"
 #include "spec_fixture.h"
 
 enum { SPECS_MAX = 2000 };

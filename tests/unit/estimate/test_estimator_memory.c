@@ -2,8 +2,8 @@
  * there is none. */
 #include <malloc.h>
 
-#include "meshsim/estimate.h"
-#include "meshsim/rank_memory.h"
+#include "estimate/estimate.h"
+#include "estimate/rank_memory.h"
 #include "schedule_fixture.h"
 #include "spec_fixture.h"
 

@@ -1,8 +1,8 @@
 /* Layer times against sums over segments by hand. */
 #include <math.h>
 
-#include "meshsim/collective.h"
-#include "meshsim/layer_times.h"
+#include "collective/collective.h"
+#include "estimate/layer_times.h"
 #include "platform_fixture.h"
 
 static const ms_precision MIXED = {.parameter_B = 2, .gradient_B = 4, .optimizer_B = 12};

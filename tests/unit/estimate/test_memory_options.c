@@ -2,8 +2,8 @@
  * change with which a job fits. */
 #include <math.h>
 
-#include "meshsim/estimate.h"
-#include "meshsim/memory_options.h"
+#include "estimate/estimate.h"
+#include "estimate/memory_options.h"
 #include "spec_fixture.h"
 
 /* Whether a list of overrides is "A, B". */

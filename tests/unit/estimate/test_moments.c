@@ -1,5 +1,5 @@
 /* Moments in which a rank may hold most: few are kept, and they are the right ones. */
-#include "meshsim/rank_memory.h"
+#include "estimate/rank_memory.h"
 #include "schedule_fixture.h"
 
 enum { STAGES = 16 };

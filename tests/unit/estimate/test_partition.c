@@ -1,5 +1,5 @@
 /* Balanced layer partitions. */
-#include "meshsim/layer_partition.h"
+#include "estimate/layer_partition.h"
 
 #include "spec_fixture.h"
 

@@ -1,5 +1,5 @@
 /* Warnings about where groups lie. */
-#include "meshsim/advice.h"
+#include "estimate/advice.h"
 #include "spec_fixture.h"
 
 /* Racks of 72 GPUs, 8 of them; LAYOUT is put in. */

@@ -1,5 +1,5 @@
 /* The memory model, by hand and against the kinds' known numbers of microbatches in flight. */
-#include "meshsim/rank_memory.h"
+#include "estimate/rank_memory.h"
 #include "schedule_fixture.h"
 
 static const ms_stage_memory MEMORY = {.parameter_B = 100.0,

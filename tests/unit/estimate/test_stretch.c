@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include "meshsim/event.h"
+#include "base/event.h"
 
 static const double FACTORS[MS_COLL_COUNT] = {
     [MS_COLL_ALL_REDUCE] = 1.25, [MS_COLL_P2P] = 1.0, [MS_COLL_ALL_GATHER] = 1.5};

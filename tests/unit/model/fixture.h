@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/kernel_times.h"
-#include "meshsim/model.h"
-#include "meshsim/random.h"
+#include "base/random.h"
+#include "model/kernel_times.h"
+#include "model/model.h"
 
 /** What was reported, one message after the other. */
 typedef struct fixture_log {

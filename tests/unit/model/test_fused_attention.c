@@ -1,8 +1,8 @@
 /* Generations of fused attention: against what was measured, and by their sizes. */
 #include <math.h>
 
-#include "meshsim/kernel_times.h"
-#include "meshsim/model.h"
+#include "model/kernel_times.h"
+#include "model/model.h"
 #include "platform_fixture.h"
 
 /* A layer's attention on a GPU type. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 #include "schedule_fixture.h"
 
 static void expect_fault(fixture *f, const ms_program *program, const char *words) {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 #include "schedule_fixture.h"
 
 Test(schedule_program, names_and_kinds_go_both_ways) {

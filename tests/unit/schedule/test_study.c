@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "meshsim/schedule_csv.h"
-#include "meshsim/schedule_study.h"
+#include "schedule/schedule_csv.h"
+#include "schedule/schedule_study.h"
 #include "schedule_fixture.h"
 
 static ms_schedule_gap explain(fixture *f, const ms_program *program,

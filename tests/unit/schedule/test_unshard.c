@@ -1,8 +1,8 @@
 /* Where a rank's list gathers whole stages: against the rule taken word by word, and by hand. */
 #include <string.h>
 
-#include "meshsim/random.h"
-#include "meshsim/schedule_csv.h"
+#include "base/random.h"
+#include "schedule/schedule_csv.h"
 #include "schedule_fixture.h"
 
 enum { STAGES_MAX = 64 };

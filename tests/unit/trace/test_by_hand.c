@@ -5,7 +5,7 @@
  * Rank 0 ends its last pass at 15+4t, rank 1 at 13+3t; both update then, until 16+4t [ms]. */
 #include <math.h>
 
-#include "meshsim/summary.h"
+#include "trace/summary.h"
 #include "trace_fixture.h"
 
 #define T 0.041

@@ -2,7 +2,7 @@
 #include <hdf5.h>
 #include <sys/wait.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 #include "trace_fixture.h"
 
 enum { GARBLED_FILES = 150, TRUNCATED_FILES = 40, READ_LIMIT_S = 80 };

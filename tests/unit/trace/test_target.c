@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "meshsim/interrupt.h"
-#include "meshsim/target.h"
+#include "base/interrupt.h"
+#include "base/target.h"
 #include "trace_fixture.h"
 
 static trace_fixture *fixture_at(trace_fixture *fixture) {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meshsim/schedule_csv.h"
+#include "schedule/schedule_csv.h"
 #include "schedule_fixture.h"
 
 static ms_status read_slices(fixture *f, const char *text, int slices, ms_program *program) {

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 #include "schedule_fixture.h"
 
 /* tf, tb, tw, p2p: a dyadic mix, so that sums are exact */

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "meshsim/schedule.h"
+#include "schedule/schedule.h"
 #include "schedule_cases.h"
 
 static void close_to(const ms_schedule_case *item, const char *what, double got, double want) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "meshsim/random.h"
+#include "base/random.h"
 #include "schedule_fixture.h"
 
 /* tf, tb, tw, p2p, dyadic so that sums are exact */

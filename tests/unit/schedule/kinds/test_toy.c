@@ -1,7 +1,7 @@
 /* A schedule that a test adds by its row alone is built, checked, evaluated and written. */
 #include <string.h>
 
-#include "meshsim/schedule_csv.h"
+#include "schedule/schedule_csv.h"
 #include "schedule_fixture.h"
 #include "toy_schedule.h"
 

@@ -4,7 +4,7 @@
  * holds is for test_search.c, which compares it with all schedules of small sizes. */
 #include <criterion/criterion.h>
 
-#include "meshsim/schedule_search.h"
+#include "schedule/schedule_search.h"
 
 enum { STAGES = 8 };
 

@@ -1,4 +1,4 @@
-"""`import hf`: a config of Hugging Face's Transformers as a workload. The program reads the config, as it does for `new`; which framework it assumes says sim/study/config_workload.c."""
+"""`import hf`: a config of Hugging Face's Transformers as a workload. The program reads the config, as it does for `new`; which framework it assumes says sim/search/config_workload.c."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+/* Keys of a mapping in the order of a table. */
+#include <string.h>
+
+#include "base/config/fields.h"
+
+/* Takes the child of a key out of a list of siblings; NULL: it has none. */
+static ms_node *take(ms_node **first, const char *key) {
+    for (ms_node **at = first; *at != NULL; at = &(*at)->next) {
+        if (strcmp((*at)->key, key) == 0) {
+            ms_node *found = *at;
+            *at = found->next;
+            return found;
+        }
+    }
+    return NULL;
+}
+
+void ms_config_arrange(ms_node *mapping, const ms_field *fields) {
+    ms_node *rest = mapping->first;
+    mapping->first = mapping->last = NULL;
+    mapping->count = 0;
+    for (const ms_field *field = fields; field->key != NULL; field++) {
+        ms_node *child = take(&rest, field->key);
+        if (child == NULL) {
+            continue;
+        }
+        ms_node_append(mapping, child);
+        if (child->type == MS_NODE_MAPPING && field->fields != NULL) {
+            ms_config_arrange(child, field->fields);
+        }
+    }
+    while (rest != NULL) {
+        ms_node *child = rest;
+        rest = child->next;
+        ms_node_append(mapping, child);
+    }
+}

@@ -1,0 +1,345 @@
+/**
+ * @file
+ * YAML and JSON documents as trees that remember where every value stands, and field tables that
+ * read them into structs.
+ *
+ * A layer declares one `ms_field` table per YAML mapping, beside the struct it fills. Unknown keys,
+ * repeated keys, missing required keys, wrong types, units and ranges are all found and reported
+ * here, with file:line:column, key path, what was expected, what came, the nearest key, and a
+ * caret. Reading goes on after a fault; the status at the end says whether anything was wrong.
+ */
+#ifndef MESHSIM_CONFIG_H
+#define MESHSIM_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/diag.h"
+#include "base/status.h"
+#include "base/units.h"
+
+/** What a file is read as: its format in messages, and how large it may be. */
+typedef enum ms_file_type {
+    MS_FILE_YAML, /**< at most 16 MiB */
+    MS_FILE_CSV,  /**< at most 256 MiB */
+    MS_FILE_JSON, /**< at most 16 MiB */
+    MS_FILE_TEXT, /**< a script or a log, at most 256 MiB */
+} ms_file_type;
+
+/** What a node of a document is. */
+typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } ms_node_type;
+
+/** One YAML value. Aliases are expanded (bounded in depth and number), merge keys (`<<`) are
+ * refused. */
+typedef struct ms_node {
+    ms_node_type type;
+    const char *text;      /**< scalar: its text; else NULL */
+    bool is_quoted;        /**< scalar: in quotes, a block or several lines, so it is a string */
+    bool has_fault;        /**< the parser reported a fault in or below it */
+    const char *key;       /**< inside a mapping: its key; else NULL */
+    ms_mark key_mark;      /**< where the key stands */
+    ms_mark mark;          /**< where the value stands */
+    const char *origin;    /**< "file", "default", "--set", or what laid it below a file */
+    struct ms_node *first; /**< children of a sequence or mapping */
+    struct ms_node *last;  /**< newest child */
+    struct ms_node *next;  /**< next sibling */
+    size_t count;          /**< number of children */
+} ms_node;
+
+/** Read and parse a file of at most 16 MiB.
+ *  path: as the user gave it; also the name in diagnostics.  *root_out: mapping, in `arena`.
+ *  Returns MS_OK; MS_E_INPUT (syntax, bad UTF-8, empty, not a mapping, too large, a directory, not
+ * found, several documents, cyclic or too many aliases, more than 64 levels), reported; MS_E_IO
+ * when reading fails; MS_E_INTERRUPTED when a signal ends the wait for a pipe; MS_E_NOMEM. Repeated
+ * keys, merge keys, keys that are no scalars, tags and NUL characters leave a tree that can be read
+ * on: they are reported, marked as `has_fault` up to the root, and make ms_config_read return
+ * MS_E_INPUT, so that they come in one list with the faults found there. */
+ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
+
+/** Maximum size of a file of a type [B]. */
+size_t ms_file_limit_B(ms_file_type type);
+
+/** Read a whole file within the limit of its type.
+ *  out: appended to.  Returns as ms_yaml_load, except for what is wrong with the contents. */
+ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_diag *diag);
+
+/** Parse a text already in memory.
+ *  text: [length_B] bytes, copied into `arena`; may hold any bytes.  name: stands for the file in
+ * diagnostics.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load, without MS_E_IO. */
+ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
+                        ms_diag *diag, ms_node **root_out);
+
+/** The whole text of a file, borrowed. */
+typedef struct ms_text {
+    const char *name; /**< stands for the file in diagnostics */
+    const char *data; /**< [length_B] may hold any bytes */
+    size_t length_B;
+} ms_text;
+
+/** Parse a text whose root may be a list as well as a mapping.  *root_out: in `arena`.  Returns as
+ * ms_yaml_parse. */
+ms_status ms_yaml_parse_list(const ms_text *text, ms_arena *arena, ms_diag *diag,
+                             ms_node **root_out);
+
+/** Read and parse a file of JSON as the same kind of tree: texts are quoted scalars, numbers and
+ * `true`, `false`, `null` plain ones as they stand in the file.
+ *  path: as for ms_yaml_load.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load; MS_E_INPUT
+ * for what is no JSON too (NaN, a comma too many, a number that is out of range, a repeated key,
+ * more than 64 levels), reported with its place. */
+ms_status ms_config_load_json(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
+
+/** Parse a text of JSON already in memory.  Returns as ms_config_load_json, without MS_E_IO. */
+ms_status ms_config_parse_json(const ms_text *text, ms_arena *arena, ms_diag *diag,
+                               ms_node **root_out);
+
+/** Child of a mapping, NULL if there is none (or `mapping` is NULL or no mapping). */
+ms_node *ms_node_get(const ms_node *mapping, const char *key);
+
+/** The node at a dotted path below `root`, or the deepest one on the way there that exists.
+ *  key_path: such as "mesh.tp"; "" is the root.  is_found_out (may be NULL): whether the path
+ * itself exists.  Returns NULL if `root` is NULL. */
+const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out);
+
+/** Put `child` at the end of a mapping's or sequence's children.  child: in no other; in a mapping
+ * its `key` is set, and new there. */
+void ms_node_append(ms_node *parent, ms_node *child);
+
+/** Copy a tree, without the siblings of `node`.  The copy is in `arena` and shares the texts.
+ *  Returns NULL when memory runs out.  O(nodes). */
+ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
+
+/** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
+void ms_node_remove(ms_node *parent, const ms_node *child);
+
+/** Whether a value is the word null (or ~, not in quotes), which removes its key: see
+ * ms_config_take_out. An empty value is an error of its key instead.  node: may be NULL. */
+bool ms_node_takes_out(const ms_node *node);
+
+/** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
+ * the key, null included (ms_config_take_out removes such keys); missing mappings on the way are
+ * made; `name[2]` or `name.2` reaches an entry of a sequence. Its marks point into the override's
+ * own text, shown as file "--set". Returns MS_OK; MS_E_USAGE if there is no '=' or no key,
+ * MS_E_INPUT if the path runs through a scalar or the value is no YAML; MS_E_NOMEM. */
+ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms_diag *diag);
+
+/** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are copied into
+ * `arena`, their texts are shared.  Returns MS_OK; MS_E_NOMEM, `base` may then be half merged.
+ * O(nodes of over, times keys of base). */
+ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena);
+
+/** Lay `under` below `base`: keys that `base` lacks, or has with an empty value, are added with
+ * their place and origin, keys that are null in `base` stay null, mappings that both have merge key
+ * by key, all else of `base` stays.  Returns as ms_node_overlay. */
+ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena);
+
+/** Append the tree as YAML text that parses back to the same tree (marks and origins aside).
+ *  node: a tree as the parser makes it; a plain scalar made by hand is quoted where it must be. */
+void ms_node_write(const ms_node *node, ms_buffer *out);
+
+/** Append `text` as a YAML scalar in double quotes, which reads back as the same text: quotes,
+ * backslashes and invisible characters (base/text.h) are escaped; a byte that is not UTF-8
+ * becomes U+FFFD.  O(length).  Source: YAML 1.1, section 5.7 (escape sequences). */
+void ms_yaml_write_quoted(const char *text, ms_buffer *out);
+
+/** What a field holds; the C type behind `offset` is named for each. */
+typedef enum ms_field_type {
+    MS_FIELD_INT,      /**< int */
+    MS_FIELD_NUMBER,   /**< double, pure number; "5 %" is 0.05 */
+    MS_FIELD_QUANTITY, /**< double, in SI; unit compulsory, of `dimension` */
+    MS_FIELD_BOOL,     /**< bool: true or false */
+    MS_FIELD_STRING,   /**< const char *, in the arena */
+    MS_FIELD_ENUM,     /**< int: index into `words` */
+    MS_FIELD_NODE,     /**< const ms_node *: taken as it is, for code that reads it further */
+    MS_FIELD_MAP,  /**< a struct of its own at `offset`, read with `fields`; absent: its defaults,
+                      and  its required keys are not asked for */
+    MS_FIELD_INTS, /**< ms_ints: a sequence of integers */
+    MS_FIELD_NUMBERS,    /**< ms_numbers: a number, or a sequence of numbers */
+    MS_FIELD_QUANTITIES, /**< ms_numbers: a quantity, or a sequence of quantities */
+    MS_FIELD_WORDS,      /**< ms_words: a sequence of strings */
+    MS_FIELD_FLAGS,      /**< unsigned: a sequence of some of `words`; bit i is words[i] */
+    MS_FIELD_SWITCH,     /**< int: false is 0, true is 1; where absent it may say neither */
+} ms_field_type;
+
+/** A list of integers. */
+typedef struct ms_ints {
+    int *items; /**< [count], in the arena */
+    size_t count;
+} ms_ints;
+
+/** A list of numbers. */
+typedef struct ms_numbers {
+    double *items; /**< [count], in the arena */
+    size_t count;
+} ms_numbers;
+
+/** A list of texts. */
+typedef struct ms_words {
+    const char **items; /**< [count], in the arena */
+    size_t count;
+} ms_words;
+
+struct ms_field;
+
+/** One of several tables that a mapping may follow, told apart by its key `kind`. */
+typedef struct ms_field_variant {
+    const char *kind;
+    const struct ms_field *fields;
+} ms_field_variant;
+
+/** How a value is written where its row's type does not say it all. Readers take such values apart
+ * by code of their own; schemas for editors are made from this. */
+typedef struct ms_field_shape {
+    const struct ms_field *also;    /**< another way to write the value, as a row of its own */
+    const struct ms_field *each;    /**< mapping: the value of every key that the table lacks */
+    const struct ms_field *item;    /**< list: each of its entries */
+    const struct ms_field *changes; /**< mapping: a table whose keys may stand in it besides, none
+                                       of them required */
+    const char *file_key; /**< mapping: the key that has to stand there; the file it names gives the
+                             keys that are left out */
+    const char *(*name)(int index); /**< STRING: its words, NULL behind the last */
+    const char *prefix;             /**< STRING: how a text begins that is none of them */
+    /** mapping: the table of each kind.  Returns whether there is a kind of that number. */
+    bool (*variant)(int index, ms_field_variant *variant_out);
+} ms_field_shape;
+
+/** One key of a mapping. Tables end with a row whose `key` is NULL; its `former` may name a key
+ * that is gone, which is refused with `help` as the reason. */
+typedef struct ms_field {
+    const char *key;
+    const char *former; /**< name it had before, refused with the new one; NULL: none */
+    ms_field_type type;
+    size_t offset;          /**< offsetof the member in the struct */
+    ms_dimension dimension; /**< QUANTITY, QUANTITIES: what is measured */
+    bool is_required;       /**< absent is a fault; otherwise `fallback` applies */
+    const char *fallback; /**< default as the user would type it; NULL: member is left as the caller
+                             set it */
+    /** INT(S), NUMBER(S), QUANTITY(-IES): allowed range; both 0: not limited; maximum < minimum: no
+     * upper limit */
+    double minimum, maximum;
+    const char *const *words;      /**< ENUM, FLAGS: accepted words, NULL-terminated */
+    const struct ms_field *fields; /**< MAP: its table; NODE: that of the code which reads it
+                                      further, so that listings know its keys; NULL: it has none */
+    const char *help;              /**< one line, lower case, with meaning (and unit) */
+    const ms_field_shape *shape;   /**< NULL: the type says how the value is written */
+    bool gives_rest; /**< the file that the value names gives the required keys beside it */
+    bool is_choice;  /**< required, but another file, such as a framework's profile, may give it */
+    bool is_of_job;  /**< the workload's to say: a framework's profile must not have it */
+    bool is_of_family; /**< it says how models of a type are made: a profile's value holds for its
+                          own type of models alone */
+    bool needs_model;  /**< it has no meaning beside `costs` */
+} ms_field;
+
+/** A row of a table: key, text (NULL: none), type without its prefix, offset in the struct, and
+ * what else the row says by the names of the members of ms_field. */
+#define MS_KEY(key_, help_, type_, offset_, ...)                                                   \
+    { .key = (key_), .help = (help_), .type = MS_FIELD_##type_, .offset = (offset_), __VA_ARGS__ }
+/** Smallest and largest number that a row allows. */
+#define MS_RANGE(minimum_, maximum_) .minimum = (minimum_), .maximum = (maximum_)
+
+/** Words of a row, NULL behind the last. */
+#define MS_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/** The row of a key by its dotted path through mappings that have tables of their own
+ * ("schedule.kind"); NULL: there is none. */
+const ms_field *ms_config_row(const ms_field *fields, const char *key_path);
+
+/** Read `mapping` into the struct at `out` by a table.
+ *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults
+ * without a place). key_path: dotted path of the mapping for messages, "" at the root.  out: the
+ * caller's struct, members without key and fallback are left untouched.  Strings and lists live in
+ * `arena`. Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_BUG if a
+ * fallback does not fit its own field; MS_E_NOMEM. */
+ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
+                         void *out, ms_arena *arena, ms_diag *diag);
+
+/** Write what a struct holds as a mapping that ms_config_read reads back to the same values: keys
+ * in the order of the table, without those that have their default or say that nothing was given,
+ * and without mappings that lack a required key. values: a struct as ms_config_read fills it.
+ * *mapping_out: in `arena`; NODE members are borrowed. Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *arena,
+                          ms_node **mapping_out);
+
+/** Check values that did not come through ms_config_read against a table: required ones are given,
+ * numbers are in their range, words and flags are some of the table's.
+ *  key_path: of the mapping, "" at the root.  root: the document the values came from, for the
+ * places of its keys; may be NULL.  Returns MS_OK; MS_E_INPUT, every fault reported. */
+ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
+                          const ms_node *root, ms_diag *diag);
+
+/** Append a mapping as YAML for people who will change it: each key that a table knows stands below
+ * a comment with its meaning, its choices or range and what holds without it.
+ *  mapping: a mapping node.  O(nodes). */
+void ms_config_write_commented(const ms_node *mapping, const ms_field *fields, ms_buffer *out);
+
+/** Whether two structs hold the same values by a table: lists and strings by their contents, NODE
+ * members by theirs, places aside. */
+bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);
+
+/** Whether two trees hold the same keys and texts in the same order, places aside; either may be
+ * NULL. */
+bool ms_node_is_equal(const ms_node *a, const ms_node *b);
+
+/** Remove the keys of a mapping whose value is null, also in the mappings inside it. Keys that the
+ * table does not know stay, and so do those of a mapping that names a file (a row with `file_key`):
+ * the reader of that file removes them after it has laid them over the file's keys.
+ *  fields: table of the mapping's keys; NULL: any key is known.  O(nodes * rows). */
+void ms_config_take_out(ms_node *mapping, const ms_field *fields);
+
+/** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a
+ * table; keys that the table does not know come last.  O(keys * rows). */
+void ms_config_arrange(ms_node *mapping, const ms_field *fields);
+
+/** Whether the user gave this key (as opposed to a default). */
+bool ms_config_has(const ms_node *mapping, const char *key);
+
+/** Report a fault at a node's value (at its key where a mapping or list stands below it; without a
+ * place when NULL) and return MS_E_INPUT. */
+ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_path,
+                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/** The node that a row's fallback stands for.  field: with a fallback.  *node_out: in `arena`.
+ * Returns MS_OK; MS_E_INPUT if it is no YAML (reported); MS_E_NOMEM. */
+ms_status ms_field_parse_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag,
+                                  ms_node **node_out);
+
+/** What the numbers of a row may be, such as "1 to 8" or "more than 0", of quantities with units.
+ * field: with a range.  out: [size], 160 hold every one. */
+void ms_field_range(const ms_field *field, char *out, size_t size);
+
+/** Append every key of a table with its value and where it came from, one per line:
+ * "mesh.tp = 8  # w.yaml:12", "...  # --set", "...  # default", "...  # ORIGIN, p.yaml:3" for what
+ * was laid below the file, and "key =  # not given" for an absent key without a default, or for an
+ * absent mapping that has keys it cannot do without. */
+void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
+                               ms_buffer *out);
+
+/** Append the same lines with origins that name no place: "mesh.tp = 8  # typed" for what stands in
+ * `user_file` or came by --set, "...  # h100-sxm5-80gb.yaml" for another file, by its name without
+ * folder, "...  # default", "...  # ORIGIN", "key =  # not given", "key =  # typed" for null.  The
+ * key of a line ends at its first " =", the origin begins behind its last "  # ".  user_file: as
+ * the marks of the nodes name it; NULL: none. */
+void ms_config_write_resolved(const ms_node *mapping, const ms_field *fields, const char *user_file,
+                              ms_buffer *out);
+
+/** Add the keys of a table that a mapping lacks and that have a default, with it, in mappings below
+ * as well: those that a row's table, each named entry's, or that of its kind describes. Their
+ * origin is "default". Mappings that have required keys are not made. mapping: nodes are added to
+ * it, in `arena`.  Returns MS_OK; MS_E_INPUT (reported) if a default is no YAML; MS_E_NOMEM. O(rows
+ * * keys). */
+ms_status ms_config_fill(ms_node *mapping, const ms_field *fields, ms_arena *arena, ms_diag *diag);
+
+/** Append for every key below a mapping the comment that stands behind it in its file, one key per
+ * line: "platform.gpu.peak: dense tensor peak. Source: data sheet". Lines below that hold nothing
+ * but a comment, not at their beginning, go on with it. A value that no file gives has its origin
+ * in brackets, one without a comment no line. key_path: of the mapping.  out: appended to; check
+ * `failed`.  O(keys * bytes of a file). */
+void ms_config_write_sources(const ms_node *mapping, const char *key_path, ms_buffer *out);
+
+/** Append every key that a table knows, one per line, with its default, what it takes and what it
+ * says: "batch.micro = 1  # count, 1 to 1000000: sequences per microbatch and replica"; nothing
+ * stands for the default of a key without one. Mappings have a line before those of their keys. */
+void ms_config_write_keys(const ms_field *fields, const char *key_path, ms_buffer *out);
+
+#endif

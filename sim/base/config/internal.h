@@ -1,0 +1,81 @@
+/*
+ * What the files of the room base/config share: input texts with their lines, building and copying
+ * nodes.
+ */
+#ifndef MESHSIM_CONFIG_INTERNAL_H
+#define MESHSIM_CONFIG_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/config/config.h"
+#include "base/config/input.h"
+
+enum {
+    MS_DEPTH_LIMIT = 64,     /* levels of mappings and sequences in one tree */
+    MS_NODE_LIMIT = 1000000, /* nodes of one tree */
+    MS_ALIAS_LIMIT = 100000, /* nodes of one tree that come from aliases */
+    MS_ANCHOR_LIMIT = 1000,  /* anchors of one document */
+    MS_KEY_MAX = 256,        /* bytes of one key of a dotted path that is looked up */
+    MS_SHOWN_MAX = 64,       /* bytes of user text in a message */
+};
+
+/* An input text, checked to be UTF-8, and where its lines start. Everything lies in one arena. */
+typedef struct ms_source {
+    const char *file; /* name in diagnostics */
+    const char *text; /* [length_B], then a NUL; no byte order mark */
+    size_t length_B;
+    size_t *lines; /* [line_count]: index of each line's first character, in characters */
+    size_t line_count;
+} ms_source;
+
+/* Where parsed values come from. */
+typedef struct ms_yaml_input {
+    ms_source source;
+    size_t from_B;          /* parsing starts here [B] */
+    size_t from_characters; /* the same in characters */
+    int depth;              /* levels the result will stand below others */
+    const char *origin;     /* for every node */
+    bool is_document;       /* a whole file, so its root must be a mapping and is not empty */
+    bool takes_list;        /* its root may be a list, too */
+} ms_yaml_input;
+
+/* Copies `text`, checks it and finds its lines. Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
+ms_status ms_source_init(ms_source *source, const char *name, const char *text, size_t length_B,
+                         ms_arena *arena, ms_diag *diag);
+
+/* The mark of characters [from, to) of a source, cut at the end of the line. */
+ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to);
+
+/* Parses what `input` describes. Returns as ms_yaml_parse, but leaves reporting MS_E_NOMEM to the
+ * caller. */
+ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,
+                        ms_node **root_out);
+
+/* Replaces what `to` holds (not its key and place in its parent) by a copy of what `from` holds. */
+ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
+
+/* Number of nodes in a tree, itself included, and its levels (0 for a scalar). */
+size_t ms_node_total(const ms_node *node);
+int ms_node_depth(const ms_node *node);
+
+/* Whether a node is YAML's null: nothing, ~ or null. */
+bool ms_node_is_null(const ms_node *node);
+
+/* Whether a text stands for itself without quotes as a value of a block mapping or sequence. */
+bool ms_text_is_plain(const char *text);
+
+/* `text` fit for a message: invisible characters become '?', a text longer than MS_SHOWN_MAX is cut
+ * and ends in "...". out: [MS_SHOWN_MAX + 4]. Returns out. */
+const char *ms_shown(const char *text, char *out);
+
+/* What came, for messages: "'text'", "nothing", "a list", "a mapping". out: [MS_SHOWN_MAX + 8]. */
+const char *ms_node_shown(const ms_node *node, char *out);
+
+/* A kind of files in words, such as "a workload". */
+const char *ms_input_noun(ms_input_kind kind);
+
+/* Where a fault about a whole value is shown: see ms_config_fault. */
+const ms_mark *ms_node_place(const ms_node *node);
+
+#endif

@@ -1,0 +1,238 @@
+/* JSON text to nodes, by jansson, which says what is JSON and what its values are. It keeps no
+ * places of values, so a cursor goes through the text, known to be JSON by then, beside its tree,
+ * whose objects have their keys in the order of the text. The only file that includes jansson.h. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config/internal.h"
+#include "base/failure.h"
+
+/* Where in the text the tree has come to. */
+typedef struct text_cursor {
+    const ms_source *source;
+    size_t at_B, at_characters;
+    ms_arena *arena;
+    ms_diag *diag;
+    size_t nodes; /* made so far */
+} text_cursor;
+
+/* ---- the text beside the tree ---- */
+
+static void step(text_cursor *c) {
+    do {
+        c->at_B++;
+    } while (((unsigned char)c->source->text[c->at_B] & 0xC0U) == 0x80U);
+    c->at_characters++;
+}
+
+/* To the next token, past what only separates. */
+static void skip_separators(text_cursor *c) {
+    while (c->at_B < c->source->length_B && strchr(" \t\r\n,:", c->source->text[c->at_B]) != NULL) {
+        step(c);
+    }
+}
+
+static void skip_string(text_cursor *c) {
+    step(c);
+    while (c->at_B < c->source->length_B && c->source->text[c->at_B] != '"') {
+        bool is_escape = c->source->text[c->at_B] == '\\';
+        step(c);
+        if (is_escape) {
+            step(c);
+        }
+    }
+    step(c);
+}
+
+/* The token that begins here, and its place; ends behind it. A bracket is one of its own. */
+static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
+    skip_separators(c);
+    size_t from = c->at_characters;
+    char first = c->source->text[c->at_B];
+    *from_B_out = c->at_B;
+    if (first == '"') {
+        skip_string(c);
+    } else if (strchr("{}[]", first) != NULL) {
+        step(c);
+    } else {
+        while (c->at_B < c->source->length_B &&
+               strchr(" \t\r\n,:{}[]\"", c->source->text[c->at_B]) == NULL) {
+            step(c);
+        }
+    }
+    return ms_source_mark(c->source, from, c->at_characters);
+}
+
+/* ---- nodes ---- */
+
+static ms_status fail(const text_cursor *c, const ms_mark *mark, const char *text) {
+    ms_diag_at(c->diag, mark, NULL, "%s", text);
+    return MS_E_INPUT;
+}
+
+static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out);
+
+static ms_status add_child(text_cursor *c, json_t *value, int depth, ms_node *parent,
+                           ms_node **child) {
+    ms_status status = build(c, value, depth, child);
+    if (status == MS_OK) {
+        ms_node_append(parent, *child);
+    }
+    return status;
+}
+
+static ms_status build_members(text_cursor *c, json_t *object, int depth, ms_node *mapping) {
+    ms_status status = MS_OK;
+    void *member = json_object_iter(object);
+    while (member != NULL && status == MS_OK) {
+        size_t from_B = 0;
+        ms_mark key_mark = take_token(c, &from_B);
+        const char *key = ms_arena_strdup(c->arena, json_object_iter_key(member));
+        ms_node *child = NULL;
+        status = key == NULL ? MS_E_NOMEM
+                             : add_child(c, json_object_iter_value(member), depth, mapping, &child);
+        if (status == MS_OK) {
+            child->key = key;
+            child->key_mark = key_mark;
+        }
+        member = json_object_iter_next(object, member);
+    }
+    return status;
+}
+
+static ms_status build_entries(text_cursor *c, const json_t *array, int depth, ms_node *sequence) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < json_array_size(array) && status == MS_OK; i++) {
+        ms_node *child = NULL;
+        status = add_child(c, json_array_get(array, i), depth, sequence, &child);
+    }
+    return status;
+}
+
+/* Recursion ends at MS_DEPTH_LIMIT levels. */
+static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out) {
+    size_t from_B = 0;
+    ms_node *node = MS_NEW(c->arena, ms_node, 1);
+    if (node == NULL) {
+        return MS_E_NOMEM;
+    }
+    *node = (ms_node){.mark = take_token(c, &from_B), .origin = "file"};
+    if (++c->nodes > MS_NODE_LIMIT) {
+        return fail(c, &node->mark, "expected at most 1,000,000 values in one file, got more");
+    }
+    *node_out = node;
+    if (json_is_object(value) || json_is_array(value)) {
+        bool is_object = json_is_object(value);
+        node->type = is_object ? MS_NODE_MAPPING : MS_NODE_SEQUENCE;
+        if (depth >= MS_DEPTH_LIMIT) {
+            return fail(c, &node->mark,
+                        "expected at most 64 levels of objects and lists, got more");
+        }
+        ms_status status = is_object ? build_members(c, value, depth + 1, node)
+                                     : build_entries(c, value, depth + 1, node);
+        (void)take_token(c, &from_B); /* the bracket that closes it */
+        return status;
+    }
+    node->is_quoted = json_is_string(value);
+    node->text = node->is_quoted
+                     ? ms_arena_strdup(c->arena, json_string_value(value))
+                     : ms_arena_strndup(c->arena, c->source->text + from_B, c->at_B - from_B);
+    return node->text == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* ---- reading ---- */
+
+/* jansson's own complaint, which quotes what stands behind " near ", with the place it names. */
+static ms_status report_syntax(const ms_source *source, const json_error_t *error, ms_diag *diag) {
+    char text[JSON_ERROR_TEXT_LENGTH];
+    size_t characters = 0;
+    size_t position = error->position < 0 ? 0 : (size_t)error->position;
+    for (size_t i = 0; i < position && i < source->length_B; i++) {
+        characters += ((unsigned char)source->text[i] & 0xC0U) != 0x80U ? 1 : 0;
+    }
+    size_t at = characters > 0 ? characters - 1 : 0; /* it has read one further */
+    ms_mark mark = ms_source_mark(source, at, at + 1);
+    snprintf(text, sizeof text, "%s", error->text);
+    char *quote = strstr(text, " near ");
+    if (quote != NULL) {
+        *quote = '\0';
+    }
+    if (json_error_code(error) == json_error_out_of_memory) {
+        return MS_E_NOMEM;
+    }
+    char shown[MS_SHOWN_MAX + 4];
+    char letter = at < source->length_B ? source->text[at] : '\0';
+    bool is_comment = letter == '/' || letter == '#';
+    ms_diag_at(diag, &mark, NULL, "not valid JSON: %s%s", ms_shown(text, shown),
+               is_comment ? "; JSON has no comments" : "");
+    return MS_E_INPUT;
+}
+
+/* malloc for jansson, which does not report every failed allocation. */
+static void *take_memory(size_t size) {
+    void *memory = (malloc)(size);
+    if (memory == NULL) {
+        ms_failure_note_memory();
+    }
+    return memory;
+}
+
+static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
+                       ms_node **root_out) {
+    json_error_t error;
+    if (strspn(source->text, " \t\r\n") == source->length_B) {
+        const ms_mark mark = {.file = source->file, .line = 1, .column = 1, .width = 1};
+        ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
+        return MS_E_INPUT;
+    }
+    size_t failures = ms_failure_count();
+    json_set_alloc_funcs(take_memory, (free));
+    json_t *tree = json_loadb(source->text, source->length_B,
+                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (ms_failure_count() != failures) { /* jansson drops a character when memory runs out */
+        json_decref(tree);
+        return MS_E_NOMEM;
+    }
+    if (tree == NULL) {
+        return report_syntax(source, &error, diag);
+    }
+    text_cursor c = {.source = source, .arena = arena, .diag = diag};
+    ms_node *root = NULL;
+    ms_status status = build(&c, tree, 0, &root);
+    json_decref(tree);
+    if (status == MS_OK && root->type != MS_NODE_MAPPING) {
+        char shown[MS_SHOWN_MAX + 8];
+        ms_diag_at(diag, &root->mark, NULL, "expected keys and values, got %s",
+                   ms_node_shown(root, shown));
+        return MS_E_INPUT;
+    }
+    if (status == MS_OK) {
+        *root_out = root;
+    }
+    return status;
+}
+
+ms_status ms_config_parse_json(const ms_text *text, ms_arena *arena, ms_diag *diag,
+                               ms_node **root_out) {
+    ms_source source;
+    ms_status status = ms_source_init(&source, text->name, text->data, text->length_B, arena, diag);
+    status = status == MS_OK ? parse(&source, arena, diag, root_out) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}
+
+ms_status ms_config_load_json(const char *path, ms_arena *arena, ms_diag *diag,
+                              ms_node **root_out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_status status = ms_file_read(path, MS_FILE_JSON, &text, diag);
+    if (status == MS_OK) {
+        const ms_text document = {path, ms_buffer_text(&text), text.length};
+        status = ms_config_parse_json(&document, arena, diag, root_out);
+    } else if (status == MS_E_NOMEM) {
+        ms_diag_no_memory(diag);
+    }
+    ms_buffer_release(&text);
+    return status;
+}

@@ -1,0 +1,363 @@
+/* Single values: from a node to the C type of a field. */
+#include <errno.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config/fields.h"
+
+typedef struct value {
+    ms_reading *reading;
+    const ms_field *field;
+    const ms_node *node;
+    const ms_path *path;
+} value;
+
+/* "expected WHAT, got '...'" */
+static bool refuse(const value *v, const char *expected) {
+    char shown[MS_SHOWN_MAX + 8];
+    bool is_text = v->node->type == MS_NODE_SCALAR && v->node->is_quoted;
+    ms_reading_fault(v->reading, ms_node_place(v->node), v->path, "expected %s, got %s%s", expected,
+                     ms_node_shown(v->node, shown), is_text ? " in quotes" : "");
+    return false;
+}
+
+static void show_bound(const ms_field *field, double bound, char *out, size_t size) {
+    if (field->type == MS_FIELD_QUANTITY || field->type == MS_FIELD_QUANTITIES) {
+        ms_unit_format(bound, field->dimension, out, size);
+    } else if (fabs(bound) < 1e15 && bound == floor(bound)) {
+        snprintf(out, size, "%.0f", bound);
+    } else {
+        snprintf(out, size, "%g", bound);
+    }
+}
+
+bool ms_field_has_number(const ms_field *field, double number) {
+    bool has_minimum = field->minimum != 0 || field->maximum != 0;
+    bool has_maximum = has_minimum && field->maximum >= field->minimum;
+    return !(has_minimum && number < field->minimum) && !(has_maximum && number > field->maximum);
+}
+
+void ms_field_range(const ms_field *field, char *out, size_t size) {
+    char low[64];
+    char high[64];
+    show_bound(field, field->minimum, low, sizeof low);
+    show_bound(field, field->maximum, high, sizeof high);
+    bool is_open = field->maximum < field->minimum || field->maximum >= 1e100 ||
+                   (field->maximum == INT_MAX && field->type == MS_FIELD_INT);
+    if (is_open && field->minimum > 0 && field->minimum < 1e-15) {
+        snprintf(out, size, "more than 0");
+    } else if (is_open) {
+        snprintf(out, size, "at least %s", low);
+    } else {
+        snprintf(out, size, "%s to %s", low, high);
+    }
+}
+
+static bool check_range(const value *v, double number) {
+    if (ms_field_has_number(v->field, number)) {
+        return true;
+    }
+    char range[160];
+    ms_field_range(v->field, range, sizeof range);
+    return refuse(v, range);
+}
+
+static bool is_plain_scalar(const value *v) {
+    return v->node->type == MS_NODE_SCALAR && !v->node->is_quoted && !ms_node_is_null(v->node);
+}
+
+static bool read_int(const value *v, int *out) {
+    if (!is_plain_scalar(v)) {
+        return refuse(v, "a whole number");
+    }
+    const char *text = v->node->text;
+    const char *digits = text + (*text == '-' || *text == '+' ? 1 : 0);
+    size_t length = strlen(digits);
+    if (length == 0 || strspn(digits, "0123456789") != length) {
+        return refuse(v, "a whole number");
+    }
+    if (length > 1 && digits[0] == '0') {
+        return refuse(v, "a whole number without zeros in front");
+    }
+    errno = 0;
+    long number = strtol(text, NULL, 10);
+    if (errno != 0 || number > INT_MAX || number < INT_MIN) {
+        return refuse(v, "a whole number of at most 2147483647");
+    }
+    if (!check_range(v, (double)number)) {
+        return false;
+    }
+    *out = (int)number;
+    return true;
+}
+
+static bool read_number(const value *v, double *out) {
+    double number = 0;
+    if (!is_plain_scalar(v) || ms_number_parse(v->node->text, &number) != MS_OK) {
+        return refuse(v, "a number such as 0.5 or '5 %'");
+    }
+    if (!check_range(v, number)) {
+        return false;
+    }
+    *out = number;
+    return true;
+}
+
+static bool read_quantity(const value *v, double *out) {
+    const char *reason = "";
+    double number = 0;
+    if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
+        ms_unit_parse("", v->field->dimension, &number, &reason);
+        return refuse(v, reason + strlen("expected "));
+    }
+    if (ms_unit_parse(v->node->text, v->field->dimension, &number, &reason) != MS_OK) {
+        char shown[MS_SHOWN_MAX + 4];
+        char text[512];
+        ms_unit_explain(ms_shown(v->node->text, shown), v->field->dimension, text, sizeof text);
+        ms_reading_fault(v->reading, &v->node->mark, v->path, "%s", text);
+        return false;
+    }
+    if (!check_range(v, number)) {
+        return false;
+    }
+    *out = number;
+    return true;
+}
+
+static bool read_bool(const value *v, bool *out) {
+    bool is_true = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "true") == 0;
+    bool is_false = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "false") == 0;
+    if (!is_plain_scalar(v) || (!is_true && !is_false)) {
+        return refuse(v, "true or false");
+    }
+    *out = is_true;
+    return true;
+}
+
+static bool read_switch(const value *v, int *out) {
+    bool is_on = false;
+    if (!read_bool(v, &is_on)) {
+        return false;
+    }
+    *out = is_on ? 1 : 0;
+    return true;
+}
+
+static bool read_string(const value *v, const char **out) {
+    if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
+        return refuse(v, "a text");
+    }
+    *out = v->node->text;
+    return true;
+}
+
+void ms_field_words(const ms_field *field, char *out, size_t size) {
+    size_t length = 0;
+    out[0] = '\0';
+    for (size_t i = 0; field->words[i] != NULL && length < size; i++) {
+        const char *joint = i == 0 ? "" : field->words[i + 1] == NULL ? " or " : ", ";
+        length += (size_t)snprintf(out + length, size - length, "%s%s", joint, field->words[i]);
+    }
+}
+
+static bool refuse_word(const value *v, size_t count) {
+    char list[MS_WORD_LIST_MAX];
+    char shown[MS_SHOWN_MAX + 8];
+    ms_field_words(v->field, list, sizeof list);
+    bool has_word = v->node->type == MS_NODE_SCALAR && *v->node->text != '\0';
+    ms_reading_fault(v->reading, ms_node_place(v->node), v->path, "expected %s%s, got %s%s",
+                     count > 1 ? "one of " : "", list, ms_node_shown(v->node, shown),
+                     ms_nearest_hint(has_word ? v->node->text : NULL, v->field->words, count).text);
+    return false;
+}
+
+/* Index of the word that a scalar holds; SIZE_MAX: none of them. */
+static size_t find_word(const value *v, size_t *count_out) {
+    size_t found = SIZE_MAX;
+    *count_out = 0;
+    for (; v->field->words[*count_out] != NULL; (*count_out)++) {
+        const char *word = v->field->words[*count_out];
+        if (v->node->type == MS_NODE_SCALAR && strcmp(word, v->node->text) == 0) {
+            found = *count_out;
+        }
+    }
+    return found;
+}
+
+static bool read_enum(const value *v, int *out) {
+    size_t count = 0;
+    size_t found = find_word(v, &count);
+    if (found == SIZE_MAX) {
+        return refuse_word(v, count);
+    }
+    *out = (int)found;
+    return true;
+}
+
+/* How a list is read: one entry of it, and what messages call it. */
+typedef struct list_kind {
+    size_t item_B;
+    bool (*read_item)(const value *v, void *item);
+    bool takes_single; /* a lone value stands for a list of one */
+    const char *expected;
+} list_kind;
+
+static bool read_int_item(const value *v, void *item) {
+    return read_int(v, item);
+}
+
+static bool read_number_item(const value *v, void *item) {
+    return read_number(v, item);
+}
+
+static bool read_quantity_item(const value *v, void *item) {
+    return read_quantity(v, item);
+}
+
+static bool read_word_item(const value *v, void *item) {
+    return read_string(v, item);
+}
+
+static bool read_flag_item(const value *v, void *item) {
+    int index = 0;
+    if (!read_enum(v, &index)) {
+        return false;
+    }
+    *(unsigned *)item = 1U << (unsigned)index;
+    return true;
+}
+
+static const list_kind INTS = {sizeof(int), read_int_item, false,
+                               "a list of whole numbers such as [1, 2]"};
+static const list_kind NUMBERS = {sizeof(double), read_number_item, true,
+                                  "a number or a list of numbers"};
+static const list_kind QUANTITIES = {sizeof(double), read_quantity_item, true,
+                                     "a value with a unit or a list of them"};
+static const list_kind WORDS = {sizeof(const char *), read_word_item, false,
+                                "a list of words such as [a, b]"};
+static const list_kind FLAGS = {sizeof(unsigned), read_flag_item, false,
+                                "a list of words such as [a, b]"};
+
+/* Entries of a list in the arena; NULL after a fault in one of them. */
+static void *read_list(const value *v, const list_kind *kind, size_t *count_out) {
+    bool is_single = kind->takes_single && v->node->type == MS_NODE_SCALAR;
+    if (v->node->type != MS_NODE_SEQUENCE && !is_single) {
+        refuse(v, kind->expected);
+        return NULL;
+    }
+    size_t count = is_single ? 1 : v->node->count;
+    char *items = ms_arena_alloc(v->reading->arena, count, kind->item_B);
+    if (items == NULL) {
+        v->reading->has_no_memory = true;
+        return NULL;
+    }
+    bool is_good = true;
+    if (is_single) {
+        is_good = kind->read_item(v, items);
+    }
+    const ms_node *child = v->node->first;
+    for (size_t i = 0; child != NULL; i++, child = child->next) {
+        ms_path path = {.parent = v->path, .index = i};
+        value entry = {v->reading, v->field, child, &path};
+        is_good = kind->read_item(&entry, items + i * kind->item_B) && is_good;
+    }
+    *count_out = count;
+    return is_good ? items : NULL;
+}
+
+static void read_ints(const value *v, ms_ints *out) {
+    size_t count = 0;
+    int *items = read_list(v, &INTS, &count);
+    if (items != NULL) {
+        *out = (ms_ints){items, count};
+    }
+}
+
+static void read_numbers(const value *v, const list_kind *kind, ms_numbers *out) {
+    size_t count = 0;
+    double *items = read_list(v, kind, &count);
+    if (items != NULL) {
+        *out = (ms_numbers){items, count};
+    }
+}
+
+static void read_words(const value *v, ms_words *out) {
+    size_t count = 0;
+    const char **items = read_list(v, &WORDS, &count);
+    if (items != NULL) {
+        *out = (ms_words){items, count};
+    }
+}
+
+static void read_flags(const value *v, unsigned *out) {
+    size_t count = 0;
+    const unsigned *items = read_list(v, &FLAGS, &count);
+    if (items == NULL) {
+        return;
+    }
+    *out = 0;
+    for (size_t i = 0; i < count; i++) {
+        *out |= items[i];
+    }
+}
+
+static void read_node(const value *v, const ms_node **out) {
+    if (ms_node_is_null(v->node)) {
+        refuse(v, "a value");
+    } else {
+        *out = v->node;
+    }
+}
+
+void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
+                   const ms_path *path, void *member) {
+    const value v = {reading, field, node, path};
+    switch (field->type) {
+    case MS_FIELD_INT:
+        read_int(&v, member);
+        break;
+    case MS_FIELD_NUMBER:
+        read_number(&v, member);
+        break;
+    case MS_FIELD_QUANTITY:
+        read_quantity(&v, member);
+        break;
+    case MS_FIELD_BOOL:
+        read_bool(&v, member);
+        break;
+    case MS_FIELD_STRING:
+        read_string(&v, member);
+        break;
+    case MS_FIELD_ENUM:
+        read_enum(&v, member);
+        break;
+    case MS_FIELD_NODE:
+        read_node(&v, member);
+        break;
+    case MS_FIELD_INTS:
+        read_ints(&v, member);
+        break;
+    case MS_FIELD_NUMBERS:
+        read_numbers(&v, &NUMBERS, member);
+        break;
+    case MS_FIELD_QUANTITIES:
+        read_numbers(&v, &QUANTITIES, member);
+        break;
+    case MS_FIELD_WORDS:
+        read_words(&v, member);
+        break;
+    case MS_FIELD_FLAGS:
+        read_flags(&v, member);
+        break;
+    case MS_FIELD_SWITCH:
+        read_switch(&v, member);
+        break;
+    case MS_FIELD_MAP:
+        break; /* read by its own table */
+    }
+}

@@ -1,0 +1,189 @@
+/* Structs back to mappings, by their field tables. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config/fields.h"
+
+/* A member of any type, to compare a field's default with. */
+typedef union any_member {
+    int integer;
+    double number;
+    bool boolean;
+    const char *text;
+    unsigned flags;
+    ms_ints ints;
+    ms_numbers numbers;
+    ms_words words;
+} any_member;
+
+static bool is_default(const ms_field *field, const void *member, ms_arena *arena) {
+    ms_diag silent;
+    if (field->fallback == NULL) {
+        return false;
+    }
+    any_member usual;
+    memset(&usual, 0, sizeof usual);
+    ms_diag_init_stderr(&silent); /* nothing is wrong with a table that has been read with */
+    ms_reading reading = {.arena = arena, .diag = &silent};
+    const ms_path path = {.key = field->key};
+    ms_field_read_fallback(&reading, field, &path, &usual);
+    return !reading.has_no_memory && ms_field_is_equal(field, member, &usual);
+}
+
+static ms_node *new_node(ms_arena *arena, ms_node_type type, const char *text) {
+    ms_node *node = MS_NEW(arena, ms_node, 1);
+    if (node == NULL || (type == MS_NODE_SCALAR && text == NULL)) {
+        return NULL;
+    }
+    *node = (ms_node){.type = type, .text = text, .origin = "file"};
+    return node;
+}
+
+/* Letters first, then letters, digits and what stands in names: read back as the same string. */
+static bool is_name(const char *text) {
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char ALLOWED[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
+    return text[0] != '\0' && strchr(LETTERS, text[0]) != NULL &&
+           text[strspn(text, ALLOWED)] == '\0';
+}
+
+static ms_node *string_node(ms_arena *arena, const char *text) {
+    ms_node *node = new_node(arena, MS_NODE_SCALAR, text);
+    if (node != NULL) {
+        node->is_quoted = !is_name(text) || ms_node_is_null(node);
+    }
+    return node;
+}
+
+/* As few digits as read back to the same number. */
+static ms_node *number_node(ms_arena *arena, const ms_field *field, double number) {
+    char text[40];
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+    const char *unit = ms_unit_si(field->dimension);
+    return new_node(arena, MS_NODE_SCALAR,
+                    ms_arena_printf(arena, "%s%s%s", text, unit[0] == '\0' ? "" : " ", unit));
+}
+
+static ms_node *int_node(ms_arena *arena, int number) {
+    return new_node(arena, MS_NODE_SCALAR, ms_arena_printf(arena, "%d", number));
+}
+
+/* A list under construction; NULL once memory ran out. */
+static void add_entry(ms_node **list, ms_node *entry) {
+    if (*list != NULL && entry != NULL) {
+        ms_node_append(*list, entry);
+    } else {
+        *list = NULL;
+    }
+}
+
+static ms_node *ints_node(ms_arena *arena, const ms_ints *values) {
+    ms_node *list = new_node(arena, MS_NODE_SEQUENCE, NULL);
+    for (size_t i = 0; i < values->count; i++) {
+        add_entry(&list, int_node(arena, values->items[i]));
+    }
+    return list;
+}
+
+static ms_node *numbers_node(ms_arena *arena, const ms_field *field, const ms_numbers *values) {
+    if (values->count == 1) {
+        return number_node(arena, field, values->items[0]);
+    }
+    ms_node *list = new_node(arena, MS_NODE_SEQUENCE, NULL);
+    for (size_t i = 0; i < values->count; i++) {
+        add_entry(&list, number_node(arena, field, values->items[i]));
+    }
+    return list;
+}
+
+static ms_node *words_node(ms_arena *arena, const ms_words *values) {
+    ms_node *list = new_node(arena, MS_NODE_SEQUENCE, NULL);
+    for (size_t i = 0; i < values->count; i++) {
+        add_entry(&list, string_node(arena, values->items[i]));
+    }
+    return list;
+}
+
+static ms_node *flags_node(ms_arena *arena, const ms_field *field, unsigned flags) {
+    ms_node *list = new_node(arena, MS_NODE_SEQUENCE, NULL);
+    for (unsigned i = 0; field->words[i] != NULL; i++) {
+        if ((flags >> i & 1U) != 0) {
+            add_entry(&list, string_node(arena, field->words[i]));
+        }
+    }
+    return list;
+}
+
+static ms_node *switch_node(ms_arena *arena, bool is_on) {
+    return new_node(arena, MS_NODE_SCALAR, is_on ? "true" : "false");
+}
+
+/* A member of any type but MAP. */
+static ms_node *member_node(const ms_field *field, const void *member, ms_arena *arena) {
+    switch (field->type) {
+    case MS_FIELD_INT:
+        return int_node(arena, *(const int *)member);
+    case MS_FIELD_NUMBER:
+    case MS_FIELD_QUANTITY:
+        return number_node(arena, field, *(const double *)member);
+    case MS_FIELD_BOOL:
+        return switch_node(arena, *(const bool *)member);
+    case MS_FIELD_SWITCH:
+        return switch_node(arena, *(const int *)member == 1);
+    case MS_FIELD_STRING:
+        return string_node(arena, *(const char *const *)member);
+    case MS_FIELD_ENUM:
+        return string_node(arena, field->words[*(const int *)member]);
+    case MS_FIELD_NODE:
+        return ms_node_copy(*(const ms_node *const *)member, arena);
+    case MS_FIELD_INTS:
+        return ints_node(arena, member);
+    case MS_FIELD_NUMBERS:
+    case MS_FIELD_QUANTITIES:
+        return numbers_node(arena, field, member);
+    case MS_FIELD_WORDS:
+        return words_node(arena, member);
+    case MS_FIELD_FLAGS:
+        return flags_node(arena, field, *(const unsigned *)member);
+    case MS_FIELD_MAP:
+        break;
+    }
+    return NULL;
+}
+
+ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *arena,
+                          ms_node **mapping_out) {
+    ms_node *mapping = new_node(arena, MS_NODE_MAPPING, NULL);
+    for (const ms_field *field = fields; field->key != NULL && mapping != NULL; field++) {
+        const void *member = (const char *)values + field->offset;
+        if (!ms_field_is_given(field, member)) {
+            continue;
+        }
+        ms_node *node = NULL;
+        if (field->type == MS_FIELD_MAP) {
+            if (ms_config_write(field->fields, member, arena, &node) != MS_OK) {
+                return MS_E_NOMEM;
+            }
+            if (node->count == 0) {
+                continue;
+            }
+        } else if (is_default(field, member, arena)) {
+            continue;
+        } else {
+            node = member_node(field, member, arena);
+        }
+        if (node != NULL) {
+            node->key = field->key;
+        }
+        add_entry(&mapping, node);
+    }
+    *mapping_out = mapping;
+    return mapping == NULL ? MS_E_NOMEM : MS_OK;
+}

@@ -1,0 +1,501 @@
+/* YAML text to nodes, by libyaml's events. The only file that includes yaml.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/config/internal.h"
+
+/* A mapping or sequence whose end has not come yet. */
+typedef struct level {
+    ms_node *node;
+    bool has_key;     /* mapping: the next node is a value */
+    bool is_key;      /* stands where a key should: dropped, with its value */
+    bool drops_value; /* the key of the next value was refused */
+    const char *key;  /* of the next value */
+    ms_mark key_mark;
+} level;
+
+typedef struct anchor {
+    const char *name;
+    ms_node *node;
+} anchor;
+
+typedef struct builder {
+    yaml_parser_t parser;
+    const ms_yaml_input *input;
+    ms_arena *arena;
+    ms_diag *diag;
+    level levels[MS_DEPTH_LIMIT];
+    int depth;
+    anchor *anchors; /* [MS_ANCHOR_LIMIT], made with the first */
+    size_t anchor_count;
+    size_t nodes;       /* made so far */
+    size_t alias_nodes; /* of these, by aliases */
+    ms_node *root;
+} builder;
+
+static ms_mark mark_between(const builder *b, const yaml_mark_t *from, const yaml_mark_t *to) {
+    return ms_source_mark(&b->input->source, b->input->from_characters + from->index,
+                          b->input->from_characters + to->index);
+}
+
+static ms_mark mark_of(const builder *b, const yaml_event_t *event) {
+    return mark_between(b, &event->start_mark, &event->end_mark);
+}
+
+static level *top(builder *b) {
+    return b->depth == 0 ? NULL : &b->levels[b->depth - 1];
+}
+
+static ms_status fail(builder *b, const ms_mark *mark, const char *text) {
+    ms_diag_at(b->diag, mark, NULL, "%s", text);
+    return MS_E_INPUT;
+}
+
+/* libyaml's own complaint, with the place it names. */
+static ms_status report_syntax(builder *b) {
+    const yaml_parser_t *parser = &b->parser;
+    if (parser->error == YAML_MEMORY_ERROR) {
+        return MS_E_NOMEM;
+    }
+    ms_mark mark = mark_between(b, &parser->problem_mark, &parser->problem_mark);
+    const char *problem = parser->problem == NULL ? "cannot be read" : parser->problem;
+    if (strstr(problem, "cannot start any token") != NULL) {
+        const char *at = b->input->source.text + b->input->from_B;
+        const char *end = b->input->source.text + b->input->source.length_B;
+        for (size_t i = 0; at < end && i < parser->problem_mark.index; i++) {
+            do {
+                at++;
+            } while (((unsigned char)*at & 0xC0U) == 0x80U);
+        }
+        if (*at == '\t') {
+            return fail(b, &mark, "not valid YAML: found a tab, indent with spaces");
+        }
+        ms_diag_at(b->diag, &mark, NULL,
+                   "not valid YAML: a value cannot start with '%c'; put it in quotes", *at);
+        return MS_E_INPUT;
+    }
+    ms_mark context = mark_between(b, &parser->context_mark, &parser->context_mark);
+    if (parser->context == NULL || context.line == mark.line) {
+        ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s", problem);
+    } else {
+        ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s (%s that began at line %d)", problem,
+                   parser->context, context.line);
+    }
+    return MS_E_INPUT;
+}
+
+static ms_status next_event(builder *b, yaml_event_t *event) {
+    return yaml_parser_parse(&b->parser, event) ? MS_OK : report_syntax(b);
+}
+
+static ms_status new_node(builder *b, ms_node_type type, const yaml_event_t *event,
+                          ms_node **node_out) {
+    ms_mark mark = mark_of(b, event);
+    if (++b->nodes > MS_NODE_LIMIT) {
+        return fail(b, &mark, "expected at most 1,000,000 values in one file, got more");
+    }
+    ms_node *node = MS_NEW(b->arena, ms_node, 1);
+    if (node == NULL) {
+        return MS_E_NOMEM;
+    }
+    *node = (ms_node){.type = type, .mark = mark, .origin = b->input->origin};
+    *node_out = node;
+    return MS_OK;
+}
+
+/* Hang a value where it belongs; its key was read before. */
+static void link_value(builder *b, ms_node *node) {
+    level *parent = top(b);
+    if (parent == NULL) {
+        b->root = node;
+        return;
+    }
+    if (parent->node->type == MS_NODE_MAPPING) {
+        parent->has_key = false;
+        if (parent->drops_value) {
+            parent->drops_value = false;
+            return;
+        }
+        node->key = parent->key;
+        node->key_mark = parent->key_mark;
+        bool is_nothing = node->type == MS_NODE_SCALAR && !node->is_quoted && *node->text == '\0';
+        if (is_nothing) {
+            node->mark = node->key_mark;
+        }
+    }
+    ms_node_append(parent->node, node);
+}
+
+static bool expects_key(builder *b) {
+    level *parent = top(b);
+    return parent != NULL && parent->node->type == MS_NODE_MAPPING && !parent->has_key;
+}
+
+/* The key in front of a value; a key that is refused takes its value with it. */
+static void take_key(builder *b, const ms_node *node) {
+    level *parent = top(b);
+    char shown[MS_SHOWN_MAX + 4];
+    parent->has_key = true;
+    parent->drops_value = true;
+    parent->node->has_fault = parent->node->has_fault || node->has_fault;
+    const char *fault = NULL;
+    if (node->type != MS_NODE_SCALAR) {
+        fault = "expected a name as key, got a list or mapping";
+    } else if (*node->text == '\0') {
+        fault = "expected a name as key, got nothing";
+    } else if (!node->is_quoted && strcmp(node->text, "<<") == 0) {
+        fault = "merge keys ('<<') are not supported; write the keys out";
+    } else if (strlen(node->text) > 1000) {
+        ms_diag_at(b->diag, &node->mark, NULL, "expected a key of at most 1000 bytes, got '%s'",
+                   ms_shown(node->text, shown));
+        parent->node->has_fault = true;
+        return;
+    }
+    if (fault != NULL) {
+        ms_diag_at(b->diag, &node->mark, NULL, "%s", fault);
+        parent->node->has_fault = true;
+        return;
+    }
+    parent->drops_value = false;
+    parent->key = node->text;
+    parent->key_mark = node->mark;
+}
+
+static ms_status add_anchor(builder *b, const yaml_char_t *name, ms_node *node) {
+    const char *text = (const char *)name;
+    for (size_t i = 0; i < b->anchor_count; i++) {
+        if (strcmp(b->anchors[i].name, text) == 0) {
+            b->anchors[i].node = node; /* YAML lets an anchor be set again */
+            return MS_OK;
+        }
+    }
+    if (b->anchor_count == MS_ANCHOR_LIMIT) {
+        return fail(b, &node->mark, "expected at most 1,000 anchors ('&'), got more");
+    }
+    if (b->anchors == NULL) {
+        b->anchors = MS_NEW(b->arena, anchor, MS_ANCHOR_LIMIT);
+    }
+    char *copy = ms_arena_strdup(b->arena, text);
+    if (copy == NULL || b->anchors == NULL) {
+        return MS_E_NOMEM;
+    }
+    b->anchors[b->anchor_count++] = (anchor){copy, node};
+    return MS_OK;
+}
+
+/* Anchor and tag, which every kind of value can have. */
+static ms_status add_properties(builder *b, ms_node *node, const yaml_char_t *name,
+                                const yaml_char_t *tag) {
+    if (tag != NULL) {
+        ms_diag_at(b->diag, &node->mark, NULL,
+                   "tags such as '!!str' are not supported; put a text in quotes instead");
+        node->has_fault = true;
+    }
+    return name == NULL ? MS_OK : add_anchor(b, name, node);
+}
+
+static void add_node(builder *b, ms_node *node) {
+    if (expects_key(b)) {
+        take_key(b, node);
+    } else {
+        link_value(b, node);
+    }
+}
+
+static ms_status on_scalar(builder *b, const yaml_event_t *event) {
+    const char *text = (const char *)event->data.scalar.value;
+    size_t length = event->data.scalar.length;
+    ms_node *node = NULL;
+    ms_status status = new_node(b, MS_NODE_SCALAR, event, &node);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (memchr(text, '\0', length) != NULL) {
+        ms_diag_at(b->diag, &node->mark, NULL, "expected text without NUL characters");
+        node->has_fault = true;
+    }
+    node->text = ms_arena_strndup(b->arena, text, length);
+    if (node->text == NULL) {
+        return MS_E_NOMEM;
+    }
+    /* what cannot stand plain on a line of its own is a string as well: several lines, a lone '-'
+     */
+    node->is_quoted =
+        event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || !ms_text_is_plain(node->text);
+    status = add_properties(b, node, event->data.scalar.anchor, event->data.scalar.tag);
+    if (status == MS_OK) {
+        add_node(b, node);
+    }
+    return status;
+}
+
+static ms_status on_start(builder *b, const yaml_event_t *event) {
+    bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
+    ms_node *node = NULL;
+    ms_status status = new_node(b, is_mapping ? MS_NODE_MAPPING : MS_NODE_SEQUENCE, event, &node);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (b->depth + b->input->depth >= MS_DEPTH_LIMIT) {
+        return fail(b, &node->mark, "expected at most 64 levels of mappings and lists, got more");
+    }
+    const yaml_char_t *name =
+        is_mapping ? event->data.mapping_start.anchor : event->data.sequence_start.anchor;
+    const yaml_char_t *tag =
+        is_mapping ? event->data.mapping_start.tag : event->data.sequence_start.tag;
+    status = add_properties(b, node, name, tag);
+    if (status != MS_OK) {
+        return status;
+    }
+    bool is_key = expects_key(b);
+    if (!is_key) {
+        link_value(b, node);
+    }
+    b->levels[b->depth++] = (level){.node = node, .is_key = is_key};
+    return MS_OK;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const ms_node *left = *(const ms_node *const *)a;
+    const ms_node *right = *(const ms_node *const *)b;
+    int order = strcmp(left->key, right->key);
+    if (order != 0) {
+        return order;
+    }
+    return left->key_mark.line != right->key_mark.line
+               ? (left->key_mark.line < right->key_mark.line ? -1 : 1)
+               : left->key_mark.column - right->key_mark.column;
+}
+
+/* Reports keys that stand in a mapping twice; the first one stays what ms_node_get finds. */
+static ms_status check_repeats(builder *b, ms_node *mapping) {
+    if (mapping->count < 2) {
+        return MS_OK;
+    }
+    const ms_node **sorted = MS_NEW(b->arena, const ms_node *, mapping->count);
+    if (sorted == NULL) {
+        return MS_E_NOMEM;
+    }
+    size_t count = 0;
+    for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+        sorted[count++] = child;
+    }
+    qsort(sorted, count, sizeof(const ms_node *), compare_keys);
+    const ms_node *first = sorted[0];
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(first->key, sorted[i]->key) != 0) {
+            first = sorted[i];
+            continue;
+        }
+        char shown[MS_SHOWN_MAX + 4];
+        ms_diag_at(b->diag, &sorted[i]->key_mark, NULL, "repeated key '%s', first at line %d:%d",
+                   ms_shown(first->key, shown), first->key_mark.line, first->key_mark.column);
+        mapping->has_fault = true;
+    }
+    return MS_OK;
+}
+
+static ms_status on_end(builder *b) {
+    level *ended = top(b);
+    ms_status status = MS_OK;
+    if (ended->node->type == MS_NODE_MAPPING) {
+        status = check_repeats(b, ended->node);
+    }
+    b->depth--;
+    level *parent = top(b);
+    if (parent != NULL) {
+        parent->node->has_fault = parent->node->has_fault || ended->node->has_fault;
+    }
+    if (ended->is_key) {
+        take_key(b, ended->node);
+    }
+    return status;
+}
+
+static ms_node *find_anchor(const builder *b, const char *name) {
+    for (size_t i = 0; i < b->anchor_count; i++) {
+        if (strcmp(b->anchors[i].name, name) == 0) {
+            return b->anchors[i].node;
+        }
+    }
+    return NULL;
+}
+
+/* Whether an alias to `node` keeps the tree finite and within its limits. */
+static ms_status check_alias(builder *b, const ms_node *node, const ms_mark *mark) {
+    for (int i = 0; i < b->depth; i++) {
+        if (b->levels[i].node == node) {
+            return fail(b, mark, "this alias contains itself");
+        }
+    }
+    if (b->depth + b->input->depth + ms_node_depth(node) > MS_DEPTH_LIMIT) {
+        return fail(b, mark,
+                    "expected at most 64 levels of mappings and lists, got more by aliases");
+    }
+    size_t total = ms_node_total(node);
+    b->alias_nodes += total;
+    b->nodes += total;
+    if (b->alias_nodes > MS_ALIAS_LIMIT) {
+        return fail(b, mark, "expected at most 100,000 values made by aliases, got more");
+    }
+    return MS_OK;
+}
+
+static ms_status on_alias(builder *b, const yaml_event_t *event) {
+    char shown[MS_SHOWN_MAX + 4];
+    const char *name = (const char *)event->data.alias.anchor;
+    ms_mark mark = mark_of(b, event);
+    const ms_node *node = find_anchor(b, name);
+    if (node == NULL) {
+        ms_diag_at(b->diag, &mark, NULL, "alias '*%s' has no anchor '&%s' before it",
+                   ms_shown(name, shown), shown);
+        return MS_E_INPUT;
+    }
+    ms_status status = check_alias(b, node, &mark);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_node *copy = ms_node_copy(node, b->arena);
+    if (copy == NULL) {
+        return MS_E_NOMEM;
+    }
+    copy->key = NULL;
+    copy->key_mark = (ms_mark){0};
+    add_node(b, copy);
+    return MS_OK;
+}
+
+static ms_status on_document(builder *b, const yaml_event_t *event, bool *has_document) {
+    if (*has_document) {
+        ms_mark mark = mark_of(b, event);
+        return fail(b, &mark, "expected one document, got a second one");
+    }
+    *has_document = true;
+    return MS_OK;
+}
+
+static ms_status on_event(builder *b, const yaml_event_t *event, bool *has_document) {
+    switch (event->type) {
+    case YAML_DOCUMENT_START_EVENT:
+        return on_document(b, event, has_document);
+    case YAML_SCALAR_EVENT:
+        return on_scalar(b, event);
+    case YAML_SEQUENCE_START_EVENT:
+    case YAML_MAPPING_START_EVENT:
+        return on_start(b, event);
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        return on_end(b);
+    case YAML_ALIAS_EVENT:
+        return on_alias(b, event);
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
+        break;
+    }
+    return MS_OK;
+}
+
+static ms_status read_events(builder *b) {
+    bool has_document = false;
+    bool is_end = false;
+    while (!is_end) {
+        yaml_event_t event;
+        ms_status status = next_event(b, &event);
+        if (status != MS_OK) {
+            return status;
+        }
+        status = on_event(b, &event, &has_document);
+        is_end = event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+        if (status != MS_OK) {
+            return status;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status check_root(builder *b) {
+    const ms_source *source = &b->input->source;
+    ms_mark start = ms_source_mark(source, b->input->from_characters, b->input->from_characters);
+    if (b->root == NULL) {
+        return fail(b, &start,
+                    b->input->is_document ? "expected keys and values, got nothing"
+                                          : "expected a value behind '=', got nothing");
+    }
+    bool is_list = b->input->takes_list && b->root->type == MS_NODE_SEQUENCE;
+    if (b->input->is_document && b->root->type != MS_NODE_MAPPING && !is_list) {
+        char shown[MS_SHOWN_MAX + 8];
+        ms_diag_at(b->diag, &b->root->mark, NULL, "expected keys and values, got %s",
+                   ms_node_shown(b->root, shown));
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,
+                        ms_node **root_out) {
+    builder *b = MS_NEW(arena, builder, 1);
+    if (b == NULL) {
+        return MS_E_NOMEM;
+    }
+    b->input = input;
+    b->arena = arena;
+    b->diag = diag;
+    if (!yaml_parser_initialize(&b->parser)) {
+        return MS_E_NOMEM;
+    }
+    yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&b->parser,
+                                 (const unsigned char *)input->source.text + input->from_B,
+                                 input->source.length_B - input->from_B);
+    ms_status status = read_events(b);
+    yaml_parser_delete(&b->parser);
+    if (status == MS_OK) {
+        status = check_root(b);
+    }
+    if (status == MS_OK) {
+        *root_out = b->root;
+    }
+    return status;
+}
+
+/* Parse a whole document.  input: says what its root may be. */
+static ms_status parse_document(ms_yaml_input *input, const ms_text *text, ms_arena *arena,
+                                ms_diag *diag, ms_node **root_out) {
+    ms_status status =
+        ms_source_init(&input->source, text->name, text->data, text->length_B, arena, diag);
+    if (status == MS_OK) {
+        status = ms_yaml_build(input, arena, diag, root_out);
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}
+
+ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
+                        ms_diag *diag, ms_node **root_out) {
+    ms_yaml_input input = {.origin = "file", .is_document = true};
+    const ms_text document = {name, text, length_B};
+    return parse_document(&input, &document, arena, diag, root_out);
+}
+
+ms_status ms_yaml_parse_list(const ms_text *text, ms_arena *arena, ms_diag *diag,
+                             ms_node **root_out) {
+    ms_yaml_input input = {.origin = "file", .is_document = true, .takes_list = true};
+    return parse_document(&input, text, arena, diag, root_out);
+}
+
+ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_status status = ms_file_read(path, MS_FILE_YAML, &text, diag);
+    if (status == MS_OK) {
+        status = ms_yaml_parse(ms_buffer_text(&text), text.length, path, arena, diag, root_out);
+    } else if (status == MS_E_NOMEM) {
+        ms_diag_no_memory(diag);
+    }
+    ms_buffer_release(&text);
+    return status;
+}

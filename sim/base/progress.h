@@ -1,0 +1,35 @@
+/**
+ * @file
+ * How far a long run has come, for whoever shows it: written by the layers that work, read by
+ * another thread. One state per process; nothing that is simulated depends on it.
+ */
+#ifndef MESHSIM_PROGRESS_H
+#define MESHSIM_PROGRESS_H
+
+#include <stdint.h>
+
+/** What the process is at. */
+typedef struct ms_progress {
+    const char *phase; /**< such as "simulating"; NULL: nothing that takes long */
+    int64_t done;      /**< operations of this phase so far */
+    int64_t total;     /**< operations of it; 0: not known */
+    double began_s;    /**< when it began, on the clock of ms_wall_s() [s] */
+} ms_progress;
+
+/** A phase begins.
+ *  phase: static text, NULL when all is over.  total: operations of it, 0 if that is not known.
+ *  O(1). */
+void ms_progress_begin(const char *phase, int64_t total);
+
+/** So many of its operations are done.  O(1), a store. */
+void ms_progress_done(int64_t done);
+
+/** From now on ms_progress_done stores its number here, too: of a child process, in memory that its
+ * parent reads.  copy: borrowed until the process ends.  O(1). */
+void ms_progress_copy_to(int64_t *copy);
+
+/** What the process is at; from any thread.  Returns a copy, whose members may be of two phases for
+ * an instant.  O(1). */
+ms_progress ms_progress_now(void);
+
+#endif

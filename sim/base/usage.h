@@ -1,0 +1,23 @@
+/**
+ * @file
+ * What a process has used of the machine it runs on: time and memory; and where its program is.
+ * Nothing that is simulated depends on any of them.
+ */
+#ifndef MESHSIM_USAGE_H
+#define MESHSIM_USAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Time since some moment that is the same for the whole process, on a clock that is never set [s].
+ *  The difference of two calls is the time between them. */
+double ms_wall_s(void);
+
+/** Most memory that the process has had resident so far [B]. */
+double ms_peak_rss_B(void);
+
+/** Folder of the running program's file.
+ *  folder_out: [size] bytes.  Returns whether the system says, and there is room for it. */
+bool ms_program_folder(char *folder_out, size_t size);
+
+#endif

@@ -1,0 +1,184 @@
+/* The mesh that given degrees leave: dp takes the GPUs the others do not. */
+#include <string.h>
+
+#include "cluster/mesh/mesh.h"
+
+/* Axes with their sizes, growing. */
+typedef struct degree_list {
+    const char *names[MS_MESH_AXES_MAX];
+    int sizes[MS_MESH_AXES_MAX];
+    int count;
+} degree_list;
+
+static bool has_name(const char *const *names, int count, const char *name) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int size_of(const ms_mesh_shape *shape, const char *name) {
+    for (int i = 0; i < shape->axes; i++) {
+        if (strcmp(shape->names[i], name) == 0) {
+            return shape->sizes[i];
+        }
+    }
+    return 0;
+}
+
+/* Largest divisor of `number` that is not above `limit`. */
+static int divisor_below(int number, int64_t limit) {
+    int divisor = limit < number ? (int)limit : number;
+    while (number % divisor != 0) {
+        divisor--;
+    }
+    return divisor;
+}
+
+/* Size of dp: what the other degrees leave of the GPUs. */
+static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
+    int gpus = ms_platform_gpus(wish->platform);
+    int64_t product = 1;
+    for (int i = 0; i < wish->given.axes; i++) {
+        if (strcmp(wish->given.names[i], "dp") != 0) {
+            product *= wish->given.sizes[i];
+        }
+        if (product > gpus) {
+            ms_diag_error(diag, "the degrees given multiply to more than the %d GPUs of '%s'", gpus,
+                          wish->platform->name);
+            return MS_E_INPUT;
+        }
+    }
+    int dp = size_of(&wish->given, "dp");
+    if (gpus % product != 0) {
+        ms_diag_error(diag,
+                      "the degrees given multiply to %d, which does not divide the %d GPUs of "
+                      "'%s'; the nearest product below that does is %d",
+                      (int)product, gpus, wish->platform->name, divisor_below(gpus, product));
+        return MS_E_INPUT;
+    }
+    if (dp != 0 && dp != gpus / product) {
+        ms_diag_error(diag, "dp=%d and the other degrees multiply to %lld, '%s' has %d GPUs; dp=%d",
+                      dp, (long long)dp * (long long)product, wish->platform->name, gpus,
+                      (int)(gpus / product));
+        return MS_E_INPUT;
+    }
+    *dp_out = (int)(gpus / product);
+    return MS_OK;
+}
+
+static void add(degree_list *list, const char *name, int size) {
+    list->names[list->count] = name;
+    list->sizes[list->count++] = size;
+}
+
+/* dp outermost, as its traffic is the least often; then pp, cp and what else is given; tp, whose
+ * traffic never rests, innermost. */
+static void arrange(const ms_mesh_wish *wish, int dp, degree_list *out) {
+    static const char *const FRONT[] = {"dp", "pp", "cp"};
+    const ms_mesh_shape *given = &wish->given;
+    int tp = size_of(given, "tp");
+    for (size_t i = 0; i < sizeof FRONT / sizeof FRONT[0]; i++) {
+        int size = i == 0 ? dp : size_of(given, FRONT[i]);
+        if (size > 0) {
+            add(out, FRONT[i], size);
+        }
+    }
+    for (int i = 0; i < given->axes; i++) {
+        bool is_placed = has_name(out->names, out->count, given->names[i]);
+        if (!is_placed && strcmp(given->names[i], "tp") != 0) {
+            add(out, given->names[i], given->sizes[i]);
+        }
+    }
+    if (tp > 0) {
+        add(out, "tp", tp);
+    }
+}
+
+/* The same axes in the order asked for. */
+static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *list) {
+    degree_list ordered = {.count = 0};
+    const ms_mesh_shape shape = {.names = list->names, .sizes = list->sizes, .axes = list->count};
+    for (size_t i = 0; i < wish->order->count; i++) {
+        const char *name = wish->order->items[i];
+        int size = size_of(&shape, name);
+        if (size == 0) {
+            ms_diag_error(diag, "the order names axis '%s', which has no degree", name);
+            return MS_E_INPUT;
+        }
+        if (has_name(ordered.names, ordered.count, name)) {
+            ms_diag_error(diag, "axis '%s' stands twice in the order", name);
+            return MS_E_INPUT;
+        }
+        add(&ordered, name, size);
+    }
+    for (int i = 0; i < list->count; i++) {
+        if (!has_name(ordered.names, ordered.count, list->names[i])) {
+            ms_diag_error(diag, "the order leaves out axis '%s'", list->names[i]);
+            return MS_E_INPUT;
+        }
+    }
+    *list = ordered;
+    return MS_OK;
+}
+
+/* tp groups stay among GPUs that share the innermost tier. */
+static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *mesh,
+                                       ms_diag *diag) {
+    int axis = ms_mesh_axis(mesh, "tp");
+    if (axis < 0 || wish->may_leave_scale_up_domain ||
+        ms_mesh_axis_tier(mesh, axis, wish->platform) <= 0) {
+        return MS_OK;
+    }
+    int domain = ms_platform_scale_up_domain(wish->platform);
+    int tp = mesh->sizes[axis];
+    const char *tier = wish->platform->tiers[0].name;
+    if (tp > domain) {
+        ms_diag_error(diag,
+                      "tp=%d is more than the %d GPUs that share tier '%s'; the nearest legal is "
+                      "tp=%d, or --allow-slow-tp",
+                      tp, domain, tier, domain);
+    } else {
+        ms_diag_error(diag,
+                      "groups of tp=%d leave the %d GPUs that share tier '%s'; put tp innermost "
+                      "with a size that divides %d, such as tp=%d, or --allow-slow-tp",
+                      tp, domain, tier, domain, divisor_below(domain, tp));
+    }
+    return MS_E_INPUT;
+}
+
+ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *mesh_out) {
+    int dp = 0;
+    int extra = size_of(&wish->given, "dp") == 0;
+    if (wish->given.axes + extra > MS_MESH_AXES_MAX) {
+        ms_diag_error(diag, "%d degrees are given; at most %d beside dp are supported",
+                      wish->given.axes, (int)MS_MESH_AXES_MAX - 1);
+        return MS_E_INPUT;
+    }
+    ms_mesh mesh;
+    ms_mesh check;
+    ms_status status = MS_OK;
+    if (wish->given.axes > 0) {
+        status = ms_mesh_init(&check, wish->given.names, wish->given.sizes, wish->given.axes, diag);
+    }
+    if (status == MS_OK) {
+        status = size_dp(wish, diag, &dp);
+    }
+    degree_list list = {.count = 0};
+    if (status == MS_OK) {
+        arrange(wish, dp, &list);
+        status = wish->order == NULL ? MS_OK : reorder(wish, diag, &list);
+    }
+    if (status == MS_OK) {
+        status = ms_mesh_init(&mesh, list.names, list.sizes, list.count, diag);
+    }
+    if (status == MS_OK) {
+        status = check_scale_up_domain(wish, &mesh, diag);
+    }
+    if (status == MS_OK) {
+        *mesh_out = mesh;
+    }
+    return status;
+}

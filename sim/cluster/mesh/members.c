@@ -1,0 +1,54 @@
+#include "cluster/mesh/mesh.h"
+
+/* Axes of a set, closest neighbours first, so that counting through them gives ascending ranks. */
+static int pick_axes(const ms_mesh *mesh, unsigned axes, int *picked_out) {
+    int count = 0;
+    for (int a = mesh->axes - 1; a >= 0; a--) {
+        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0) {
+            int at = count++;
+            for (; at > 0 && mesh->strides[picked_out[at - 1]] > mesh->strides[a]; at--) {
+                picked_out[at] = picked_out[at - 1];
+            }
+            picked_out[at] = a;
+        }
+    }
+    return count;
+}
+
+bool ms_mesh_is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
+    int coordinates[MS_MESH_AXES_MAX];
+    ms_mesh_coordinates(mesh, rank, coordinates);
+    for (int a = 0; a < mesh->axes; a++) {
+        if ((axes & MS_AXIS_BIT(mesh->kinds[a])) != 0 && coordinates[a] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out) {
+    int picked[MS_MESH_AXES_MAX];
+    int coordinates[MS_MESH_AXES_MAX];
+    int count = pick_axes(mesh, axes, picked);
+    int first = rank;
+    int members = 1;
+    for (int i = 0; i < count; i++) {
+        members *= mesh->sizes[picked[i]];
+    }
+    if (members_out == NULL) {
+        return members;
+    }
+    ms_mesh_coordinates(mesh, rank, coordinates);
+    for (int i = 0; i < count; i++) {
+        first -= coordinates[picked[i]] * mesh->strides[picked[i]];
+    }
+    for (int m = 0; m < members; m++) {
+        int left = m;
+        members_out[m] = first;
+        for (int i = 0; i < count; i++) {
+            members_out[m] += left % mesh->sizes[picked[i]] * mesh->strides[picked[i]];
+            left /= mesh->sizes[picked[i]];
+        }
+    }
+    return members;
+}

@@ -1,0 +1,244 @@
+/* What every rank holds of a tensor, and how it gets from one spec to another. */
+#include "cluster/mesh/sharding.h"
+
+#include <stdio.h>
+
+char *ms_tensor_placement_text(ms_tensor_placement placement, char *text_out, size_t size) {
+    if (placement.kind == MS_SHARD) {
+        snprintf(text_out, size, "shard%d", placement.dimension);
+    } else {
+        snprintf(text_out, size, "%s", placement.kind == MS_PARTIAL ? "partial" : "replicate");
+    }
+    return text_out;
+}
+
+/* An axis that does not divide what the axes outside it left of a dimension. */
+typedef struct uneven_cut {
+    int dimension, axis;
+    int64_t left;
+} uneven_cut;
+
+static void report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, const uneven_cut *cut,
+                          ms_diag *diag) {
+    long long whole = tensor->shape[cut->dimension];
+    const char *name = mesh->names[cut->axis];
+    int size = mesh->sizes[cut->axis];
+    if (cut->left == whole) {
+        ms_diag_error(diag, "dimension %d of size %lld does not divide by axis '%s' of size %d",
+                      cut->dimension, whole, name, size);
+    } else {
+        ms_diag_error(diag,
+                      "dimension %d of size %lld, of which axes outside '%s' leave %lld, does not "
+                      "divide by axis '%s' of size %d",
+                      cut->dimension, whole, name, (long long)cut->left, name, size);
+    }
+}
+
+ms_status ms_spec_local_shape(const ms_mesh *mesh, const ms_spec *spec, const ms_tensor *tensor,
+                              ms_diag *diag, int64_t *local_out) {
+    int64_t local[MS_TENSOR_DIMENSIONS_MAX];
+    for (int d = 0; d < tensor->dimensions; d++) {
+        local[d] = tensor->shape[d];
+    }
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        int d = spec->on[axis].dimension;
+        if (spec->on[axis].kind != MS_SHARD) {
+            continue;
+        }
+        if (d < 0 || d >= tensor->dimensions) {
+            ms_diag_error(diag, "axis '%s' shards dimension %d, the tensor has 0 to %d",
+                          mesh->names[axis], d, tensor->dimensions - 1);
+            return MS_E_INPUT;
+        }
+        if (local[d] % mesh->sizes[axis] != 0) {
+            const uneven_cut cut = {.dimension = d, .left = local[d], .axis = axis};
+            report_uneven(mesh, tensor, &cut, diag);
+            return MS_E_INPUT;
+        }
+        local[d] /= mesh->sizes[axis];
+    }
+    for (int d = 0; d < tensor->dimensions; d++) {
+        local_out[d] = local[d];
+    }
+    return MS_OK;
+}
+
+double ms_tensor_bytes(const ms_tensor *tensor, const int64_t *shape) {
+    double bytes = tensor->element_B;
+    for (int d = 0; d < tensor->dimensions; d++) {
+        bytes *= (double)shape[d];
+    }
+    return bytes;
+}
+
+/* A redistribution on its way. */
+typedef struct journey {
+    const ms_mesh *mesh;
+    ms_spec target;
+    ms_spec now;
+    double local_B;                    /* what a rank holds now */
+    bool must_leave[MS_MESH_AXES_MAX]; /* axes that stand on their dimension wrongly */
+    ms_reshard_plan plan;
+} journey;
+
+static bool is_on(const ms_spec *spec, int axis, int dimension) {
+    return spec->on[axis].kind == MS_SHARD && spec->on[axis].dimension == dimension;
+}
+
+static bool is_same(ms_tensor_placement a, ms_tensor_placement b) {
+    return a.kind == b.kind && (a.kind != MS_SHARD || a.dimension == b.dimension);
+}
+
+/* Axes of a dimension stay up to the first one, outermost first, on which the specs differ: a part
+ * cut inside another axis' part moves when that one goes. */
+static void mark_leaving(journey *j) {
+    for (int axis = 0; axis < j->mesh->axes; axis++) {
+        if (j->now.on[axis].kind != MS_SHARD) {
+            continue;
+        }
+        int dimension = j->now.on[axis].dimension;
+        bool leaves = false;
+        for (int outer = 0; outer <= axis; outer++) {
+            leaves =
+                leaves || is_on(&j->now, outer, dimension) != is_on(&j->target, outer, dimension);
+        }
+        j->must_leave[axis] = leaves;
+    }
+}
+
+/* No axis inside this one cuts the same dimension. */
+static bool may_leave(const journey *j, int axis) {
+    if (j->now.on[axis].kind != MS_SHARD || !j->must_leave[axis]) {
+        return false;
+    }
+    for (int inner = axis + 1; inner < j->mesh->axes; inner++) {
+        if (is_on(&j->now, inner, j->now.on[axis].dimension)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The target shards here, all axes outside this one are on that dimension already, none inside. */
+static bool may_enter(const journey *j, int axis) {
+    ms_tensor_placement to = j->target.on[axis];
+    if (to.kind != MS_SHARD || is_same(j->now.on[axis], to)) {
+        return false;
+    }
+    for (int other = 0; other < j->mesh->axes; other++) {
+        bool is_there = is_on(&j->now, other, to.dimension);
+        bool belongs = other < axis && is_on(&j->target, other, to.dimension);
+        if (other != axis && is_there != belongs) {
+            return false;
+        }
+    }
+    return true;
+}
+
+typedef enum move {
+    MOVE_CUT,            /* replicate to shard: no traffic, and all later steps are smaller */
+    MOVE_REDUCE_SCATTER, /* partial to shard */
+    MOVE_ALL_TO_ALL,     /* shard to shard of another dimension */
+    MOVE_ALL_REDUCE,     /* partial to replicate */
+    MOVE_ALL_GATHER,     /* shard to replicate, for good */
+    MOVE_STEP_ASIDE,     /* the same where the axis is to be on a dimension again later */
+    MOVE_COUNT,
+} move;
+
+static bool is_possible(const journey *j, move m, int axis) {
+    ms_tensor_placement now = j->now.on[axis];
+    ms_tensor_placement to = j->target.on[axis];
+    switch (m) {
+    case MOVE_CUT:
+        return now.kind == MS_REPLICATE && may_enter(j, axis);
+    case MOVE_REDUCE_SCATTER:
+        return now.kind == MS_PARTIAL && may_enter(j, axis);
+    case MOVE_ALL_TO_ALL:
+        return may_leave(j, axis) && may_enter(j, axis);
+    case MOVE_ALL_REDUCE:
+        return now.kind == MS_PARTIAL && to.kind == MS_REPLICATE;
+    case MOVE_ALL_GATHER:
+        return may_leave(j, axis) && to.kind == MS_REPLICATE;
+    case MOVE_STEP_ASIDE:
+    case MOVE_COUNT:
+        break;
+    }
+    return may_leave(j, axis);
+}
+
+static void make(journey *j, move m, int axis) {
+    static const ms_coll_kind KINDS[MOVE_COUNT] = {MS_COLL_NONE,       MS_COLL_REDUCE_SCATTER,
+                                                   MS_COLL_ALL_TO_ALL, MS_COLL_ALL_REDUCE,
+                                                   MS_COLL_ALL_GATHER, MS_COLL_ALL_GATHER};
+    double n = j->mesh->sizes[axis];
+    bool is_gather = KINDS[m] == MS_COLL_ALL_GATHER;
+    ms_reshard_step step = {.kind = KINDS[m],
+                            .axis = axis,
+                            .from = j->now.on[axis],
+                            .to = is_gather ? (ms_tensor_placement){.kind = MS_REPLICATE}
+                                            : j->target.on[axis],
+                            .size_B = j->local_B * (is_gather ? n : 1.0)};
+    if (m == MOVE_CUT || m == MOVE_REDUCE_SCATTER) {
+        j->local_B /= n;
+    } else if (is_gather) {
+        j->local_B *= n;
+    }
+    double passes = m == MOVE_CUT ? 0.0 : (n - 1.0) * (m == MOVE_ALL_REDUCE ? 2.0 : 1.0);
+    step.sent_B = passes / n * step.size_B;
+    j->plan.sent_B += step.sent_B;
+    j->must_leave[axis] = false;
+    j->now.on[axis] = step.to;
+    j->plan.steps[j->plan.count++] = step;
+}
+
+/* Make the best step that can be made now; false when none is left. */
+static bool advance(journey *j) {
+    for (move m = 0; m < MOVE_COUNT; m++) {
+        for (int axis = j->mesh->axes - 1; axis >= 0; axis--) {
+            if (is_possible(j, m, axis)) {
+                make(j, m, axis);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static ms_status refuse_partial(const ms_mesh *mesh, const ms_spec *from, const ms_spec *to,
+                                ms_diag *diag) {
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        if (to->on[axis].kind == MS_PARTIAL && from->on[axis].kind != MS_PARTIAL) {
+            ms_diag_error(diag, "axis '%s' cannot become partial: sums are made, not unmade",
+                          mesh->names[axis]);
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}
+
+ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec *from,
+                     const ms_spec *to, ms_diag *diag, ms_reshard_plan *plan_out) {
+    int64_t local[MS_TENSOR_DIMENSIONS_MAX];
+    ms_status status = ms_spec_local_shape(mesh, to, tensor, diag, local);
+    if (status == MS_OK) {
+        status = ms_spec_local_shape(mesh, from, tensor, diag, local);
+    }
+    if (status == MS_OK) {
+        status = refuse_partial(mesh, from, to, diag);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    journey j = {.mesh = mesh, .target = *to, .now = *from};
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        if (mesh->sizes[axis] == 1) { /* alone, any placement is the whole */
+            j.now.on[axis] = j.target.on[axis] = (ms_tensor_placement){.kind = MS_REPLICATE};
+        }
+    }
+    j.local_B = ms_tensor_bytes(tensor, local);
+    mark_leaving(&j);
+    while (advance(&j)) {
+    }
+    *plan_out = j.plan;
+    return MS_OK;
+}

@@ -1,0 +1,82 @@
+/* From a choice back to the `placement` mapping. */
+#include <string.h>
+
+#include "cluster/placement/placement.h"
+
+/* Nodes that are made one by one, until memory runs out. */
+typedef struct writer {
+    ms_arena *arena;
+    bool has_failed;
+} writer;
+
+/* A new child.  key: NULL in a sequence.  text: of a scalar, NULL for the others. */
+static ms_node *add(writer *w, ms_node *parent, ms_node_type type, const char *key,
+                    const char *text) {
+    ms_node *node = w->has_failed ? NULL : MS_NEW(w->arena, ms_node, 1);
+    if (node == NULL || (type == MS_NODE_SCALAR && text == NULL)) {
+        w->has_failed = true;
+        return NULL;
+    }
+    *node = (ms_node){.type = type, .key = key, .text = text, .origin = "file"};
+    if (parent != NULL) {
+        ms_node_append(parent, node);
+    }
+    return node;
+}
+
+/* Numbers as they stand, those that count up by one as a range. */
+static void add_numbers(writer *w, ms_node *mapping, const char *key, const ms_ints *numbers) {
+    ms_node *list = numbers->count == 0 ? NULL : add(w, mapping, MS_NODE_SEQUENCE, key, NULL);
+    for (size_t i = 0; list != NULL && !w->has_failed && i < numbers->count; i++) {
+        size_t first = i;
+        while (i + 1 < numbers->count && numbers->items[i + 1] == numbers->items[i] + 1) {
+            i++;
+        }
+        int from = numbers->items[first];
+        int to = numbers->items[i];
+        add(w, list, MS_NODE_SCALAR, NULL,
+            from == to ? ms_arena_printf(w->arena, "%d", from)
+                       : ms_arena_printf(w->arena, "%d-%d", from, to));
+    }
+}
+
+ms_status ms_placement_write(const ms_rank_placement_choice *choice, ms_arena *arena,
+                             ms_node **mapping_out) {
+    writer w = {.arena = arena};
+    *mapping_out = NULL;
+    if (!choice->is_given) {
+        return MS_OK;
+    }
+    ms_node *mapping = add(&w, NULL, MS_NODE_MAPPING, NULL, NULL);
+    add_numbers(&w, mapping, "nodes", &choice->nodes);
+    if (choice->is_cyclic) {
+        ms_node *order = add(&w, mapping, MS_NODE_SEQUENCE, "order", NULL);
+        add(&w, order, MS_NODE_SCALAR, NULL, "gpu");
+        add(&w, order, MS_NODE_SCALAR, NULL, "node");
+    }
+    if (choice->file != NULL) {
+        add(&w, mapping, MS_NODE_SCALAR, "file", choice->file);
+    }
+    add_numbers(&w, mapping, "spares", &choice->spares);
+    if (choice->spares.count == 0) {
+        add(&w, mapping, MS_NODE_SCALAR, "spares",
+            ms_arena_printf(arena, "%d", choice->spare_count));
+    }
+    *mapping_out = w.has_failed ? NULL : mapping;
+    return w.has_failed ? MS_E_NOMEM : MS_OK;
+}
+
+static bool are_numbers_equal(const ms_ints *a, const ms_ints *b) {
+    return a->count == b->count &&
+           (a->count == 0 || memcmp(a->items, b->items, a->count * sizeof *a->items) == 0);
+}
+
+static bool are_files_equal(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+bool ms_placement_is_equal(const ms_rank_placement_choice *a, const ms_rank_placement_choice *b) {
+    return a->is_given == b->is_given && a->is_cyclic == b->is_cyclic &&
+           a->spare_count == b->spare_count && are_numbers_equal(&a->nodes, &b->nodes) &&
+           are_numbers_equal(&a->spares, &b->spares) && are_files_equal(a->file, b->file);
+}

@@ -1,0 +1,159 @@
+/* The table of fabric kinds, and how a file's `fabric` mapping is read by its row. */
+#include "cluster/platform/fabric.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/platform/switches/switches.h"
+#include "cluster/platform/torus/torus.h"
+
+/* The kinds, in the order in which messages list them, NULL at the end. */
+static const ms_fabric_kind *const ROWS[] = {
+    &ms_fabric_flat, &ms_fabric_rails, &ms_fabric_leaf_spine, &ms_fabric_torus, NULL,
+};
+
+enum {
+    KINDS = sizeof ROWS / sizeof ROWS[0], /* with room for an added one */
+    KEYS_MAX = 64,
+    PATH_MAX_SHOWN = 96,
+    MESSAGE_MAX = 512
+};
+
+static const ms_fabric_kind *added_kind = NULL;
+
+void ms_fabric_add_kind(const ms_fabric_kind *kind) {
+    added_kind = kind;
+}
+
+/* Row by number, the table's first; NULL beyond the last one. */
+static const ms_fabric_kind *kind_at(int index) {
+    return index < KINDS - 1 ? ROWS[index] : index == KINDS - 1 ? added_kind : NULL;
+}
+
+bool ms_fabric_variant(int index, ms_field_variant *variant_out) {
+    const ms_fabric_kind *kind = kind_at(index);
+    if (kind != NULL) {
+        *variant_out = (ms_field_variant){kind->name, kind->fields};
+    }
+    return kind != NULL;
+}
+
+static bool has_key(const ms_fabric_kind *kind, const char *key) {
+    for (const ms_field *field = kind->fields; field->key != NULL; field++) {
+        if (strcmp(field->key, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the first look at the mapping takes from it: its kind; every key of any kind is known, so
+ * that a misspelt one is compared with all of them. */
+typedef struct any_fabric {
+    int kind;
+    const ms_node *unread;
+} any_fabric;
+
+static const ms_fabric_kind *find_kind(const ms_node *mapping, ms_fabric_file *file,
+                                       ms_arena *arena) {
+    const char *words[KINDS + 1];
+    ms_field fields[KEYS_MAX + 2] = {MS_KEY("kind", "how nodes are joined", ENUM,
+                                            offsetof(any_fabric, kind), .words = words,
+                                            .is_required = true)};
+    int count = 1;
+    int kinds = 0;
+    for (; kind_at(kinds) != NULL; kinds++) {
+        words[kinds] = kind_at(kinds)->name;
+        for (const ms_field *field = kind_at(kinds)->fields; field->key != NULL; field++) {
+            bool is_known = count > KEYS_MAX;
+            for (int i = 0; i < count && !is_known; i++) {
+                is_known = strcmp(fields[i].key, field->key) == 0;
+            }
+            if (!is_known) {
+                fields[count++] =
+                    (ms_field)MS_KEY(field->key, NULL, NODE, offsetof(any_fabric, unread));
+            }
+        }
+    }
+    words[kinds] = NULL;
+    fields[count].key = NULL;
+    any_fabric found = {.kind = -1};
+    file->status = ms_config_read(mapping, fields, "fabric", &found, arena, file->diag);
+    return found.kind < 0 ? NULL : kind_at(found.kind);
+}
+
+static void refuse_foreign_key(const char *key, ms_fabric_file *file) {
+    char path[PATH_MAX_SHOWN];
+    char why[MESSAGE_MAX];
+    int length =
+        snprintf(why, sizeof why, "a '%s' fabric has no such key; it belongs to", file->kind->name);
+    const char *between = " ";
+    for (int i = 0; kind_at(i) != NULL; i++) {
+        if (has_key(kind_at(i), key)) {
+            length += snprintf(why + length, sizeof why - (size_t)length, "%s'%s'", between,
+                               kind_at(i)->name);
+            between = " and ";
+        }
+    }
+    snprintf(path, sizeof path, "fabric.%s", key);
+    ms_fabric_fault(file, path, "%s", why);
+}
+
+/* The kind's own keys in a mapping of their own. Those of other kinds are refused; those of none
+ * were found at the first look. */
+static ms_status part_keys(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena) {
+    ms_node *own = MS_NEW(arena, ms_node, 1);
+    if (own == NULL) {
+        return MS_E_NOMEM;
+    }
+    *own = *mapping;
+    own->first = own->last = NULL;
+    own->count = 0;
+    for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+        bool is_known = false;
+        for (int i = 0; kind_at(i) != NULL; i++) {
+            is_known = is_known || has_key(kind_at(i), child->key);
+        }
+        if (is_known && !has_key(file->kind, child->key)) {
+            refuse_foreign_key(child->key, file);
+        } else if (is_known) {
+            ms_node *copy = MS_NEW(arena, ms_node, 1);
+            if (copy == NULL) {
+                return MS_E_NOMEM;
+            }
+            *copy = *child;
+            ms_node_append(own, copy);
+        }
+    }
+    file->keys = own;
+    return MS_OK;
+}
+
+static void check_routing(ms_fabric_file *file, const ms_platform *platform) {
+    if (platform->routing != MS_ROUTING_ECMP) {
+        ms_fabric_refuse_key(file, "routing_seed", "only 'ecmp' chooses by a seed");
+    } else if (!file->kind->has_parallel_links) {
+        ms_fabric_fault(file, "routing",
+                        "'ecmp' chooses among links of a leaf to the spine, a third tier, which "
+                        "this fabric does not have");
+    }
+}
+
+ms_status ms_fabric_read(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena,
+                         ms_platform *platform) {
+    const ms_fabric_kind *kind = find_kind(mapping, file, arena);
+    if (kind == NULL || file->status == MS_E_NOMEM) {
+        return file->status;
+    }
+    file->kind = kind;
+    file->has_faults = file->has_faults || file->status != MS_OK;
+    ms_status status = part_keys(mapping, file, arena);
+    if (status == MS_OK) {
+        platform->fabric = kind->name;
+        status = kind->read(file, arena, platform);
+    }
+    if (status == MS_OK) {
+        check_routing(file, platform);
+    }
+    return status == MS_OK ? file->status : status;
+}

@@ -1,0 +1,273 @@
+/* GPU types: platforms/gpus/NAME.yaml and the overrides a platform lays over it. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/config/config.h"
+#include "base/config/input.h"
+#include "cluster/platform/files.h"
+#include "cluster/platform/gpu_attention.h"
+#include "cluster/platform/gpu_products.h"
+#include "cluster/platform/measured.h"
+
+typedef struct gpu_file {
+    const char *type; /* which file the rest builds on */
+    ms_gpu_type gpu;
+    double slowdown; /* compute_slowdown where it is one number for all kinds */
+    ms_gpu_attention attention;
+    const char *measured; /* the table's file */
+} gpu_file;
+
+/* Longest chain of types that build on each other. */
+enum { DEPTH_MAX = 4 };
+
+#define AT(member) offsetof(gpu_file, gpu.member)
+
+/* Computation shares SMs and memory bandwidth with communication: what runs beside it at best takes
+ * nothing from it, at worst half of the GPU. */
+#define SLOWDOWN(name, member)                                                                     \
+    MS_KEY((name), "factor on the time of computations while such communication runs on the GPU",  \
+           NUMBER, offsetof(gpu_file, member), .fallback = "1", MS_RANGE(1, 2))
+
+static const ms_field SLOWDOWN_FIELDS[] = {
+    SLOWDOWN("p2p", gpu.compute_slowdown[MS_COLL_P2P]),
+    SLOWDOWN("all_reduce", gpu.compute_slowdown[MS_COLL_ALL_REDUCE]),
+    SLOWDOWN("reduce_scatter", gpu.compute_slowdown[MS_COLL_REDUCE_SCATTER]),
+    SLOWDOWN("all_gather", gpu.compute_slowdown[MS_COLL_ALL_GATHER]),
+    SLOWDOWN("all_to_all", gpu.compute_slowdown[MS_COLL_ALL_TO_ALL]),
+    SLOWDOWN("broadcast", gpu.compute_slowdown[MS_COLL_BROADCAST]),
+    SLOWDOWN("ring_shift", gpu.compute_slowdown[MS_COLL_RING_SHIFT]),
+    {.key = NULL},
+};
+
+static const ms_field SLOWDOWN_OF_ALL = SLOWDOWN("compute_slowdown", slowdown);
+static const ms_field_shape SLOWDOWNS = {.also = &SLOWDOWN_OF_ALL};
+
+#define PRODUCT_FIELD(key_, format_)                                                               \
+    MS_KEY((key_), "products of operands in " key_, MAP, AT(products.of[format_]),                 \
+           .fields = MS_GPU_PRODUCT_FIELDS)
+
+static const char *const GENERATIONS[] = {"none", "volta", "ampere", "hopper", "blackwell", NULL};
+
+const ms_field MS_GPU_FIELDS[] = {
+    MS_KEY("type", "type whose keys hold where this mapping is silent: a file in gpus/, or a path",
+           STRING, offsetof(gpu_file, type), .gives_rest = true),
+    MS_KEY("name", "name shown in results", STRING, AT(name), .is_required = true),
+    MS_KEY("generation", "generation that communication libraries know it by", ENUM, AT(generation),
+           .words = GENERATIONS, .fallback = "none"),
+    MS_KEY("peak", "dense bf16/fp16 matrix peak, without sparsity", QUANTITY, AT(peak_flop_per_s),
+           .dimension = MS_DIM_FLOP_RATE, .is_required = true, MS_RANGE(1e6, 1e21)),
+    MS_KEY("sustained_clock",
+           "share of the peak's clock that matrix units hold under the power limit", NUMBER,
+           AT(clock.sustained), .fallback = "1", MS_RANGE(0.1, 1)),
+    MS_KEY("spread",
+           "range of the times that GPUs of the type take for the same arithmetic, over their "
+           "median; a step runs at the slowest one's pace",
+           NUMBER, AT(clock.spread), .fallback = "0", MS_RANGE(0, 1)),
+    MS_KEY("hbm", "memory capacity", QUANTITY, AT(hbm_B), .dimension = MS_DIM_BYTES,
+           .is_required = true, MS_RANGE(1, 1e18)),
+    MS_KEY("hbm_bandwidth", "memory bandwidth", QUANTITY, AT(hbm_Bps),
+           .dimension = MS_DIM_BANDWIDTH, .is_required = true, MS_RANGE(1, 1e21)),
+    MS_KEY("reserve", "memory the job cannot use: context, communication library, fragmentation",
+           QUANTITY, AT(reserve_B), .dimension = MS_DIM_BYTES, .fallback = "0 B"),
+    MS_KEY("sms", "streaming multiprocessors [count]", INT, AT(sms), .is_required = true,
+           MS_RANGE(1, 1000000)),
+    MS_KEY("gemm_efficiency", "best share of the peak that a large matrix product reaches", NUMBER,
+           AT(gemm_efficiency), .is_required = true, MS_RANGE(1e-6, 1)),
+    MS_KEY("gemm_unaligned", "what is left of that where rows are aligned to 2 bytes instead of 16",
+           NUMBER, AT(products.unaligned.share), .fallback = "1", MS_RANGE(0.1, 1)),
+    MS_KEY(
+        "gemm_unaligned_batched",
+        "peak of batched products of rows that are not aligned to 16 bytes, without matrix units",
+        QUANTITY, AT(products.unaligned.batched_flop_per_s), .dimension = MS_DIM_FLOP_RATE,
+        MS_RANGE(1e6, 1e21)),
+    MS_KEY("gemm_depth_half",
+           "inner dimension at which half of gemm_efficiency is reached [elements]", NUMBER,
+           AT(gemm_depth_half), .fallback = "0", MS_RANGE(0, 1e9)),
+    MS_KEY("tile_m", "rows of the output tile of one SM [elements]", INT, AT(tile_m),
+           .fallback = "128", MS_RANGE(1, 65536)),
+    MS_KEY("tile_n", "columns of the output tile of one SM [elements]", INT, AT(tile_n),
+           .fallback = "128", MS_RANGE(1, 65536)),
+    MS_KEY("expert_call",
+           "time from one expert's product to the next, where each is a call of its own", QUANTITY,
+           AT(products.grouped.call_s), .dimension = MS_DIM_TIME, .fallback = "0 s"),
+    MS_KEY("expert_exposed",
+           "share of an expert's product's memory traffic that arithmetic does not hide", NUMBER,
+           AT(products.grouped.exposed), .fallback = "0", MS_RANGE(0, 1)),
+    MS_KEY("fp32", "products of operands in fp32, as TF32 where the GPU has it", MAP,
+           AT(products.single), .fields = MS_GPU_SINGLE_FIELDS),
+    PRODUCT_FIELD("fp8", MS_PRODUCT_FP8),
+    PRODUCT_FIELD("mxfp8", MS_PRODUCT_MXFP8),
+    PRODUCT_FIELD("nvfp4", MS_PRODUCT_NVFP4),
+    MS_KEY("attention_efficiency", "best share of the peak that fused attention reaches forward",
+           NUMBER, offsetof(gpu_file, attention.own_forward), .is_required = true,
+           MS_RANGE(1e-6, 1)),
+    MS_KEY("attention_backward_efficiency",
+           "best share of the peak that fused attention reaches backward", NUMBER,
+           offsetof(gpu_file, attention.own_backward), .is_required = true, MS_RANGE(1e-6, 1)),
+    MS_KEY("attention", "what generations of fused attention reach, by the size of a head", MAP,
+           offsetof(gpu_file, attention.kernels), .fields = MS_GPU_ATTENTION_FIELDS),
+    MS_KEY("memory_efficiency", "share of hbm_bandwidth that memory-bound kernels reach", NUMBER,
+           AT(memory_efficiency), .is_required = true, MS_RANGE(1e-6, 1)),
+    MS_KEY("loss_efficiency",
+           "share of hbm_bandwidth that kernels of a cross entropy reach; not given: "
+           "memory_efficiency",
+           NUMBER, AT(kernels.loss_share), MS_RANGE(0.01, 1)),
+    MS_KEY("top_k_search", "time of torch.topk for each entry of a router's rows", QUANTITY,
+           AT(kernels.search_s), .dimension = MS_DIM_TIME, .fallback = "0 s"),
+    MS_KEY("kernel_launch", "fixed time of each kernel beside its roofline time", QUANTITY,
+           AT(kernel_launch_s), .dimension = MS_DIM_TIME, .fallback = "0 s"),
+    MS_KEY("measured",
+           "CSV of measured kernels: kernel,shape,time; they override what the keys above say",
+           STRING, offsetof(gpu_file, measured)),
+    MS_KEY("pcie", "bandwidth to or from the host, each way; an offloaded optimizer needs it",
+           QUANTITY, AT(host.pcie_Bps), .dimension = MS_DIM_BANDWIDTH, MS_RANGE(1, 1e21)),
+    MS_KEY("host_bandwidth",
+           "a GPU's share of its host's memory bandwidth; an offloaded optimizer needs it",
+           QUANTITY, AT(host.memory_Bps), .dimension = MS_DIM_BANDWIDTH, MS_RANGE(1, 1e21)),
+    MS_KEY("load_power", "electrical power while it computes", QUANTITY, AT(clock.power.load_W),
+           .dimension = MS_DIM_POWER, MS_RANGE(1e-3, 1e9)),
+    MS_KEY("idle_power", "electrical power while it waits in the middle of a job", QUANTITY,
+           AT(clock.power.idle_W), .dimension = MS_DIM_POWER, .maximum = 1e9),
+    MS_KEY("compute_slowdown",
+           "factor on computations while communication runs on the GPU, one or by kind", MAP, 0,
+           .fields = SLOWDOWN_FIELDS, .shape = &SLOWDOWNS),
+    {.key = NULL},
+};
+enum { FIELD_COUNT = sizeof MS_GPU_FIELDS / sizeof MS_GPU_FIELDS[0] };
+
+/* Where to look for types, and with what. */
+typedef struct look {
+    const char *const *places; /* NULL at the end */
+    ms_arena *arena;
+    ms_diag *diag;
+} look;
+
+/* Path of a GPU type's file, in the arena. */
+static ms_status find_file(const ms_node *type, const look *l, const char **path_out) {
+    const ms_file_search search = {.folders = l->places, .subfolder = "gpus/"};
+    const char *looked = NULL;
+    ms_status status = ms_find_yaml(type->text, &search, l->arena, path_out, &looked);
+    if (status == MS_OK && *path_out == NULL) {
+        const char *names = ms_find_yaml_names(&search, l->arena);
+        status = ms_config_fault(
+            l->diag, type, "gpu.type", "no GPU type '%s'%s%s%s%s%s", type->text, looked,
+            ms_find_yaml_hint(type->text, &search, l->arena),
+            names[0] == '\0' ? "" : " (known: ", names, names[0] == '\0' ? "" : ")");
+    }
+    return status;
+}
+
+/* The keys of the file that a `type` node names, laid over those of the type that file builds on.
+ */
+static ms_status load_type(const ms_node *type, const look *l, int depth, ms_node **keys_out) {
+    if (type->type != MS_NODE_SCALAR) {
+        return ms_config_fault(l->diag, type, "gpu.type", "expected the name of a file in gpus/");
+    }
+    if (depth > DEPTH_MAX) {
+        return ms_config_fault(l->diag, type, "type", "more than %d types build on each other",
+                               (int)DEPTH_MAX);
+    }
+    const char *path = NULL;
+    ms_node *file = NULL;
+    ms_status status = find_file(type, l, &path);
+    if (status == MS_OK) {
+        status = ms_yaml_load(path, l->arena, l->diag, &file);
+    }
+    if (status == MS_OK) {
+        status = ms_input_expect(file, MS_INPUT_GPU, path, l->diag);
+    }
+    const ms_node *base = status == MS_OK ? ms_node_get(file, "type") : NULL;
+    if (base == NULL) {
+        *keys_out = file;
+        return status;
+    }
+    ms_node *below = NULL;
+    status = load_type(base, l, depth + 1, &below);
+    if (status == MS_OK) {
+        status = ms_node_overlay(below, file, l->arena);
+    }
+    if (status == MS_OK) {
+        *keys_out = below;
+    }
+    return status;
+}
+
+/* Read the keys of a type; a slow-down that is no mapping is one number for all kinds. */
+static ms_status read_keys(const ms_node *keys, ms_arena *arena, ms_diag *diag, gpu_file *out) {
+    ms_field fields[FIELD_COUNT];
+    memcpy(fields, MS_GPU_FIELDS, sizeof fields);
+    const ms_node *slowdown = ms_node_get(keys, SLOWDOWN_OF_ALL.key);
+    bool is_number = slowdown != NULL && slowdown->type == MS_NODE_SCALAR;
+    for (int i = 0; i < FIELD_COUNT - 1 && is_number; i++) {
+        if (strcmp(fields[i].key, SLOWDOWN_OF_ALL.key) == 0) {
+            fields[i] = SLOWDOWN_OF_ALL;
+        }
+    }
+    ms_status status = ms_config_read(keys, fields, "gpu", out, arena, diag);
+    out->gpu.compute_slowdown[MS_COLL_NONE] = 1.0;
+    for (int kind = MS_COLL_NONE + 1; kind < MS_COLL_COUNT && is_number; kind++) {
+        out->gpu.compute_slowdown[kind] = out->slowdown;
+    }
+    return status;
+}
+
+/* Energy needs both powers, and counts what computing takes on top of waiting. */
+static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_diag *diag) {
+    const ms_node *load = ms_node_get(keys, "load_power");
+    const ms_node *idle = ms_node_get(keys, "idle_power");
+    if ((load == NULL) != (idle == NULL)) {
+        return ms_config_fault(diag, load == NULL ? idle : load,
+                               load == NULL ? "gpu.idle_power" : "gpu.load_power",
+                               "needs %s beside it", load == NULL ? "load_power" : "idle_power");
+    }
+    return power->idle_W <= power->load_W
+               ? MS_OK
+               : ms_config_fault(diag, idle, "gpu.idle_power", "%g W, more than load_power's %g W",
+                                 power->idle_W, power->load_W);
+}
+
+ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
+                      ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
+    const ms_node *type = ms_node_get(mapping, "type");
+    if (type == NULL || ms_node_takes_out(type)) {
+        return ms_config_fault(diag, mapping, "gpu.type",
+                               "required key is missing: the name of a file in gpus/");
+    }
+    const look l = {.places = places, .arena = arena, .diag = diag};
+    ms_node *keys = NULL;
+    ms_status status = load_type(type, &l, 1, &keys);
+    if (status == MS_OK) {
+        status = ms_node_overlay(keys, mapping, arena);
+    }
+    if (status == MS_OK) {
+        ms_config_take_out(keys, MS_GPU_FIELDS);
+    }
+    gpu_file read = {0};
+    if (status == MS_OK) {
+        status = read_keys(keys, arena, diag, &read);
+    }
+    if (status == MS_OK) {
+        status =
+            ms_gpu_attention_take(&read.attention, ms_node_get(keys, "attention"), diag, &read.gpu);
+    }
+    if (status == MS_OK) {
+        status = ms_gpu_products_take(keys, diag, &read.gpu);
+    }
+    if (status == MS_OK && read.measured != NULL) {
+        status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &read.gpu.measured);
+    }
+    if (status == MS_OK) {
+        status = check_power(keys, &read.gpu.clock.power, diag);
+    }
+    if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
+        status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",
+                                 "leaves no memory: %.4g GiB of %.4g GiB are reserved",
+                                 read.gpu.reserve_B / 0x1p30, read.gpu.hbm_B / 0x1p30);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    *gpu_out = read.gpu;
+    *effective_out = keys;
+    return MS_OK;
+}

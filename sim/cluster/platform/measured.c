@@ -1,0 +1,236 @@
+/* Measured tables: kernel, shape, time. */
+#include "cluster/platform/measured.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/config/cells.h"
+#include "base/units.h"
+
+enum { CELLS = 3, TEXT_MAX = 96 };
+
+/* A kernel's name, and how many numbers its shape has. */
+static const struct {
+    const char *name;
+    int fewest, most;
+    const char *shape;
+} KERNELS[MS_MEASURED_COUNT] = {
+    [MS_MEASURED_GEMM] = {"gemm", 3, 4, "MxNxK or MxNxKxBATCH"},
+    [MS_MEASURED_GEMM_ACCUMULATE] = {"gemm_accumulate", 3, 4, "MxNxK or MxNxKxBATCH"},
+    [MS_MEASURED_ATTENTION] = {"attention", 6, 6, "BATCHxSEQUENCExHEADSxKV_HEADSxQUERYxVALUE"},
+    [MS_MEASURED_ATTENTION_BACKWARD] = {"attention_backward", 6, 6,
+                                        "BATCHxSEQUENCExHEADSxKV_HEADSxQUERYxVALUE"},
+    [MS_MEASURED_MEMORY] = {"memory", 1, 1, "BYTES"},
+};
+
+/* A file while it is read. */
+typedef struct table_reader {
+    const char *path;
+    ms_span body;
+    int line; /* under way, from 1 */
+    ms_vector rows[MS_MEASURED_COUNT];
+    ms_diag *diag;
+    ms_status status;
+} table_reader;
+
+/* Report at the line under way. */
+#define FAULT(r, ...)                                                                              \
+    do {                                                                                           \
+        ms_mark mark = {.file = (r)->path,                                                         \
+                        .source = (r)->body.from,                                                  \
+                        .source_B = (size_t)((r)->body.to - (r)->body.from),                       \
+                        .line = (r)->line};                                                        \
+        ms_diag_at((r)->diag, &mark, NULL, __VA_ARGS__);                                           \
+        (r)->status = MS_E_INPUT;                                                                  \
+    } while (0)
+
+/* The text of a cell; "" where it is too long or has a fault. */
+static void take_text(const ms_cell *cell, char text[TEXT_MAX]) {
+    size_t length = (size_t)(cell->text.to - cell->text.from);
+    text[0] = '\0';
+    if (cell->fault == NULL && length < TEXT_MAX) {
+        memcpy(text, cell->text.from, length);
+        text[length] = '\0';
+    }
+}
+
+/* Sizes of a shape, with 1 for those that are left out.  Returns how many there are; 0: it is none.
+ */
+static int read_sizes(const char *text, double sizes[MS_MEASURED_SIZES]) {
+    int count = 0;
+    for (int i = 0; i < MS_MEASURED_SIZES; i++) {
+        sizes[i] = 1;
+    }
+    while (count < MS_MEASURED_SIZES && *text >= '0' && *text <= '9') {
+        char *end = NULL;
+        sizes[count] = strtod(text, &end);
+        if (sizes[count++] < 1 || sizes[count - 1] > 1e15) {
+            return 0;
+        }
+        if (*end == '\0') {
+            return count;
+        }
+        text = *end == 'x' ? end + 1 : "";
+    }
+    return 0;
+}
+
+static int find_kernel(const char *name) {
+    int kernel = 0;
+    while (kernel < MS_MEASURED_COUNT && strcmp(KERNELS[kernel].name, name) != 0) {
+        kernel++;
+    }
+    return kernel;
+}
+
+static void read_row(table_reader *r, const ms_cell cells[CELLS]) {
+    char name[TEXT_MAX], shape[TEXT_MAX], time[TEXT_MAX];
+    take_text(&cells[0], name);
+    take_text(&cells[1], shape);
+    take_text(&cells[2], time);
+    ms_measured_row row;
+    const char *why = "";
+    int kernel = find_kernel(name);
+    if (kernel == MS_MEASURED_COUNT) {
+        FAULT(r,
+              "no kernel '%s': expected gemm, gemm_accumulate, attention, attention_backward "
+              "or memory",
+              name);
+        return;
+    }
+    int sizes = read_sizes(shape, row.sizes);
+    if (sizes < KERNELS[kernel].fewest || sizes > KERNELS[kernel].most) {
+        FAULT(r, "expected a shape %s, got '%s'", KERNELS[kernel].shape, shape);
+        return;
+    }
+    if (ms_unit_parse(time, MS_DIM_TIME, &row.time_s, &why) != MS_OK || !(row.time_s > 0)) {
+        FAULT(r, "expected a time with its unit, such as '163 us', got '%s'", time);
+        return;
+    }
+    ms_vector_add(&r->rows[kernel], &row, 1);
+}
+
+static void read_line(table_reader *r, ms_span line) {
+    ms_cell cells[CELLS + 1] = {{.fault = NULL}};
+    int count = 0;
+    ms_span text = line.from != NULL ? ms_span_trim(line) : (ms_span){NULL, NULL};
+    if (text.from == text.to || text.from[0] == '#') {
+        return;
+    }
+    while (count <= CELLS && ms_cells_take(&line, &cells[count])) {
+        count++;
+    }
+    if (count != CELLS) {
+        FAULT(r, "expected kernel, shape and time");
+        return;
+    }
+    char first[TEXT_MAX];
+    take_text(&cells[0], first);
+    if (strcmp(first, "kernel") != 0) { /* else the head */
+        read_row(r, cells);
+    }
+}
+
+static void read_body(table_reader *r) {
+    ms_span rest = r->body, line;
+    if (memchr(rest.from, '\0', (size_t)(rest.to - rest.from)) != NULL) {
+        FAULT(r, "holds a NUL character, which is no text");
+        return;
+    }
+    for (r->line = 1; ms_cells_take_line(&rest, &line); r->line++) {
+        read_line(r, line);
+    }
+}
+
+/* The rows in the arena. */
+static ms_status keep(const table_reader *r, ms_arena *arena, const ms_kernel_table **table_out) {
+    ms_kernel_table *table = MS_NEW(arena, ms_kernel_table, 1);
+    bool is_short = table == NULL;
+    for (int kernel = 0; kernel < MS_MEASURED_COUNT && !is_short; kernel++) {
+        const ms_vector *rows = &r->rows[kernel];
+        ms_measured_row *copy = MS_NEW(arena, ms_measured_row, rows->count);
+        is_short = copy == NULL || rows->failed;
+        if (!is_short && rows->count > 0) {
+            memcpy(copy, rows->data, rows->count * sizeof *copy);
+        }
+        table->rows[kernel] = copy;
+        table->counts[kernel] = (int)rows->count;
+    }
+    if (is_short) {
+        return MS_E_NOMEM;
+    }
+    *table_out = table;
+    return MS_OK;
+}
+
+/* A file's name, beside the file that a node stands in. */
+static const char *beside(const ms_node *node, ms_arena *arena) {
+    const char *file = node->mark.file != NULL ? node->mark.file : "";
+    const char *slash = strrchr(file, '/');
+    if (slash == NULL || node->text[0] == '/') {
+        return node->text;
+    }
+    return ms_arena_printf(arena, "%.*s/%s", (int)(slash - file), file, node->text);
+}
+
+ms_status ms_measured_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
+                           ms_diag *diag, const ms_kernel_table **table_out) {
+    table_reader r = {
+        .path = name, .body = ms_cells_body(text, length_B), .diag = diag, .status = MS_OK};
+    for (int kernel = 0; kernel < MS_MEASURED_COUNT; kernel++) {
+        ms_vector_init(&r.rows[kernel], sizeof(ms_measured_row));
+    }
+    read_body(&r);
+    ms_status status = r.status == MS_OK ? keep(&r, arena, table_out) : r.status;
+    for (int kernel = 0; kernel < MS_MEASURED_COUNT; kernel++) {
+        ms_vector_release(&r.rows[kernel]);
+    }
+    return status;
+}
+
+ms_status ms_measured_load(const ms_node *node, ms_arena *arena, ms_diag *diag,
+                           const ms_kernel_table **table_out) {
+    ms_buffer text;
+    const char *path = beside(node, arena);
+    if (path == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_buffer_init(&text);
+    ms_status status = ms_file_read(path, MS_FILE_CSV, &text, diag);
+    if (status == MS_OK) {
+        status = ms_measured_read(ms_buffer_text(&text), text.length, path, arena, diag, table_out);
+    }
+    ms_buffer_release(&text);
+    return status;
+}
+
+double ms_measured_ratio(const ms_kernel_table *table, ms_measured_kernel kernel,
+                         const double *sizes, ms_measured_curve curve, const void *context) {
+    const double REACH = 1; /* a factor of two */
+    double weights = 0, sum = 0;
+    bool is_met = false;
+    for (int i = 0; table != NULL && i < table->counts[kernel]; i++) {
+        const ms_measured_row *row = &table->rows[kernel][i];
+        double farthest = 0, distance = 0;
+        for (int j = 0; j < KERNELS[kernel].most; j++) {
+            double step = fabs(log2(sizes[j] / row->sizes[j]));
+            farthest = fmax(farthest, step);
+            distance += step * step;
+        }
+        bool is_same = farthest <= 0;
+        if (farthest > REACH || (is_met && !is_same)) {
+            continue;
+        }
+        if (is_same && !is_met) { /* what was measured itself needs no neighbours */
+            weights = sum = 0;
+            is_met = true;
+        }
+        double weight = is_same ? 1 : 1 / distance;
+        weights += weight;
+        sum += weight * log(row->time_s / curve(context, row->sizes));
+    }
+    return weights > 0 ? exp(sum / weights) : 0;
+}

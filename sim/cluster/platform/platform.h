@@ -1,0 +1,489 @@
+/**
+ * @file
+ * Platforms: GPUs, their node's NVLink domain, NICs and the fabric, as one graph of directed links
+ * with routes on demand.
+ *
+ * GPUs are numbered 0..G-1, node after node; GPU i of a node uses NIC i mod NICs. In a torus they
+ * are numbered pod after pod and along x, then y, then z. A link has one
+ * direction. Every link belongs to a tier (a level such as nvlink, rail, spine, core); the tier
+ * carries latency, bandwidth and the fraction of it that transfers achieve. Nothing here depends on
+ * the job.
+ */
+#ifndef MESHSIM_PLATFORM_H
+#define MESHSIM_PLATFORM_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/config/config.h"
+#include "base/diag.h"
+#include "base/event.h"
+#include "base/status.h"
+#include "cluster/platform/library.h"
+
+enum { MS_TIER_MAX = 8, MS_ROUTE_LINKS_MAX = 64 };
+
+/** Kernels of attention: products over the whole score matrix, the fused kernel that a GPU type's
+ * file has for its own, and generations of fused kernels. */
+typedef enum ms_attention_kernel {
+    MS_ATTENTION_UNFUSED,
+    MS_ATTENTION_FUSED,
+    MS_ATTENTION_FLASH1,
+    MS_ATTENTION_FLASH2,
+    MS_ATTENTION_FLASH3,
+    MS_ATTENTION_CUDNN,
+    MS_ATTENTION_TRITON, /**< the first generation's algorithm, written in Triton */
+    MS_ATTENTION_COUNT,
+} ms_attention_kernel;
+
+/** Sizes of a head that a generation's efficiency is given for: 64, 96, 128, 192 and 256. */
+enum { MS_HEAD_WIDTHS = 5 };
+
+/** A generation of fused kernels on a GPU type, in one direction. */
+typedef struct ms_attention_rate {
+    double ramp_keys;                  /**< keys whose time a row of queries (backward: queries, and
+                                          a row of keys) takes beside its products' [elements] */
+    double efficiency[MS_HEAD_WIDTHS]; /**< share of the peak without that, 0..1; 0: not given */
+} ms_attention_rate;
+
+/** A generation forward and backward, in 16 bits and in fp8. */
+typedef struct ms_attention_rates {
+    ms_attention_rate forward, backward;         /**< of the peak in 16 bits */
+    ms_attention_rate fp8_forward, fp8_backward; /**< of the dense peak in fp8; without an
+                                                    efficiency: no such kernel */
+} ms_attention_rates;
+
+/** Matrix products of rows that are not aligned to the 16 bytes that are copied at a time. */
+typedef struct ms_unaligned_rate {
+    double
+        share; /**< what is left of the throughput where rows are aligned to 2 bytes only, 0..1 */
+    double batched_flop_per_s; /**< peak of batched ones, which run without matrix units [FLOP/s];
+                                  0: like others */
+} ms_unaligned_rate;
+
+/** Products of a group of experts, which a library is called for one by one. */
+typedef struct ms_grouped_rate {
+    double call_s;  /**< of a call: no product follows the one before it sooner [s] */
+    double exposed; /**< share of the shorter of arithmetic and memory traffic that the longer one
+                       does not hide, 0..1 */
+} ms_grouped_rate;
+
+/** Electrical power of a GPU; 0: not given. */
+typedef struct ms_gpu_power {
+    double load_W; /**< while it computes */
+    double idle_W; /**< while it waits in the middle of a job, at most load_W */
+} ms_gpu_power;
+
+/** Power, and speeds under its limit. */
+typedef struct ms_gpu_clock {
+    double sustained; /**< share of the peak's clock that matrix units hold under the power limit
+                         while they work all the time, 0..1 */
+    double spread;    /**< between GPUs of the type: range of the times that the same arithmetic
+                         takes, outliers (beyond Tukey's fences) left out, over the median, 0..1 */
+    ms_gpu_power power;
+} ms_gpu_clock;
+
+/** What a GPU has of its host; 0: not given. */
+typedef struct ms_host_rate {
+    double pcie_Bps;   /**< to or from the host, each way [B/s] */
+    double memory_Bps; /**< a GPU's share of its host's memory bandwidth [B/s] */
+} ms_host_rate;
+
+/** Kernels that neither the matrix units nor the memory alone bound. */
+typedef struct ms_kernel_rates {
+    double loss_share; /**< of hbm_Bps, what kernels of a cross entropy reach, 0..1; 0:
+                          memory_efficiency */
+    double search_s;   /**< of torch.topk for each entry that it looks through, where rows are as
+                          short as a router's [s]; 0: as traffic of its bytes */
+} ms_kernel_rates;
+
+/** Number formats that products with weights can multiply in. */
+typedef enum ms_product_format {
+    MS_PRODUCT_PLAIN, /**< that of the working parameters */
+    MS_PRODUCT_FP8,   /**< 8 bits; scales of 32 bits, of tensors, rows or blocks of 128 elements */
+    MS_PRODUCT_MXFP8, /**< 8 bits; a scale of 8 bits for every 32 elements */
+    MS_PRODUCT_NVFP4, /**< 4 bits; a scale of 8 bits for every 16 elements */
+    MS_PRODUCT_COUNT,
+} ms_product_format;
+
+/** Layouts of operands that a format's products take. */
+typedef enum ms_product_layouts {
+    MS_LAYOUTS_ANY,
+    MS_LAYOUTS_TN, /**< both contiguous along the inner dimension: products of gradients need
+                      transposed copies */
+} ms_product_layouts;
+
+/** Kernels that cast operands. */
+typedef enum ms_cast_kernels {
+    MS_CASTS_STREAMING, /**< as fast as other kernels that are bound by memory */
+    MS_CASTS_TRANSFORMER_ENGINE_1,
+    MS_CASTS_TORCH_COMPILE,
+    MS_CASTS_COUNT,
+} ms_cast_kernels;
+
+/** Products in a number format on a GPU type. */
+typedef struct ms_product_rate {
+    double peak_flop_per_s;      /**< dense matrix peak [FLOP/s]; 0: the GPU has no such products */
+    double sustained_clock;      /**< share of the peak's clock held under the power limit, 0..1 */
+    double gemm_efficiency;      /**< best share of the peak a large GEMM reaches, 0..1 */
+    double blockwise_efficiency; /**< the same where scales are of blocks, 0..1; 0: as others */
+    double blockwise_weight_efficiency; /**< and where both operands have a scale for every row
+                                           and 128 elements, as gradients of weights have; 0: as
+                                           other products with scales of blocks */
+    double rowwise_efficiency; /**< the same where scales are of rows, 0..1; 0: as others */
+    double transposing_casts[MS_CASTS_COUNT]; /**< by generation of kernels, share of hbm_Bps that
+                                                 they reach where they write a tensor's transposed
+                                                 form, 0..1; 0: memory_efficiency */
+    ms_product_layouts layouts;
+} ms_product_rate;
+
+/** Products besides those in the working type, one at a time. */
+typedef struct ms_product_rates {
+    ms_product_rate of[MS_PRODUCT_COUNT]; /**< by format; not PLAIN */
+    ms_product_rate single;               /**< of operands in fp32: peak, clock and efficiency */
+    ms_grouped_rate grouped;              /**< experts' */
+    ms_unaligned_rate unaligned;          /**< of rows that are not aligned to 16 bytes */
+} ms_product_rates;
+
+/** Kernels that a measured table can have, and their sizes. */
+typedef enum ms_measured_kernel {
+    MS_MEASURED_GEMM,               /**< m, n, k, batch */
+    MS_MEASURED_GEMM_ACCUMULATE,    /**< the same, added to a gradient */
+    MS_MEASURED_ATTENTION,          /**< causal: batch, sequence, heads, key and value heads, size
+                                       of a query and of a value */
+    MS_MEASURED_ATTENTION_BACKWARD, /**< the same */
+    MS_MEASURED_MEMORY,             /**< bytes read and written */
+    MS_MEASURED_COUNT,
+} ms_measured_kernel;
+
+enum { MS_MEASURED_SIZES = 6 };
+
+/** A measured kernel. */
+typedef struct ms_measured_row {
+    double sizes[MS_MEASURED_SIZES];
+    double time_s;
+} ms_measured_row;
+
+/** Measured kernels of a GPU type. */
+typedef struct ms_kernel_table {
+    const ms_measured_row *rows[MS_MEASURED_COUNT];
+    int counts[MS_MEASURED_COUNT];
+} ms_kernel_table;
+
+/** Time of a kernel by the cost model [s]. */
+typedef double (*ms_measured_curve)(const void *context, const double *sizes);
+
+/** How many times as long as the cost model says a kernel takes by measurement: what was measured
+ * at these sizes, else the mean of what was measured at sizes that are all within a factor of two,
+ * in logarithms and weighted by the inverse square of their distance. table: NULL: none.  sizes: of
+ * the kernel.  Returns 0 where nothing is near enough.  O(rows). */
+double ms_measured_ratio(const ms_kernel_table *table, ms_measured_kernel kernel,
+                         const double *sizes, ms_measured_curve curve, const void *context);
+
+/** A GPU type, from platforms/gpus/NAME.yaml. Every value carries its source in that file. */
+typedef struct ms_gpu_type {
+    const char *name;
+    ms_gpu_generation generation; /**< by which communication libraries differ */
+    double peak_flop_per_s;       /**< dense bf16/fp16 matrix peak [FLOP/s] */
+    ms_gpu_clock clock;
+    double hbm_B;     /**< memory capacity [B] */
+    double hbm_Bps;   /**< memory bandwidth [B/s] */
+    double reserve_B; /**< memory not available to the job: context, NCCL, fragmentation [B] */
+    int sms;          /**< streaming multiprocessors (or equivalent) [count] */
+    double gemm_efficiency; /**< best share of the peak a large GEMM reaches, 0..1 */
+    double gemm_depth_half; /**< inner dimension at which half of that is reached by the depth ramp
+                               [elements] */
+    int tile_m, tile_n;     /**< output tile of one SM for wave and tile quantisation [elements] */
+    ms_product_rates products;
+    ms_attention_rates attention[MS_ATTENTION_COUNT]; /**< by kernel; not UNFUSED */
+    double memory_efficiency; /**< share of hbm_Bps that memory-bound kernels reach, 0..1 */
+    ms_kernel_rates kernels;
+    double kernel_launch_s; /**< fixed time of a kernel on the GPU, beside its roofline time [s] */
+    const ms_kernel_table *measured; /**< NULL: none */
+    ms_host_rate host;
+    double compute_slowdown[MS_COLL_COUNT]; /**< by kind of communication: how many times as long
+                                               computations take while one runs on the GPU, 1..2 */
+} ms_gpu_type;
+
+/** Share of the peak that a generation reaches at a size of heads, without its ramp: linear between
+ * the sizes that the file gives, beyond them that of the last one.
+ * width: of a head [elements].  Returns 0 where the file gives none. */
+double ms_attention_efficiency(const ms_attention_rate *rate, double width);
+
+/** A level of the platform. */
+typedef struct ms_tier {
+    const char *name;
+    double bandwidth_Bps; /**< nominal capacity of one link of the tier, per direction; INFINITY:
+                             not limited */
+    double efficiency;    /**< share of it that transfers achieve, 0..1 */
+    double exchange_efficiency; /**< that all-to-alls achieve, where it is less; 0: as others */
+    double latency_s;           /**< of one link crossing [s] */
+    bool is_paired;  /**< innermost tier: a node has a link between every two GPUs and no switch, so
+                        a GPU's bandwidth grows with its group's members in the node */
+    bool is_in_bits; /**< the file counts its bandwidth in bits, and so is it shown */
+    int first_link;  /**< links of the tier are first_link .. first_link + links - 1 */
+    int links;
+    double
+        cables; /**< that each of them stands for, as first_link and links by the fabric's sizes */
+} ms_tier;
+
+/** How parallel links between two switch layers are used: as one, or one of them by a hash of the
+ * route's ends. */
+typedef enum ms_routing { MS_ROUTING_SPREAD, MS_ROUTING_ECMP } ms_routing;
+
+/** Sizes of a fabric's levels, private to its kind. */
+typedef struct ms_topology ms_topology;
+
+/** Nodes that are slow for no reason that their monitoring shows. */
+typedef struct ms_slow_nodes {
+    double share; /**< of all nodes, 0..1 */
+    double time;  /**< how many times as long as others they compute, >= 1 */
+} ms_slow_nodes;
+
+/** What it takes to run a cluster, beside the power of its GPUs (price.h). */
+typedef struct ms_upkeep {
+    double rent_USD_per_h; /**< of a GPU with its share of node and network; 0: not given */
+    double node_W;         /**< of a node without its GPUs; 0: not given */
+    double network_W;      /**< of the switches outside the nodes, per GPU */
+    double pue;            /**< what the site takes over what its computers take, >= 1 */
+} ms_upkeep;
+
+/** What a library is told of the NICs. */
+typedef struct ms_nic_facts {
+    bool is_unordered; /**< they may deliver bytes out of order, so that a library does without LL
+                          and LL128 */
+    double latency_s;  /**< what their driver reports as latency of a message, beside what the
+                          library  expects of networks, for its choice [s] */
+} ms_nic_facts;
+
+/** A cluster: its nodes, what sits in them, and what they are connected by. */
+typedef struct ms_platform {
+    const char *name;
+    const char *fabric; /**< for people: its kind, such as "rails" or "torus of 16 x 16 x 16" */
+    int nodes;          /**< [count] */
+    int gpus_per_node;  /**< [count] */
+    int nics_per_node;  /**< [count]; 0: a fabric straight at the GPUs (flat, ideal) */
+    ms_gpu_type gpu;
+    ms_slow_nodes slow_nodes;
+    ms_upkeep upkeep;
+    ms_tier tiers[MS_TIER_MAX]; /**< innermost first */
+    int tier_count;
+    int link_count; /**< directed links of all tiers */
+    ms_routing routing;
+    bool has_pxn;     /**< cross-rail traffic changes rail over NVLink inside the sending node */
+    bool has_nvls;    /**< NVLink switches reduce and multicast */
+    bool has_sharp;   /**< the network's switches reduce and multicast */
+    bool has_amd_cpu; /**< nodes have AMD's processors, not Intel's */
+    ms_nic_facts nics;
+    const ms_library *library; /**< what collectives are chosen and timed by; NULL: rings by the
+                                  latencies of links alone */
+    const ms_topology *topology;
+    const double
+        *link_factors; /**< [link_count] how many times as long each link takes for its
+                          bytes; NULL: all are 1. Where it is set, links of one tier differ */
+} ms_platform;
+
+/** The links from one GPU to another, in order. Links that are not limited (infinite bandwidth) are
+ * left out. */
+typedef struct ms_route {
+    int links[MS_ROUTE_LINKS_MAX]; /**< [count] */
+    int count;
+    int turn;         /**< how many of them come before the way back down to the destination, where
+                         routes have two halves (ms_platform_rails); else 0 */
+    double latency_s; /**< sum over all links crossed, also those left out */
+    int tier;         /**< outermost tier crossed, index into tiers; -1 if source == destination */
+} ms_route;
+
+/** What is shown and checked of one link. */
+typedef struct ms_link_info {
+    int tier;
+    double capacity_Bps; /**< bandwidth * efficiency * parallel links folded into it */
+    double latency_s;
+    int parallel; /**< physical links that act as this one (spread routing), rounded up where the
+                     oversubscription does not divide them; the capacity is not rounded */
+} ms_link_info;
+
+/** Folders where platforms are found by name, whoever asks: beside the workload, in `../platforms`
+ * from there, in the current folder and its `platforms`, and in the `platforms` that come with
+ * meshsim. A folder that several of these are stands once.
+ *  home: folder of the workload; NULL: the current one.  data_folder: where installed `platforms`
+ * stand; NULL: none.  *folders_out: in this order, NULL at the end, in `arena`.  Returns MS_OK;
+ * MS_E_NOMEM. */
+ms_status ms_platform_folders(const char *home, const char *data_folder, ms_arena *arena,
+                              const char *const **folders_out);
+
+/** The keys of a platform's file, for schemas. */
+extern const ms_field MS_PLATFORM_FIELDS[];
+/** The same of a GPU type's file. */
+extern const ms_field MS_GPU_FIELDS[];
+/** The same of a communication library's file. */
+extern const ms_field MS_LIBRARY_FIELDS[];
+
+/** Load a platform: `name` is a path (contains '/', or has an ending and is in the current folder)
+ * or a name, with .yaml or without, that is looked up in `folders` (NULL-terminated list). GPU
+ * types come from the subfolder `gpus` beside the platform file, then of `folders`, or a path.
+ * overrides: mapping laid over the file's document (see ms_node_overlay), or NULL. *platform_out:
+ * in `arena`. *document_out (may be NULL): the effective document. Returns MS_OK; MS_E_INPUT
+ * (reported, with every fault of the file); MS_E_IO; MS_E_NOMEM. */
+ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
+                           ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
+                           const ms_node **document_out);
+
+/** All keys of a platform with the values in use: those of its document, the defaults of the tables
+ * for what it leaves out (origin "default"), and of its library the constants that its GPUs'
+ * generation is timed by.
+ *  document: of ms_platform_load.  *keys_out: a copy in `arena`.  Returns MS_OK; MS_E_NOMEM.
+ * O(keys * rows). */
+ms_status ms_platform_list(const ms_platform *platform, const ms_node *document, ms_arena *arena,
+                           ms_diag *diag, ms_node **keys_out);
+
+/** Number of GPUs, nodes * gpus_per_node. */
+int ms_platform_gpus(const ms_platform *platform);
+
+/** How many times as long as the type's typical GPU the slowest of a job is expected to take for
+ * the same arithmetic: a step whose ranks wait for each other runs at its pace. Times of ordinary
+ * GPUs are normally distributed between the fences of `gpu.clock.spread`; the expected largest of
+ * so many is Blom's.  gpus: >= 1.  has_slow_nodes: slow nodes are among the job's, as many as their
+ * share says; else they were replaced.  Returns >= 1. */
+double ms_platform_slowest(const ms_platform *platform, int gpus, bool has_slow_nodes);
+
+/** Number of GPUs of a scale-up domain, which share the innermost tier: those of a node, of a
+ * torus' pod, or all where one switch joins all GPUs. */
+int ms_platform_scale_up_domain(const ms_platform *platform);
+
+/** Number of GPUs in a row, from a multiple of it on, that reach each other over a tier and those
+ * inside it: of tier 0 the scale-up domain, of the next one a unit, then a pod; all GPUs of the
+ * outermost.  tier: index into tiers. */
+int ms_platform_domain(const ms_platform *platform, int tier);
+
+/** Node of a GPU. */
+int ms_platform_node(const ms_platform *platform, int gpu);
+
+/** Rails that routes in two halves tell apart: the links before the turn, the latency and the
+ * outermost tier depend on the source, on the innermost tier whose domain holds both ends
+ * (ms_platform_domain) and on the destination's rail only; those after it on the destination, that
+ * tier and the source's rail. So the routes between all pairs of a group are known from a few per
+ * GPU. The rail of a GPU is its number modulo the GPUs of a node, and that modulo the result.
+ *  Returns >= 1; 0 where routes are not made of such halves (tori, links chosen by hashing). */
+int ms_platform_rails(const ms_platform *platform);
+
+/** Route from one GPU to another.  source, destination: 0..G-1.  O(links on it), no allocation. */
+void ms_platform_route(const ms_platform *platform, int source, int destination,
+                       ms_route *route_out);
+
+/** A group of GPUs that is moved by so many GPUs, and where it lies. */
+typedef struct ms_group_move {
+    int gpus[2];   /**< lowest and highest GPU of the group, before it moves */
+    int places[2]; /**< lowest and highest place that its GPUs have in their nodes */
+    int nodes;     /**< that each of its GPUs moves on by; below 0: back */
+    int places_on; /**< places that each moves on by inside its node */
+    int tier;      /**< outermost that the group's routes cross; -1: none */
+} ms_group_move;
+
+/** Whether the routes between the members of a group are the same after it has moved, but for the
+ * numbers of links: each is then higher by one number for every tier, and they are alike.
+ *  shifts_out: [MS_TIER_MAX] that number of each tier.  Returns false where that does not follow
+ * from where the group lies; shifts_out is undefined then.  O(tiers). */
+bool ms_platform_moves_alike(const ms_platform *platform, const ms_group_move *move,
+                             int *shifts_out);
+
+/** Capacity of the narrowest link of a route, the first of several [B/s]; INFINITY where nothing on
+ * the way is limited.  *tier_out: its tier; 0 without one.  O(links on it). */
+double ms_route_bottleneck_Bps(const ms_platform *platform, const ms_route *route, int *tier_out);
+
+/** Orders in which rings may run through a group. */
+typedef struct ms_ring_orders {
+    int rings; /**< rings side by side; 0: the platform has no better order than the caller's */
+    int *gpus; /**< [rings * members] each ring's GPUs in order, the last one next to the first */
+} ms_ring_orders;
+
+/** Rings through a group that lies along whole dimensions of a torus: every edge is one hop (equal
+ * hops where members stand evenly apart), and no link is crossed twice by all rings together. One
+ * dimension gives 2 rings, one each way; several give 2 or 4. A group inside one node that is wired
+ * in pairs gives 2 (members - 1) rings, which together cross each link between two members twice.
+ * Any other group gives none.
+ *  gpus: [members] of the group, in any order, no repeats.  *orders_out: in `arena`.  Returns
+ * MS_OK; MS_E_NOMEM.  O(members log members). Source: the cycles are the Lee-distance Gray codes of
+ * Bose, Broeg, Kwon, Ashir, IEEE Trans. Computers 44 (1995). */
+ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
+                            ms_arena *arena, ms_ring_orders *orders_out);
+
+/** Bandwidth that a GPU reaches inside its node, in a group with `members` >= 2 there: of its link
+ * to the switch, or of its links to all other members where nodes are wired in pairs [B/s]. */
+static inline double ms_platform_node_Bps(const ms_platform *platform, int members) {
+    const ms_tier *inside = &platform->tiers[0];
+    return inside->bandwidth_Bps * inside->efficiency *
+           (platform->tiers[0].is_paired ? members - 1 : 1);
+}
+
+/** Tier of a link.  link: 0..link_count-1.  O(tiers). */
+static inline int ms_platform_link_tier(const ms_platform *platform, int link) {
+    int tier = platform->tier_count - 1;
+    while (tier > 0 && link < platform->tiers[tier].first_link) {
+        tier--;
+    }
+    return tier;
+}
+
+/** Facts of a link, for each of which some loops ask.  Likewise. */
+static inline ms_link_info ms_platform_link(const ms_platform *platform, int link) {
+    ms_link_info info;
+    info.tier = ms_platform_link_tier(platform, link);
+    const ms_tier *tier = &platform->tiers[info.tier];
+    info.capacity_Bps = tier->bandwidth_Bps * tier->efficiency * tier->cables;
+    if (platform->link_factors != NULL) {
+        info.capacity_Bps /= platform->link_factors[link];
+    }
+    info.latency_s = tier->latency_s;
+    info.parallel = (int)ceil(tier->cables);
+    return info;
+}
+
+/** Name of a link for people, such as "nvlink:gpu12:up".  text_out: [size], NUL-terminated. Returns
+ * text_out. */
+char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size);
+
+/** Smallest bandwidth over all ways to cut the nodes into two halves in order (0..n/2-1 | rest),
+ * one direction [B/s]; of a single node, between two halves of its GPUs. INFINITY: not limited.
+ * O(units), in a torus O(chips of a pod). */
+double ms_platform_bisection_Bps(const ms_platform *platform);
+
+/** Invariants: link ranges of the tiers partition the links; routes of sampled pairs start at the
+ * source's and end at the destination's links, are symmetric in length and latency, cross no link
+ * twice; capacities and latencies are sane. Returns MS_OK; MS_E_BUG, reported. */
+ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag);
+
+/** How a fabric is built, for pictures of it. Tiers are places in the platform's list, -1 where a
+ * level is not there. */
+typedef struct ms_platform_layout {
+    int node_tier;  /**< joins the GPUs of a node */
+    int port_tier;  /**< from NICs, or GPUs, to leaf switches; of tori to the network that
+                       joins the pods */
+    int spine_tier; /**< from leaf switches to the spine of a pod */
+    int core_tier;  /**< from spines to the core */
+    int units;      /**< of nodes on the same leaf switches; the last may be filled in part */
+    int nodes_per_unit;
+    int leaves_per_unit;
+    bool has_rails; /**< leaf r of a unit joins NIC r of its nodes */
+    int ports_per_node;
+    int links_per_leaf; /**< to the spine */
+    int units_per_pod, pods;
+    int links_per_pod;        /**< to the core */
+    int dimensions, shape[3]; /**< of a pod of a torus; dimensions 0: switches */
+} ms_platform_layout;
+
+/** How a platform's fabric is built.  O(1). */
+void ms_platform_layout_of(const ms_platform *platform, ms_platform_layout *out);
+
+/** What a job does with a GPU: a rank sits on it, none does, or its node is kept as a spare. */
+typedef enum ms_gpu_use { MS_GPU_USED, MS_GPU_IDLE, MS_GPU_SPARE } ms_gpu_use;
+
+/** Append a SimGrid 4.1 XML platform: one zone with Dijkstra routing, hosts gpu-0.., capacities and
+ * latencies as used here. Returns MS_OK; MS_E_INPUT above 1,024 GPUs or with ECMP (reported). */
+ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *diag, ms_buffer *out);
+
+#endif

@@ -1,0 +1,54 @@
+/* The rows of the fabrics of switches. */
+#include "cluster/platform/switches/switches.h"
+
+static const ms_field NO_FIELDS[] = {{.key = NULL}};
+
+static void fill_layout(const ms_platform *platform, ms_platform_layout *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    *out = (ms_platform_layout){.node_tier = switches->node_tier,
+                                .port_tier = switches->port_tier,
+                                .spine_tier = switches->spine_tier,
+                                .core_tier = switches->core_tier,
+                                .units = switches->units,
+                                .nodes_per_unit = switches->nodes_per_unit,
+                                .leaves_per_unit = switches->leaves_per_unit,
+                                .has_rails = switches->has_rails,
+                                .ports_per_node = switches->ports_per_node,
+                                .links_per_leaf = switches->links_per_leaf,
+                                .units_per_pod = switches->units_per_pod,
+                                .pods = switches->pods,
+                                .links_per_pod = switches->links_per_pod};
+}
+
+/* What all of them have in common. */
+#define SWITCHES                                                                                   \
+    .link_pairs = ms_switches_link_pairs, .cables = ms_switches_cables,                            \
+    .domain = ms_switches_domain, .route = ms_switches_route, .rails = ms_switches_rails,          \
+    .shift = ms_switches_shift, .route_fault = ms_switches_route_fault,                            \
+    .name_link = ms_switches_name_link, .bisection_Bps = ms_switches_bisection_Bps,                \
+    .rings = ms_switches_rings, .layout = fill_layout,                                             \
+    .write_xml_routers = ms_switches_write_xml_routers,                                            \
+    .write_xml_routes = ms_switches_write_xml_routes
+
+const ms_fabric_kind ms_fabric_flat = {
+    .name = "flat",
+    .fields = NO_FIELDS,
+    .read = ms_switches_read_flat,
+    SWITCHES,
+};
+
+const ms_fabric_kind ms_fabric_rails = {
+    .name = "rails",
+    .fields = MS_SWITCHES_FIELDS,
+    .has_parallel_links = true,
+    .read = ms_switches_read_rails,
+    SWITCHES,
+};
+
+const ms_fabric_kind ms_fabric_leaf_spine = {
+    .name = "leaf-spine",
+    .fields = MS_SWITCHES_FIELDS,
+    .has_parallel_links = true,
+    .read = ms_switches_read_leaf_spine,
+    SWITCHES,
+};

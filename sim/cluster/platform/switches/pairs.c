@@ -1,0 +1,81 @@
+/* Nodes without a switch: a link between every two of their GPUs, and rings that use all of them.
+ *
+ * The links of a node are numbered by the distance of their ends and then by the lower end, so that
+ * a group that is shifted by k GPUs uses links whose numbers are higher by k. */
+#include "cluster/platform/switches/switches.h"
+
+int ms_switches_node_pairs(const ms_platform *platform) {
+    return platform->gpus_per_node * (platform->gpus_per_node - 1) / 2;
+}
+
+/* Number of links of a node whose ends are nearer to each other than `distance`. */
+static int nearer_pairs(const ms_platform *platform, int distance) {
+    return (distance - 1) * platform->gpus_per_node - distance * (distance - 1) / 2;
+}
+
+ms_link_place ms_switches_pair(const ms_platform *platform, int from, int to) {
+    int low = from < to ? from : to;
+    int distance = from < to ? to - from : from - to;
+    int node = ms_platform_node(platform, low);
+    return (ms_link_place){.tier = ms_switches_of(platform)->node_tier,
+                           .index = node * ms_switches_node_pairs(platform) +
+                                    nearer_pairs(platform, distance) +
+                                    low % platform->gpus_per_node,
+                           .direction = from < to ? MS_LINK_UP : MS_LINK_DOWN};
+}
+
+void ms_switches_pair_ends(const ms_platform *platform, ms_link_place place, int ends_out[2]) {
+    int pairs = ms_switches_node_pairs(platform);
+    int pair = place.index % pairs;
+    int distance = 1;
+    while (nearer_pairs(platform, distance + 1) <= pair) {
+        distance++;
+    }
+    int low =
+        place.index / pairs * platform->gpus_per_node + pair - nearer_pairs(platform, distance);
+    bool is_up = place.direction == MS_LINK_UP;
+    ends_out[0] = is_up ? low : low + distance;
+    ends_out[1] = is_up ? low + distance : low;
+}
+
+/* Member `place` of ring `ring`: the last member, then the others in a zigzag around the ring's
+ * number, 0, 1, -1, 2, -2, ..., modulo their count; the second half of the rings goes the other
+ * way. */
+static int ring_member(int members, int ring, int place) {
+    int others = members - 1;
+    bool is_back = ring >= others;
+    int at = is_back ? (members - place) % members : place;
+    if (at == 0) {
+        return others;
+    }
+    int step = at / 2 * (at % 2 == 0 ? 1 : -1); /* 0, 1, -1, 2, -2, ... from at = 1 on */
+    return (ring % others + step + others) % others;
+}
+
+/* Rings of a group inside one such node: n - 1 rings and their reverses, which together cross each
+ * of the n (n - 1) directed links between the members exactly twice.  Source: the construction of
+ * E. Lucas, Recreations mathematiques, vol. 2 (1883), for W. Walecki: a zigzag through n - 1
+ * vertices on a circle, closed by the n-th, in all its rotations. */
+ms_status ms_switches_rings(const ms_platform *platform, const int *gpus, int members,
+                            ms_arena *arena, ms_ring_orders *orders_out) {
+    bool is_inside = platform->tiers[0].is_paired;
+    for (int i = 1; i < members && is_inside; i++) {
+        is_inside = ms_platform_node(platform, gpus[i]) == ms_platform_node(platform, gpus[0]);
+    }
+    *orders_out = (ms_ring_orders){.rings = 0};
+    if (!is_inside) {
+        return MS_OK;
+    }
+    int rings = 2 * (members - 1);
+    int *orders = MS_NEW(arena, int, (size_t)rings *(size_t)members);
+    if (orders == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int ring = 0; ring < rings; ring++) {
+        for (int place = 0; place < members; place++) {
+            orders[ring * members + place] = gpus[ring_member(members, ring, place)];
+        }
+    }
+    *orders_out = (ms_ring_orders){.gpus = orders, .rings = rings};
+    return MS_OK;
+}

@@ -1,0 +1,248 @@
+/* Links of switches: how many, which ones a route crosses, what they are called. */
+#include <stdio.h>
+
+#include "base/random.h"
+#include "cluster/platform/switches/switches.h"
+
+int ms_switches_link_pairs(const ms_platform *platform, int tier) {
+    const ms_switches *switches = ms_switches_of(platform);
+    if (tier == switches->node_tier) {
+        return platform->tiers[0].is_paired ? platform->nodes * ms_switches_node_pairs(platform)
+                                            : ms_platform_gpus(platform);
+    }
+    if (tier == switches->port_tier) {
+        return platform->nodes * switches->ports_per_node;
+    }
+    return tier == switches->spine_tier
+               ? switches->units * switches->leaves_per_unit * switches->links_per_leaf
+               : switches->pods * switches->links_per_pod;
+}
+
+double ms_switches_cables(const ms_platform *platform, int tier) {
+    const ms_switches *switches = ms_switches_of(platform);
+    if (tier == switches->spine_tier) {
+        return switches->uplinks_per_leaf / switches->links_per_leaf;
+    }
+    return tier == switches->core_tier ? switches->uplinks_per_pod / switches->links_per_pod : 1;
+}
+
+int64_t ms_switches_domain(const ms_platform *platform, int tier) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int64_t unit = (int64_t)switches->nodes_per_unit * platform->gpus_per_node;
+    if (tier == switches->node_tier) {
+        return platform->gpus_per_node;
+    }
+    if (tier == switches->port_tier && switches->spine_tier >= 0) {
+        return unit;
+    }
+    if (tier == switches->spine_tier && switches->core_tier >= 0) {
+        return unit * switches->units_per_pod;
+    }
+    return ms_platform_gpus(platform);
+}
+
+static int port_in_node(const ms_platform *platform, int gpu) {
+    return gpu % platform->gpus_per_node % ms_switches_of(platform)->ports_per_node;
+}
+
+int ms_switches_port(const ms_platform *platform, int gpu) {
+    return ms_platform_node(platform, gpu) * ms_switches_of(platform)->ports_per_node +
+           port_in_node(platform, gpu);
+}
+
+int ms_switches_leaf(const ms_platform *platform, int gpu) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int unit = ms_platform_node(platform, gpu) / switches->nodes_per_unit;
+    return unit * switches->leaves_per_unit +
+           port_in_node(platform, gpu) % switches->leaves_per_unit;
+}
+
+/* The GPU of `source`'s node that hands traffic to the rail of `destination` (PXN); `source` itself
+ * when none is needed. */
+static int find_proxy(const ms_platform *platform, int source, int destination) {
+    int rail = port_in_node(platform, destination);
+    if (!platform->has_pxn || rail == port_in_node(platform, source)) {
+        return source;
+    }
+    return ms_platform_node(platform, source) * platform->gpus_per_node + rail;
+}
+
+static void cross(const ms_platform *platform, int tier, int index, int direction,
+                  ms_route *route) {
+    ms_fabric_cross(platform, (ms_link_place){tier, index, direction}, route);
+}
+
+static void cross_node(const ms_platform *platform, int from, int to, ms_route *route) {
+    int tier = ms_switches_of(platform)->node_tier;
+    if (platform->tiers[0].is_paired) {
+        ms_fabric_cross(platform, ms_switches_pair(platform, from, to), route);
+        route->turn = route->count;
+        return;
+    }
+    cross(platform, tier, from, MS_LINK_UP, route);
+    route->turn = route->count;
+    cross(platform, tier, to, MS_LINK_DOWN, route);
+}
+
+/* Links that a flow takes among parallel ones. The switch that a link leads to decides the way down
+ * again, so both ends of a route use links of the same place. */
+typedef struct choice {
+    int leaf, pod;
+} choice;
+
+/* Hashed from the ends, as switches hash a connection's addresses. */
+static choice choose(const ms_switches *switches, int from, int to) {
+    ms_random random = {.state = switches->seed};
+    random.state = ms_random_next(&random) ^ ((uint64_t)from << 32 | (uint64_t)to);
+    uint64_t leaf = ms_random_next(&random) % (uint64_t)switches->links_per_leaf;
+    uint64_t pod = ms_random_next(&random) % (uint64_t)switches->links_per_pod;
+    return (choice){.leaf = (int)leaf, .pod = (int)pod};
+}
+
+/* From the port of one GPU to the port of another, through as few levels as join them. */
+static void cross_fabric(const ms_platform *platform, int from, int to, ms_route *route) {
+    const ms_switches *switches = ms_switches_of(platform);
+    choice taken = choose(switches, from, to);
+    int per_leaf = switches->links_per_leaf;
+    int per_pod = switches->links_per_pod;
+    int leaf_from = ms_switches_leaf(platform, from);
+    int leaf_to = ms_switches_leaf(platform, to);
+    int leaves_per_pod = switches->leaves_per_unit * switches->units_per_pod;
+    bool has_spine = leaf_from != leaf_to;
+    bool has_core = leaf_from / leaves_per_pod != leaf_to / leaves_per_pod;
+    cross(platform, switches->port_tier, ms_switches_port(platform, from), MS_LINK_UP, route);
+    if (has_spine) {
+        cross(platform, switches->spine_tier, leaf_from * per_leaf + taken.leaf, MS_LINK_UP, route);
+    }
+    if (has_core) {
+        int pod_from = leaf_from / leaves_per_pod;
+        cross(platform, switches->core_tier, pod_from * per_pod + taken.pod, MS_LINK_UP, route);
+    }
+    route->turn = route->count;
+    if (has_core) {
+        int pod_to = leaf_to / leaves_per_pod;
+        cross(platform, switches->core_tier, pod_to * per_pod + taken.pod, MS_LINK_DOWN, route);
+    }
+    if (has_spine) {
+        cross(platform, switches->spine_tier, leaf_to * per_leaf + taken.leaf, MS_LINK_DOWN, route);
+    }
+    cross(platform, switches->port_tier, ms_switches_port(platform, to), MS_LINK_DOWN, route);
+}
+
+void ms_switches_route(const ms_platform *platform, int source, int destination, ms_route *out) {
+    bool same_node = ms_platform_node(platform, source) == ms_platform_node(platform, destination);
+    if (same_node && ms_switches_of(platform)->node_tier >= 0) {
+        cross_node(platform, source, destination, out);
+        return;
+    }
+    int proxy = find_proxy(platform, source, destination);
+    if (proxy != source) {
+        cross_node(platform, source, proxy, out);
+    }
+    cross_fabric(platform, proxy, destination, out);
+}
+
+/* A rail is a NIC's where messages change rail inside the sending node, else a leaf of a unit:
+ * every switch joins as few levels as it takes from leaf to leaf. Which of parallel links a route
+ * takes is hashed from both of its ends. */
+int ms_switches_rails(const ms_platform *platform) {
+    const ms_switches *switches = ms_switches_of(platform);
+    if (switches->links_per_leaf > 1 || switches->links_per_pod > 1) {
+        return 0;
+    }
+    if (platform->tiers[0].is_paired) { /* a first half is the link to a GPU of the node */
+        return platform->gpus_per_node;
+    }
+    return platform->has_pxn ? switches->ports_per_node : switches->leaves_per_unit;
+}
+
+void ms_switches_shift(const ms_platform *platform, int nodes, int places, int *shifts_out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int units = nodes % switches->nodes_per_unit == 0 ? nodes / switches->nodes_per_unit : 0;
+    int pods = units % switches->units_per_pod == 0 ? units / switches->units_per_pod : 0;
+    int leaves = units * switches->leaves_per_unit + (switches->has_rails ? places : 0);
+    const int tiers[] = {switches->node_tier, switches->port_tier, switches->spine_tier,
+                         switches->core_tier};
+    int node_pairs =
+        platform->tiers[0].is_paired ? ms_switches_node_pairs(platform) : platform->gpus_per_node;
+    const int pairs[] = {nodes * node_pairs + places, nodes * switches->ports_per_node + places,
+                         leaves * switches->links_per_leaf, pods * switches->links_per_pod};
+    for (int i = 0; i < 4; i++) {
+        if (tiers[i] >= 0) {
+            shifts_out[tiers[i]] = 2 * pairs[i];
+        }
+    }
+}
+
+const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
+                                    const ms_route *route) {
+    const ms_switches *switches = ms_switches_of(platform);
+    bool is_pair = platform->tiers[0].is_paired && route->tier == switches->node_tier;
+    if (is_pair) {
+        ms_link_place place = ms_switches_pair(platform, source, destination);
+        int link = ms_fabric_link(platform, place.tier, place.index, place.direction);
+        return route->count == 1 && route->links[0] == link
+                   ? NULL
+                   : "a route inside a node is not the link between its ends";
+    }
+    if (route->count < 2) {
+        return "a route has fewer than two links";
+    }
+    ms_link_place first = ms_fabric_place(platform, route->links[0]);
+    ms_link_place last = ms_fabric_place(platform, route->links[route->count - 1]);
+    int first_at = first.tier == switches->node_tier ? source : ms_switches_port(platform, source);
+    int last_at =
+        last.tier == switches->node_tier ? destination : ms_switches_port(platform, destination);
+    int ends[2] = {source, source};
+    if (platform->tiers[0].is_paired && first.tier == switches->node_tier) { /* to the proxy */
+        ms_switches_pair_ends(platform, first, ends);
+    } else if (first.direction != MS_LINK_UP || first.index != first_at) {
+        ends[0] = -1;
+    }
+    if (ends[0] != source) {
+        return "a route does not start at its source";
+    }
+    return last.direction != MS_LINK_DOWN || last.index != last_at
+               ? "a route does not end at its destination"
+               : NULL;
+}
+
+/* A link above the leaves; where parallel ones are numbered, with its number. */
+static void name_uplink(const ms_platform *platform, ms_link_place place, char *text_out,
+                        size_t size) {
+    const ms_switches *switches = ms_switches_of(platform);
+    bool is_core = place.tier == switches->core_tier;
+    int links = is_core ? switches->links_per_pod : switches->links_per_leaf;
+    int at = place.index / links;
+    char number[32] = "";
+    if (platform->routing == MS_ROUTING_ECMP) {
+        snprintf(number, sizeof number, ":link%d", place.index % links);
+    }
+    const char *way = place.direction == MS_LINK_UP ? "up" : "down";
+    if (is_core) {
+        snprintf(text_out, size, "pod%d%s:%s", at, number, way);
+    } else if (switches->has_rails) {
+        snprintf(text_out, size, "unit%d:rail%d%s:%s", at / switches->leaves_per_unit,
+                 at % switches->leaves_per_unit, number, way);
+    } else {
+        snprintf(text_out, size, "unit%d%s:%s", at, number, way);
+    }
+}
+
+void ms_switches_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
+                           size_t size) {
+    const ms_switches *switches = ms_switches_of(platform);
+    const char *way = place.direction == MS_LINK_UP ? "up" : "down";
+    if (place.tier == switches->node_tier && platform->tiers[0].is_paired) {
+        int ends[2];
+        ms_switches_pair_ends(platform, place, ends);
+        snprintf(text_out, size, "gpu%d-gpu%d", ends[0], ends[1]);
+    } else if (place.tier == switches->node_tier || switches->node_tier < 0) {
+        snprintf(text_out, size, "gpu%d:%s", place.index, way);
+    } else if (place.tier == switches->port_tier) {
+        snprintf(text_out, size, "node%d:nic%d:%s", place.index / switches->ports_per_node,
+                 place.index % switches->ports_per_node, way);
+    } else {
+        name_uplink(platform, place, text_out, size);
+    }
+}

@@ -1,0 +1,179 @@
+/* Switches as a SimGrid platform description.
+ *
+ * SimGrid's Dijkstra zone takes the path with the fewest links and may lead it through hosts. So
+ * that its path is ours, the ways out of a GPU are made longer by a link `step` without latency
+ * or limit: one on the way to the node's switch, two on the way to the fabric. Then no path
+ * gains by passing through another GPU, and GPUs of a node never meet through a NIC they share.
+ * Traffic that changes rail (PXN) leaves through a router of its own, and each rail then has
+ * spine and core routers of its own that share the capacity of one spine and core. */
+#include <stdio.h>
+
+#include "cluster/platform/simgrid_xml.h"
+#include "cluster/platform/switches/switches.h"
+
+enum { NAME_SIZE = MS_XML_NAME_SIZE };
+
+static void host_name(int gpu, char out[NAME_SIZE]) {
+    snprintf(out, NAME_SIZE, "gpu-%d", gpu);
+}
+
+static void vertex_name(const char *kind, int index, char out[NAME_SIZE]) {
+    snprintf(out, NAME_SIZE, "%s-%d", kind, index);
+}
+
+/* Spine and core are split by rail when nothing but PXN may change it. */
+static int planes(const ms_platform *platform) {
+    return platform->has_pxn ? ms_switches_of(platform)->leaves_per_unit : 1;
+}
+
+static void write_vertices(const char *kind, int count, ms_buffer *out) {
+    for (int i = 0; i < count; i++) {
+        ms_buffer_printf(out, "    <router id=\"%s-%d\"/>\n", kind, i);
+    }
+}
+
+/* Write an edge from a GPU to e->to, over the GPU's link to `other`, a GPU of its node. */
+static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *e,
+                            ms_buffer *out) {
+    ms_link_place place = ms_switches_pair(platform, gpu, other);
+    host_name(gpu, e->from);
+    e->link = ms_fabric_link(platform, place.tier, place.index, place.direction);
+    e->steps = 2;
+    ms_xml_write_edge(platform, e, out);
+}
+
+/* Write edges from a GPU to every other one of its node, where nodes are wired in pairs. */
+static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
+    int first = ms_platform_node(platform, gpu) * platform->gpus_per_node;
+    for (int other = first; other < first + platform->gpus_per_node; other++) {
+        ms_xml_edge e = {.steps = 0};
+        host_name(other, e.to);
+        if (other != gpu) {
+            write_pair_edge(platform, gpu, other, &e, out);
+        }
+    }
+}
+
+/* Write the edges into a proxy's NIC: from the node's PXN router, or over the proxy's own links. */
+static void write_proxy_edges(const ms_platform *platform, int proxy, const char *nic,
+                              ms_buffer *out) {
+    int node = ms_platform_node(platform, proxy);
+    int first = node * platform->gpus_per_node;
+    ms_xml_edge e = {.steps = 0};
+    snprintf(e.to, NAME_SIZE, "%s", nic);
+    for (int gpu = first; gpu < first + platform->gpus_per_node && platform->tiers[0].is_paired;
+         gpu++) {
+        if (gpu != proxy) {
+            write_pair_edge(platform, gpu, proxy, &e, out);
+        }
+    }
+    if (!platform->tiers[0].is_paired) {
+        vertex_name("pxn", node, e.from);
+        e.link = ms_fabric_link(platform, ms_switches_of(platform)->node_tier, proxy, MS_LINK_DOWN);
+        ms_xml_write_edge(platform, &e, out);
+    }
+}
+
+static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int node = ms_platform_node(platform, gpu);
+    int port = ms_switches_port(platform, gpu);
+    ms_xml_edge e = {.steps = 0};
+    if (platform->tiers[0].is_paired) {
+        write_pair_edges(platform, gpu, out);
+    } else if (switches->node_tier >= 0) {
+        host_name(gpu, e.from);
+        vertex_name("node", node, e.to);
+        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
+        e.steps = 1;
+        ms_xml_write_edge(platform, &e, out);
+        if (platform->has_pxn) {
+            vertex_name("pxn", node, e.to);
+            ms_xml_write_edge(platform, &e, out);
+        }
+        vertex_name("node", node, e.from);
+        host_name(gpu, e.to);
+        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_DOWN);
+        e.steps = 0;
+        ms_xml_write_edge(platform, &e, out);
+    }
+    host_name(gpu, e.from);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.to);
+    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+    e.steps = 2;
+    ms_xml_write_edge(platform, &e, out);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.from);
+    host_name(gpu, e.to);
+    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_DOWN);
+    e.steps = 0;
+    ms_xml_write_edge(platform, &e, out);
+}
+
+/* To the GPU that stands on a rail, from the node's PXN router or over the GPU's own links, and out
+ * through its NIC. Two routes, one each way: SimGrid reverses the order of links in a route that it
+ * uses in both directions. */
+static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    for (int rail = 0; rail < switches->ports_per_node; rail++) {
+        int proxy = node * platform->gpus_per_node + rail;
+        int port = ms_switches_port(platform, proxy);
+        ms_xml_edge e = {.steps = 0};
+        vertex_name("nic", port, e.from);
+        write_proxy_edges(platform, proxy, e.from, out);
+        vertex_name("leaf", ms_switches_leaf(platform, proxy), e.to);
+        e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+        ms_xml_write_edge(platform, &e, out);
+    }
+}
+
+/* Both directions between a lower and an upper vertex. */
+static void write_uplink(const ms_platform *platform, ms_xml_edge *e, int tier, int index,
+                         ms_buffer *out) {
+    ms_xml_edge down = *e;
+    snprintf(down.from, NAME_SIZE, "%s", e->to);
+    snprintf(down.to, NAME_SIZE, "%s", e->from);
+    e->link = ms_fabric_link(platform, tier, index, MS_LINK_UP);
+    down.link = ms_fabric_link(platform, tier, index, MS_LINK_DOWN);
+    ms_xml_write_edge(platform, e, out);
+    ms_xml_write_edge(platform, &down, out);
+}
+
+static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int plane_count = planes(platform);
+    int leaves = switches->units * switches->leaves_per_unit;
+    for (int leaf = 0; leaf < leaves && switches->spine_tier >= 0; leaf++) {
+        int pod = leaf / (switches->leaves_per_unit * switches->units_per_pod);
+        ms_xml_edge e = {.steps = 0};
+        vertex_name("leaf", leaf, e.from);
+        vertex_name("spine", pod * plane_count + leaf % plane_count, e.to);
+        write_uplink(platform, &e, switches->spine_tier, leaf, out);
+    }
+    for (int spine = 0; spine < switches->pods * plane_count && switches->core_tier >= 0; spine++) {
+        ms_xml_edge e = {.steps = 0};
+        vertex_name("spine", spine, e.from);
+        vertex_name("core", spine % plane_count, e.to);
+        write_uplink(platform, &e, switches->core_tier, spine / plane_count, out);
+    }
+}
+
+void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
+    const ms_switches *switches = ms_switches_of(platform);
+    int joined = platform->tiers[0].is_paired ? 0 : platform->nodes; /* by a switch */
+    write_vertices("node", switches->node_tier >= 0 ? joined : 0, out);
+    write_vertices("pxn", platform->has_pxn ? joined : 0, out);
+    write_vertices("nic", platform->has_pxn ? platform->nodes * switches->ports_per_node : 0, out);
+    write_vertices("leaf", switches->units * switches->leaves_per_unit, out);
+    write_vertices("spine", switches->spine_tier >= 0 ? switches->pods * planes(platform) : 0, out);
+    write_vertices("core", switches->core_tier >= 0 ? planes(platform) : 0, out);
+}
+
+void ms_switches_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
+    for (int gpu = 0; gpu < ms_platform_gpus(platform); gpu++) {
+        write_gpu_edges(platform, gpu, out);
+    }
+    for (int node = 0; node < platform->nodes && platform->has_pxn; node++) {
+        write_pxn_edges(platform, node, out);
+    }
+    write_fabric_edges(platform, out);
+}

@@ -1,0 +1,178 @@
+#include "cluster/platform/torus/torus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const ms_torus *ms_torus_of(const ms_platform *platform) {
+    return (const ms_torus *)platform->topology; /* the head is its first member */
+}
+
+int ms_torus_pod(const ms_torus *torus, int chip) {
+    return chip / torus->chips;
+}
+
+void ms_torus_coordinates(const ms_torus *torus, int chip, int *coordinates_out) {
+    int left = chip % torus->chips;
+    for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX; d++) {
+        coordinates_out[d] = left % torus->shape[d];
+        left /= torus->shape[d];
+    }
+}
+
+int ms_torus_chip(const ms_torus *torus, int pod, const int *coordinates) {
+    int chip = pod;
+    for (int d = MS_TORUS_DIMENSIONS_MAX - 1; d >= 0; d--) {
+        chip = chip * torus->shape[d] + coordinates[d];
+    }
+    return chip;
+}
+
+int ms_torus_neighbour(const ms_torus *torus, int chip, int dimension, int direction) {
+    int coordinates[MS_TORUS_DIMENSIONS_MAX] = {0};
+    int size = torus->shape[dimension];
+    ms_torus_coordinates(torus, chip, coordinates);
+    coordinates[dimension] += direction == MS_LINK_UP ? 1 : size - 1;
+    coordinates[dimension] %= size;
+    return ms_torus_chip(torus, ms_torus_pod(torus, chip), coordinates);
+}
+
+/* Hops along a ring of `size`, above 0 where the way up is not longer. */
+static int hops(int from, int to, int size) {
+    int up = (to - from + size) % size;
+    return 2 * up <= size ? up : up - size;
+}
+
+/* Hops between two chips of a pod. */
+static int distance_of(const ms_torus *torus, int from, int to) {
+    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
+    int distance = 0;
+    ms_torus_coordinates(torus, from, a);
+    ms_torus_coordinates(torus, to, b);
+    for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX; d++) {
+        distance += abs(hops(a[d], b[d], torus->shape[d]));
+    }
+    return distance;
+}
+
+/* Inside a pod: dimension after dimension, x first, each the shorter way round; half way round goes
+ * up. */
+static void route_in_pod(const ms_platform *platform, int from, int to, ms_route *out) {
+    const ms_torus *torus = ms_torus_of(platform);
+    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
+    int at = from;
+    int stride = 1; /* from a chip to its neighbour along d */
+    ms_torus_coordinates(torus, from, a);
+    ms_torus_coordinates(torus, to, b);
+    for (int d = 0; d < torus->dimensions; d++) {
+        int size = torus->shape[d];
+        int left = hops(a[d], b[d], size);
+        int direction = left > 0 ? MS_LINK_UP : MS_LINK_DOWN;
+        int edge = left > 0 ? size - 1 : 0; /* from where the ring leads to its other end */
+        int step = left > 0 ? stride : -stride;
+        for (int i = 0, place = a[d]; i < abs(left); i++) {
+            int pair = at * torus->dimensions + d;
+            bool is_edge = place == edge;
+            out->links[out->count++] = ms_fabric_link(platform, 0, pair, direction);
+            at += is_edge ? -step * (size - 1) : step;
+            place = is_edge ? size - 1 - edge : place + (left > 0 ? 1 : -1);
+        }
+        stride *= size;
+    }
+    out->latency_s = out->count * platform->tiers[0].latency_s;
+    out->tier = 0;
+}
+
+int ms_torus_port(const ms_platform *platform, int chip) {
+    int nics = platform->nics_per_node;
+    return ms_platform_node(platform, chip) * nics + chip % platform->gpus_per_node % nics;
+}
+
+void ms_torus_route(const ms_platform *platform, int source, int destination, ms_route *out) {
+    const ms_torus *torus = ms_torus_of(platform);
+    if (ms_torus_pod(torus, source) == ms_torus_pod(torus, destination)) {
+        route_in_pod(platform, source, destination, out);
+        return;
+    }
+    ms_link_place port = {torus->port_tier, ms_torus_port(platform, source), MS_LINK_UP};
+    ms_fabric_cross(platform, port, out);
+    port = (ms_link_place){torus->port_tier, ms_torus_port(platform, destination), MS_LINK_DOWN};
+    ms_fabric_cross(platform, port, out);
+}
+
+/* Each link leaves the chip that the one before it entered. */
+static const char *fault_in_pod(const ms_platform *platform, int from, int to,
+                                const ms_route *route) {
+    const ms_torus *torus = ms_torus_of(platform);
+    int at = from;
+    for (int i = 0; i < route->count; i++) {
+        ms_link_place place = ms_fabric_place(platform, route->links[i]);
+        if (place.tier != 0 || place.index / torus->dimensions != at) {
+            return "a route leaves out a hop";
+        }
+        at = ms_torus_neighbour(torus, at, place.index % torus->dimensions, place.direction);
+    }
+    bool is_shortest = at == to && route->count == distance_of(torus, from, to);
+    return is_shortest ? NULL : "a route is not the shortest";
+}
+
+const char *ms_torus_route_fault(const ms_platform *platform, int source, int destination,
+                                 const ms_route *route) {
+    if (route->tier == 0) {
+        return fault_in_pod(platform, source, destination, route);
+    }
+    int tier = ms_torus_of(platform)->port_tier;
+    int up = ms_fabric_link(platform, tier, ms_torus_port(platform, source), MS_LINK_UP);
+    int down = ms_fabric_link(platform, tier, ms_torus_port(platform, destination), MS_LINK_DOWN);
+    bool is_right = route->count == 2 && route->links[0] == up && route->links[1] == down;
+    return is_right ? NULL : "a route between pods does not take the nodes' NICs";
+}
+
+int ms_torus_link_pairs(const ms_platform *platform, int tier) {
+    return tier == 0 ? ms_platform_gpus(platform) * ms_torus_of(platform)->dimensions
+                     : platform->nodes * platform->nics_per_node;
+}
+
+int64_t ms_torus_domain(const ms_platform *platform, int tier) {
+    return tier == 0 ? ms_torus_of(platform)->chips : ms_platform_gpus(platform);
+}
+
+void ms_torus_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
+                        size_t size) {
+    int dimensions = ms_torus_of(platform)->dimensions;
+    if (place.tier == 0) {
+        snprintf(text_out, size, "chip%d:%c%c", place.index / dimensions,
+                 "xyz"[place.index % dimensions], place.direction == MS_LINK_UP ? '+' : '-');
+    } else {
+        snprintf(text_out, size, "node%d:nic%d:%s", place.index / platform->nics_per_node,
+                 place.index % platform->nics_per_node,
+                 place.direction == MS_LINK_UP ? "up" : "down");
+    }
+}
+
+/* So many of what may be unlimited. */
+static double times(double count, double bandwidth_Bps) {
+    return count == 0 ? 0 : count * bandwidth_Bps;
+}
+
+/* Links of the torus from chips before `half` to the others, and the ports of the side with fewer
+ * nodes where there are several pods. */
+static double cut(const ms_platform *platform, int half) {
+    const ms_torus *torus = ms_torus_of(platform);
+    double count = 0;
+    /* pods before the divided one lie on one side whole */
+    for (int chip = half / torus->chips * torus->chips; chip < half; chip++) {
+        for (int way = 0; way < 2 * torus->dimensions; way++) {
+            count += ms_torus_neighbour(torus, chip, way / 2, way % 2) >= half;
+        }
+    }
+    int nodes = half / platform->gpus_per_node;
+    double ports = torus->pods == 1 ? 0 : (double)nodes * platform->nics_per_node;
+    return times(count, ms_fabric_capacity_Bps(platform, 0)) +
+           times(ports, ms_fabric_capacity_Bps(platform, torus->port_tier));
+}
+
+double ms_torus_bisection_Bps(const ms_platform *platform) {
+    bool is_single = platform->nodes == 1;
+    return cut(platform, is_single ? platform->gpus_per_node / 2
+                                   : platform->nodes / 2 * platform->gpus_per_node);
+}

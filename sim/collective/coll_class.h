@@ -1,0 +1,66 @@
+/**
+ * @file
+ * Classes of collectives: the same collective in several groups of GPUs at once, such as the
+ * tensor-parallel groups of one pipeline rank. All groups are laid out together.
+ */
+#ifndef MESHSIM_COLL_CLASS_H
+#define MESHSIM_COLL_CLASS_H
+
+#include "cluster/mesh/mesh.h"
+#include "collective/collective.h"
+
+/** A class that is laid out. */
+typedef struct ms_coll_class {
+    ms_coll_plan *own;   /**< [groups] how each would be laid out by itself */
+    ms_coll_plan *plans; /**< [groups] as they are together: those of one algorithm have the same
+                            flows in the same places, which may be empty; every flow has the load of
+                            all groups.  The same as `own` where that is so already */
+    int groups;
+    int slowest;  /**< the group that takes longest while all run */
+    bool is_even; /**< all groups are laid out in the same flows and take equally long */
+} ms_coll_class;
+
+/** Lay out the same collective in several groups, as ms_coll_plan_build does each. A group that is
+ * another one moved to where routes are alike (ms_platform_moves_alike) gets that one's plan, with
+ * its own links.
+ *  first: the request of the first group; its GPUs are followed by those of the others, group after
+ * group: [groups * members].  plans_out: [groups], in `arena`.  Returns as ms_coll_plan_build.
+ *  O(groups * members * links of a route), but routes for few of the groups only. */
+ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                              ms_arena *arena, ms_coll_plan *plans_out);
+
+/** Lay a class out.
+ *  first: the request of the first group; its GPUs are followed by those of the others, group after
+ * group: [groups * members].  link_load: [platform links] zeros, and zeros again afterwards.
+ *  *class_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported) for what no row lays out;
+ * MS_E_RANGE as ms_coll_plan_build; MS_E_NOMEM.  As ms_coll_plans_build. */
+ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                              int32_t *link_load, ms_arena *arena, ms_diag *diag,
+                              ms_coll_class *class_out);
+
+/** Choices as they are on a mesh: messages whose communicator leaves no node travel as in one of
+ * two ranks, any others have MS_MESSAGES_WORLD.  O(ranks) where there is a choice. */
+ms_coll_choices ms_coll_choices_on(const ms_platform *platform, const ms_mesh *mesh,
+                                   ms_coll_choices asked);
+
+/** An all-reduce of one number of each rank of a mesh. */
+typedef struct ms_world_sum {
+    double time_s;               /**< with nothing else on the links [s] */
+    ms_coll_algorithm algorithm; /**< of its plan */
+    ms_protocol protocol;
+    double size_B; /**< size of the number: 4, as fp32 [B] */
+    double sent_B; /**< by a rank, mean of all [B] */
+    int tier;      /**< outermost that it crosses; -1: none */
+} ms_world_sum;
+
+/** Lay out an all-reduce of one fp32 number among all ranks of a mesh, such as the norm of the
+ * gradient, in the order of the ranks.
+ *  asked: the job's algorithm of all-reduces and its protocol; where they do not work for all ranks
+ * in one group, the platform's own choice is taken. Returns MS_OK; MS_E_NOMEM. Cost of
+ * ms_coll_plan_build for all ranks.
+ *  Source: Megatron-LM, get_grad_norm_fp32 (an all-reduce of the squared norm, one fp32 element).
+ */
+ms_status ms_coll_world_sum(const ms_platform *platform, const ms_mesh *mesh,
+                            const ms_coll_choices *asked, ms_world_sum *sum_out);
+
+#endif

@@ -1,0 +1,359 @@
+/* What the fields of a spec say together, and the job laid out by it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "job/internal.h"
+
+/* One check. */
+typedef struct checking {
+    const ms_job_spec *spec;
+    const ms_platform *cluster;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_job *out;
+    ms_status status; /* first fault of any part */
+} checking;
+
+static bool note(checking *c, ms_status status) {
+    c->status = c->status == MS_OK ? status : c->status;
+    return status == MS_OK;
+}
+
+/* The ending of a counted noun in a message. */
+static const char *plural(int count) {
+    return count == 1 ? "" : "s";
+}
+
+/* "pp 64 x dp 6 x tp 8" */
+static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
+    int length = 0;
+    text[0] = '\0';
+    for (int a = 0; a < mesh->axes && length < (int)size; a++) {
+        length += snprintf(text + length, size - (size_t)length, "%s%s %d", a > 0 ? " x " : "",
+                           mesh->names[a], mesh->sizes[a]);
+    }
+}
+
+static ms_status check_ranks(const checking *c) {
+    int gpus = ms_platform_gpus(c->cluster);
+    if (c->out->mesh.ranks == gpus) {
+        return MS_OK;
+    }
+    char shape[128];
+    char advice[128] = "";
+    bool is_part = c->out->mesh.ranks < gpus;
+    describe_mesh(&c->out->mesh, shape, sizeof shape);
+    int per_node = c->cluster->gpus_per_node;
+    if (c->out->mesh.ranks % per_node == 0) {
+        snprintf(advice, sizeof advice, "; use 'platform.nodes: %d' or other sizes%s",
+                 c->out->mesh.ranks / per_node,
+                 is_part ? ", or 'placement' to leave GPUs idle" : "");
+    }
+    return ms_spec_fault(c->spec, c->diag, "mesh",
+                         "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
+                         c->out->mesh.ranks, plural(c->out->mesh.ranks), c->cluster->name, gpus,
+                         c->cluster->nodes, plural(c->cluster->nodes), per_node, advice);
+}
+
+/* The GPU of every rank. Without the key a mesh takes the whole platform: a job that leaves GPUs
+ * out is a mistake more often than a wish. */
+static ms_status place_ranks(const checking *c) {
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, c->spec, "placement", c->diag);
+    ms_status status = c->spec->placement.is_given ? MS_OK : check_ranks(c);
+    if (status == MS_OK) {
+        status = ms_placement_make(&c->spec->placement, c->cluster, c->out->mesh.ranks, c->arena,
+                                   &placed.diag, &c->out->placement);
+    }
+    if (status == MS_OK) {
+        c->out->mesh.devices = c->out->placement.gpus;
+    }
+    return status;
+}
+
+/* More tp ranks than the scale-up domain holds are a mistake more often than a wish. */
+static ms_status check_tensor_domain(const checking *c) {
+    int tp = ms_mesh_size(&c->out->mesh, MS_AXIS_TP);
+    int domain = ms_platform_scale_up_domain(c->cluster);
+    if (tp <= domain || c->spec->tensor.allows_slow) {
+        return MS_OK;
+    }
+    return ms_spec_fault(c->spec, c->diag, "mesh.tp",
+                         "%d tensor-parallel ranks are more than the %d GPU%s that share the fast "
+                         "links; at most %d, or set tensor_parallel.allow_slow",
+                         tp, domain, plural(domain), domain);
+}
+
+/* Microbatches per step and replica from the batch keys. */
+static ms_status count_microbatches(const checking *c) {
+    const ms_spec_batch *batch = &c->spec->batch;
+    long unit = (long)batch->micro * ms_layout_replicas(&c->out->layout);
+    if (batch->global == 0 && batch->microbatches == 0) {
+        return ms_spec_fault(c->spec, c->diag, "batch",
+                             "expected 'global' (sequences per step) or 'microbatches'");
+    }
+    if (batch->global % unit != 0) {
+        long least = batch->global < unit ? unit : batch->global / unit * unit;
+        return ms_spec_fault(c->spec, c->diag, "batch.global",
+                             "%d sequences do not divide into microbatches of %d on %ld "
+                             "replicas (%ld at a time); nearest: %ld or %ld",
+                             batch->global, batch->micro, unit / batch->micro, unit, least,
+                             least + unit);
+    }
+    long microbatches = batch->global > 0 ? batch->global / unit : batch->microbatches;
+    if (batch->microbatches > 0 && microbatches != batch->microbatches) {
+        return ms_spec_fault(c->spec, c->diag, "batch.microbatches",
+                             "%d disagrees with batch.global, which gives %ld", batch->microbatches,
+                             microbatches);
+    }
+    if (microbatches > MS_BATCH_MAX / unit) {
+        return ms_spec_fault(c->spec, c->diag, "batch",
+                             "%ld microbatches of %d on %ld replicas are more than %d sequences",
+                             microbatches, batch->micro, unit / batch->micro, (int)MS_BATCH_MAX);
+    }
+    c->out->microbatches = (int)microbatches;
+    c->out->global_batch = (int)(microbatches * unit);
+    return MS_OK;
+}
+
+/* Ranks that do not wait for each other at a step's end come apart in the first step; one between
+ * two others is what they repeat. */
+enum { POST_VALIDATION_STEPS_MIN = 3 };
+
+static ms_status check_steps(const checking *c) {
+    int steps = c->spec->simulation.steps;
+    bool is_late = c->spec->schedule.step_end == MS_STEP_END_POST_VALIDATION;
+    if (!is_late || steps < 1 || steps >= POST_VALIDATION_STEPS_MIN) {
+        return MS_OK;
+    }
+    return ms_spec_fault(c->spec, c->diag, "schedule.step_end",
+                         "post_validation is measured between steps that overlap and needs "
+                         "'steps: %d' or more, got %d",
+                         (int)POST_VALIDATION_STEPS_MIN, steps);
+}
+
+/* What products multiply in, the GPU must have units for. */
+static ms_status check_products(const checking *c) {
+    ms_product_format format = c->spec->precision.products.format;
+    const ms_gpu_type *gpu = &c->cluster->gpu;
+    if (!c->spec->has_model || format == MS_PRODUCT_PLAIN ||
+        gpu->products.of[format].peak_flop_per_s > 0) {
+        return MS_OK;
+    }
+    const char *word = ms_job_spec_words("precision.products")[format];
+    return ms_spec_fault(c->spec, c->diag, "precision.products",
+                         "%s: the GPU '%s' has no such products: its type has no '%s: {peak: ...}' "
+                         "('platform.gpu.%s.peak' sets one)",
+                         word, gpu->name, word, word);
+}
+
+/* What the attention's products multiply in, needs kernels for it. */
+static ms_status check_attention_format(const checking *c) {
+    const ms_products *products = &c->spec->precision.products;
+    const char *against = c->spec->has_model
+                              ? ms_attention_format_against(&c->spec->model, &c->out->layout,
+                                                            products, &c->cluster->gpu)
+                              : NULL;
+    return against == NULL
+               ? MS_OK
+               : ms_spec_fault(c->spec, c->diag, "precision.attention", "%s on '%s': %s",
+                               ms_job_spec_words("precision.attention")[products->attention],
+                               c->cluster->gpu.name, against);
+}
+
+/* Activations in fp32 need products of them, and no fused attention takes them.
+ * Source: flash-attention, README ("Datatype fp16 and bf16"); Transformer Engine,
+ * get_attention_backend (FlashAttention and FusedAttention for fp16, bf16 and fp8 alone). */
+static ms_status check_single(const checking *c) {
+    const ms_gpu_type *gpu = &c->cluster->gpu;
+    if (!c->spec->has_model || c->spec->precision.parameters != MS_DTYPE_FP32) {
+        return MS_OK;
+    }
+    if (gpu->products.single.peak_flop_per_s <= 0) {
+        return ms_spec_fault(c->spec, c->diag, "precision.parameters",
+                             "fp32: what products of it reach on '%s' is not known: its type has "
+                             "no 'fp32: {peak: ...}' ('platform.gpu.fp32.peak' sets one)",
+                             gpu->name);
+    }
+    if (c->spec->model.attention != MS_ATTENTION_UNFUSED) {
+        return ms_spec_fault(c->spec, c->diag, "precision.parameters",
+                             "fp32: fused kernels of attention take bf16 and fp16 only; set "
+                             "'model.attention: unfused'");
+    }
+    return MS_OK;
+}
+
+/* Communication leaves SMs for what computes. */
+static ms_status check_sms(const checking *c) {
+    int held = c->spec->schedule.communication_sms;
+    const ms_gpu_type *gpu = &c->cluster->gpu;
+    if (held < gpu->sms) {
+        return MS_OK;
+    }
+    return ms_spec_fault(c->spec, c->diag, "schedule.communication_sms",
+                         "%d leave none of the %d SMs of '%s' to compute", held, gpu->sms,
+                         gpu->name);
+}
+
+static ms_status build_mesh(const checking *c) {
+    const ms_spec_mesh *mesh = &c->spec->mesh;
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, c->spec, "mesh", c->diag);
+    return ms_mesh_init(&c->out->mesh, mesh->names, mesh->sizes, mesh->axes, &placed.diag);
+}
+
+/* The experts' own mesh, where the spec has one. */
+static ms_status build_expert_mesh(const checking *c) {
+    const ms_expert_axes *axes = &c->spec->experts;
+    if (axes->ep == 0) {
+        return axes->tp > 1 || axes->order.count > 0
+                   ? ms_spec_fault(c->spec, c->diag, "expert_mesh",
+                                   "expected 'ep', the ranks that the experts are spread over")
+                   : MS_OK;
+    }
+    ms_mesh *experts = MS_NEW(c->arena, ms_mesh, 1);
+    if (experts == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, c->spec, "expert_mesh", c->diag);
+    c->out->expert_mesh = experts;
+    return ms_mesh_of_experts(&c->out->mesh, axes, &placed.diag, experts);
+}
+
+/* Every list of given costs has one value or as many as there are stages (ranks for the optimizer).
+ */
+static ms_status check_costs(const checking *c) {
+    const ms_given_costs *costs = &c->spec->costs;
+    size_t ranks = (size_t)c->out->layout.pp, stages = ranks * (size_t)c->out->layout.chunks;
+    const struct {
+        const char *key_path;
+        const ms_numbers *values;
+        size_t wanted;
+    } LISTS[] = {{"costs.forward", &costs->forward, stages},
+                 {"costs.input_gradient", &costs->input_gradient, stages},
+                 {"costs.weight_gradient", &costs->weight_gradient, stages},
+                 {"costs.p2p", &costs->p2p, stages},
+                 {"costs.optimizer", &costs->optimizer, ranks}};
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < sizeof LISTS / sizeof LISTS[0]; i++) {
+        size_t count = LISTS[i].values->count;
+        if (count != 1 && count != LISTS[i].wanted) {
+            status = ms_spec_fault(c->spec, c->diag, LISTS[i].key_path,
+                                   "list of '%zu' values, expected one value or %zu", count,
+                                   LISTS[i].wanted);
+        }
+    }
+    return status;
+}
+
+/* Whether what the order of passes needs could be read. */
+static bool has_order(const ms_job_spec *spec) {
+    const ms_spec_schedule *schedule = &spec->schedule;
+    bool is_named = schedule->kind != MS_SCHEDULE_CUSTOM || schedule->csv != NULL;
+    return is_named && schedule->chunks >= 0 && spec->batch.micro >= 1;
+}
+
+/* All but the order of passes. Parts in the order of their needs; a part runs when those it needs
+ * were fine, so one run reports the faults of all that can be judged.  Returns whether what the
+ * order needs is there. */
+static bool lay_out_shape(checking *c) {
+    const ms_job_spec *spec = c->spec;
+    bool has_mesh = spec->mesh.axes > 0 && note(c, build_mesh(c));
+    note(c, check_steps(c));
+    if (has_mesh && c->cluster != NULL) {
+        note(c, place_ranks(c));
+        note(c, check_tensor_domain(c));
+        note(c, check_products(c));
+        note(c, check_single(c));
+        note(c, check_sms(c));
+    }
+    has_mesh = has_mesh && note(c, build_expert_mesh(c)); /* its ranks sit where they sit */
+    if (!has_mesh || !has_order(spec)) {
+        return false;
+    }
+    bool has_layout = note(c, ms_spec_find_layout(c->out, c->arena, c->diag));
+    if (has_layout && c->cluster != NULL) {
+        note(c, check_attention_format(c));
+    }
+    if (has_layout) {
+        note(c, ms_spec_check_refusals(spec, &c->out->layout, c->diag));
+    }
+    return has_layout && note(c, count_microbatches(c));
+}
+
+static ms_status lay_out_order(const checking *c) {
+    const ms_job_spec *spec = c->spec;
+    ms_status status = ms_spec_build_program(c->out, c->arena, c->diag);
+    bool has_costs = !spec->has_model && spec->costs.forward.count > 0;
+    return status == MS_OK && has_costs ? check_costs(c) : status;
+}
+
+/* Begin a job with its spec. The rest is 0, padding included: searches tell layouts and precisions
+ * apart by their bytes (ms_memo). */
+static void begin_job(const ms_job_spec *spec, ms_job *job) {
+    memset(job, 0, sizeof *job);
+    job->spec = *spec;
+    job->name = spec->name;
+    job->platform = spec->platform.cluster;
+    job->precision.parameter_B = ms_dtype_B(spec->precision.parameters);
+    job->precision.gradient_B = ms_dtype_B(spec->precision.gradients);
+    job->precision.optimizer_B = spec->precision.optimizer_B;
+    job->precision.products = spec->precision.products;
+    job->host = ms_spec_host_of(spec);
+}
+
+static checking begin(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    return (checking){
+        .spec = &job->spec, .cluster = job->platform, .arena = arena, .diag = diag, .out = job};
+}
+
+void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag) {
+    ms_job job;
+    begin_job(spec, &job);
+    checking c = begin(&job, arena, diag);
+    if (lay_out_shape(&c)) {
+        lay_out_order(&c);
+    }
+}
+
+ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
+    ms_job job;
+    begin_job(spec, &job);
+    checking c = begin(&job, arena, diag);
+    if (note(&c, ms_spec_check_fields(spec, diag)) && lay_out_shape(&c)) {
+        note(&c, ms_spec_count_node_ranks(&job, arena));
+    }
+    if (c.status == MS_OK) {
+        *job_out = job;
+    }
+    return c.status;
+}
+
+ms_status ms_job_order(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    checking c = begin(job, arena, diag);
+    return lay_out_order(&c);
+}
+
+ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    ms_status status = ms_spec_partition_layers(job, arena, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_key_diag placed;
+    ms_key_diag_init(&placed, &job->spec, "model", diag);
+    return ms_layout_check(&job->spec.model, &job->layout, &job->platform->gpu, &placed.diag);
+}
+
+ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
+    ms_job job;
+    ms_status status = ms_job_shape(spec, arena, diag, &job);
+    status = status == MS_OK ? ms_job_order(&job, arena, diag) : status;
+    if (status == MS_OK && spec->has_model) {
+        status = ms_job_partition(&job, arena, diag);
+    }
+    if (status == MS_OK) {
+        *job_out = job;
+    }
+    return status;
+}

@@ -1,0 +1,30 @@
+/* Workloads by the names of those that come with meshsim. */
+#include <string.h>
+
+#include "base/config/find.h"
+#include "base/failure.h"
+#include "job/internal.h"
+
+ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                                ms_job_request *found_out) {
+    const char *name = request->workload;
+    *found_out = *request;
+    if (request->text != NULL || request->data_folder == NULL || strchr(name, '/') != NULL ||
+        ms_file_is_there(name)) {
+        return MS_OK;
+    }
+    const char *folders[] = {request->data_folder, NULL};
+    const ms_file_search search = {.folders = folders, .subfolder = "workloads/"};
+    const char *path = NULL;
+    const char *looked = NULL;
+    if (ms_find_yaml(name, &search, arena, &path, &looked) != MS_OK) {
+        return ms_diag_no_memory(diag);
+    }
+    if (path == NULL && strchr(name, '.') == NULL) { /* else a file that opening it will miss */
+        ms_diag_error(diag, "no workload '%s'%s%s", name, looked,
+                      ms_find_yaml_hint(name, &search, arena));
+        return MS_E_INPUT;
+    }
+    found_out->workload = path == NULL ? name : path;
+    return MS_OK;
+}

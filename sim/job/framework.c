@@ -1,0 +1,409 @@
+/* The framework of a workload: its profile found, laid below the workload's keys, and fitted. */
+#include <string.h>
+#include <strings.h>
+
+#include "base/config/find.h"
+#include "job/internal.h"
+
+/* What stands before a profile's name in the origin of its nodes. */
+static const char ORIGIN[] = "framework ";
+
+bool ms_spec_is_choice(const ms_node *node) {
+    return node != NULL && strncmp(node->origin, ORIGIN, sizeof ORIGIN - 1) == 0;
+}
+
+ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena) {
+    ms_node *mapping = ms_node_get(root, key);
+    if (mapping == NULL || mapping->type != MS_NODE_SCALAR || ms_node_takes_out(mapping)) {
+        return MS_OK;
+    }
+    ms_node *name = MS_NEW(arena, ms_node, 1);
+    if (name == NULL) {
+        return MS_E_NOMEM;
+    }
+    *name = *mapping;
+    name->key = member;
+    name->next = NULL;
+    mapping->type = MS_NODE_MAPPING;
+    mapping->text = NULL;
+    mapping->first = name;
+    mapping->last = name;
+    mapping->count = 1;
+    return MS_OK;
+}
+
+/* ---- finding ---- */
+
+/* One framework's reading. */
+typedef struct profile_lookup {
+    const ms_node *place; /* the workload's key that names it */
+    const char *name;
+    const char *folder; /* of the workload */
+    bool is_alone;      /* the workload is there for the profile's sake */
+    ms_arena *arena;
+    ms_diag *diag;
+} profile_lookup;
+
+/* Folders of profiles: the workload's, the current one's, and those that come with meshsim. */
+static ms_status find_folders(const profile_lookup *ld, const char *data_folder,
+                              const char *const **folders_out) {
+    const char *places[] = {
+        ms_arena_printf(ld->arena, "%s/frameworks", ld->folder), "frameworks",
+        "workloads/frameworks",
+        data_folder == NULL ? NULL
+                            : ms_arena_printf(ld->arena, "%s/workloads/frameworks", data_folder)};
+    bool has_all = places[0] != NULL && (places[3] != NULL || data_folder == NULL);
+    return has_all
+               ? ms_find_folders(places, sizeof places / sizeof places[0], ld->arena, folders_out)
+               : MS_E_NOMEM;
+}
+
+/* The profile's path; a path in the workload starts at its folder. */
+static ms_status find_profile(const profile_lookup *ld, const char *data_folder,
+                              const char **path_out) {
+    ms_file_search search = {.subfolder = ""};
+    const char *looked = NULL;
+    bool is_relative = strchr(ld->name, '/') != NULL && ld->name[0] != '/';
+    const char *name =
+        is_relative ? ms_arena_printf(ld->arena, "%s/%s", ld->folder, ld->name) : ld->name;
+    ms_status status = name == NULL ? MS_E_NOMEM : find_folders(ld, data_folder, &search.folders);
+    status = status == MS_OK ? ms_find_yaml(name, &search, ld->arena, path_out, &looked) : status;
+    if (status != MS_OK || *path_out != NULL) {
+        return status;
+    }
+    return ms_config_fault(ld->diag, ld->place->mark.file == NULL ? NULL : ld->place, "framework",
+                           "no framework '%s'%s (known: %s)", ld->name,
+                           ms_find_yaml_hint(name, &search, ld->arena),
+                           ms_find_yaml_names(&search, ld->arena));
+}
+
+/* ---- reading ---- */
+
+/* What a profile says about itself. */
+static const char *const OWN[] = {"name", "description"};
+
+#define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
+
+/* Where the workload has a mapping the profile has one, too, or nothing: anything else would lie
+ * below it unread. */
+static ms_status check_mappings(const ms_node *profile, const ms_node *root, ms_diag *diag) {
+    ms_status status = MS_OK;
+    for (const ms_node *own = profile->first; own != NULL; own = own->next) {
+        const ms_node *given = own->key == NULL ? NULL : ms_node_get(root, own->key);
+        if (given == NULL || given->type != MS_NODE_MAPPING) {
+            continue;
+        }
+        ms_status below = own->type == MS_NODE_MAPPING
+                              ? check_mappings(own, given, diag)
+                              : ms_config_fault(diag, own, own->key, "expected a mapping");
+        status = below == MS_OK ? status : below;
+    }
+    return status;
+}
+
+/* Refuse keys of a profile that are the job's to say.  path: of the mapping, with a dot at its end.
+ */
+static ms_status refuse_sizes(const ms_node *mapping, const ms_field *fields, const char *path,
+                              const profile_lookup *ld) {
+    ms_status status = MS_OK;
+    for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
+        const ms_field *row = child->key == NULL ? NULL : ms_config_row(fields, child->key);
+        const char *key = row == NULL ? "" : ms_arena_printf(ld->arena, "%s%s", path, row->key);
+        if (row == NULL || key == NULL) {
+            continue;
+        }
+        ms_status found = MS_OK;
+        if (row->is_of_job) {
+            found = ms_config_fault(ld->diag, child, key,
+                                    "a framework's profile holds choices; this is the workload's "
+                                    "to say");
+        } else if (child->type == MS_NODE_MAPPING) {
+            const char *below = ms_arena_printf(ld->arena, "%s.", key);
+            found = below == NULL ? MS_E_NOMEM : refuse_sizes(child, row->fields, below, ld);
+        }
+        status = found == MS_OK ? status : found;
+    }
+    return status;
+}
+
+static ms_status check_profile(const ms_node *profile, const profile_lookup *ld) {
+    ms_status status = refuse_sizes(profile, MS_WORKLOAD_FIELDS, "", ld);
+    for (size_t i = 0; i < COUNT_OF(OWN); i++) {
+        const ms_node *node = ms_node_get(profile, OWN[i]);
+        if (node != NULL && node->type != MS_NODE_SCALAR) {
+            status = ms_config_fault(ld->diag, node, OWN[i], "expected a text");
+        }
+    }
+    return status;
+}
+
+/* Take a key out of a mapping that has it. */
+static void drop(ms_node *mapping, const char *key) {
+    const ms_node *child = ms_node_get(mapping, key);
+    if (child != NULL) {
+        ms_node_remove(mapping, child);
+    }
+}
+
+/* Leave what the workload's model has no use for out of the profile's: how models of another family
+ * are made, and experts where there are none. */
+static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *ld) {
+    ms_node *choices = ms_node_get(profile, "model");
+    const ms_node *model = ms_node_get(root, "model");
+    const ms_node *given = ms_node_get(model, "type"), *own = ms_node_get(choices, "type");
+    bool is_other = given != NULL && own != NULL && given->type == MS_NODE_SCALAR &&
+                    own->type == MS_NODE_SCALAR && strcmp(given->text, own->text) != 0;
+    for (const ms_field *row = MS_MODEL_FIELDS; is_other && row->key != NULL; row++) {
+        if (row->is_of_family) {
+            drop(choices, row->key);
+        }
+    }
+    if (choices != NULL && !ld->is_alone) {
+        drop(choices, "type"); /* the workload's to say */
+    }
+    bool has_experts = ms_node_get(model, "moe") != NULL;
+    if (has_experts || ms_node_get(choices, "moe") == NULL) {
+        return MS_OK;
+    }
+    if (ld->is_alone) {
+        return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", ld->arena, ld->diag);
+    }
+    drop(choices, "moe");
+    return MS_OK;
+}
+
+static void mark_origin(ms_node *node, const char *origin) {
+    node->origin = origin;
+    for (ms_node *child = node->first; child != NULL; child = child->next) {
+        mark_origin(child, origin);
+    }
+}
+
+/* The name of the workload's framework; NULL: it names none whose choices are wanted. */
+static const ms_node *name_of(const ms_node *root) {
+    const ms_node *framework = ms_node_get(root, "framework");
+    const ms_node *name = ms_node_get(framework, "name");
+    const ms_node *expanded = ms_node_get(framework, "expanded");
+    bool is_expanded =
+        expanded != NULL && expanded->type == MS_NODE_SCALAR && strcmp(expanded->text, "true") == 0;
+    bool is_model = ms_node_get(root, "model") != NULL; /* else refused beside costs */
+    bool is_name = name != NULL && name->type == MS_NODE_SCALAR && name->text[0] != '\0' &&
+                   strcmp(name->text, MS_FRAMEWORK_NONE) != 0;
+    return is_name && is_model && !is_expanded ? name : NULL;
+}
+
+ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folder, bool is_alone,
+                                ms_node *root, ms_arena *arena, ms_diag *diag) {
+    const ms_node *name = name_of(root);
+    if (name == NULL) {
+        return MS_OK;
+    }
+    const profile_lookup ld = {name, name->text, folder, is_alone, arena, diag};
+    const char *path = NULL;
+    const char *origin = ms_arena_printf(arena, "%s%s", ORIGIN, name->text);
+    ms_node *profile = NULL;
+    ms_status status = origin == NULL ? MS_E_NOMEM : MS_OK;
+    status = status == MS_OK ? find_profile(&ld, request->data_folder, &path) : status;
+    status = status == MS_OK ? ms_yaml_load(path, arena, diag, &profile) : status;
+    status = status == MS_OK ? check_profile(profile, &ld) : status;
+    status = status == MS_OK ? check_mappings(profile, root, diag) : status;
+    status = status == MS_OK ? choose_model(profile, root, &ld) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < COUNT_OF(OWN); i++) {
+        drop(profile, OWN[i]);
+    }
+    mark_origin(profile, origin);
+    return ms_node_underlay(root, profile, arena);
+}
+
+/* ---- fitting ---- */
+
+/* A key by its mapping and its own name; at the root without a mapping. */
+typedef struct choice_key {
+    const char *mapping; /* NULL: the root */
+    const char *key;
+} choice_key;
+
+/* The mapping that holds a key, if the key came from the framework; NULL: it did not. */
+static ms_node *holder_of(ms_node *root, choice_key at) {
+    ms_node *mapping = at.mapping == NULL ? root : ms_node_get(root, at.mapping);
+    return ms_spec_is_choice(ms_node_get(mapping, at.key)) ? mapping : NULL;
+}
+
+/* Whether a choice is to go that the job has no place for; it goes from the tree at once.  root:
+ * NULL: the spec comes from no file, all its choices are the framework's. */
+static bool takes_back(ms_node *root, bool is_idle, choice_key at) {
+    ms_node *holder = holder_of(root, at);
+    if (is_idle && holder != NULL) {
+        drop(holder, at.key);
+    }
+    return is_idle && (root == NULL || holder != NULL);
+}
+
+/* Whether an order goes through groups of microbatches, and takes any number of virtual stages. */
+static bool is_interleaved(const ms_spec_schedule *schedule) {
+    return schedule->kind != MS_SCHEDULE_CUSTOM &&
+           ms_schedule_kind_traits(schedule->kind).takes_group;
+}
+
+static void fit_data(ms_node *root, ms_job_spec *spec) {
+    ms_spec_data *data = &spec->data;
+    bool is_odd_round = data->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
+    if (takes_back(root, data->zero < 2 || is_odd_round, (choice_key){"data_parallel", "reduce"})) {
+        data->reduce = MS_SPEC_USUAL; /* whole gradients are reduced once */
+    }
+    if (takes_back(root, data->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
+        data->all_reduces = false; /* they are without shards, and cannot be with fewer of them */
+    }
+    if (takes_back(root, data->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
+        data->has_gather_overlap = false; /* nothing is gathered */
+    }
+    if (takes_back(root, data->zero < 2, (choice_key){"data_parallel", "units"})) {
+        data->units = MS_UNITS_IN_PLACE; /* there are no units */
+    }
+    bool is_odd_bucket = data->bucketing == MS_BUCKETS_MEGATRON && data->zero >= 2;
+    if (takes_back(root, is_odd_bucket || data->units != MS_UNITS_IN_PLACE,
+                   (choice_key){"data_parallel", "bucketing"})) {
+        data->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
+    }
+}
+
+/* Whether collectives of tensor parallelism can run beside the products: pieces of products need
+ * sequence parallelism, and nothing is built beside experts and latents. */
+static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {
+    bool is_plain = spec->model.moe.experts == 0 && spec->model.mla.kv_rank == 0;
+    bool is_whole = spec->tensor.overlap == MS_TP_OVERLAP_BULK;
+    return !is_alone && is_plain && (is_whole || spec->tensor.has_sequence_parallel);
+}
+
+static void fit_tensor(ms_node *root, ms_job_spec *spec) {
+    bool is_alone = ms_spec_axis_size(&spec->mesh, "tp") <= 1;
+    ms_spec_tensor *tensor = &spec->tensor;
+    if (takes_back(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
+        tensor->has_sequence_parallel = false;
+    }
+    if (takes_back(root, !runs_beside_products(spec, is_alone),
+                   (choice_key){"tensor_parallel", "overlap"})) {
+        tensor->overlap = MS_TP_OVERLAP_NONE;
+    }
+    bool is_whole =
+        is_alone || ms_spec_axis_size(&spec->mesh, "pp") <= 1 || tensor->has_sequence_parallel;
+    if (takes_back(root, is_whole, (choice_key){"pipeline", "scatter_gather"})) {
+        spec->has_scatter_gather = false;
+    }
+}
+
+static void fit_context(ms_node *root, ms_job_spec *spec) {
+    bool is_alone = ms_spec_axis_size(&spec->mesh, "cp") <= 1;
+    if (takes_back(root, is_alone, (choice_key){"context_parallel", "kind"})) {
+        spec->context.kind = MS_CP_RING;
+    }
+    if (takes_back(root, is_alone, (choice_key){"context_parallel", "overlap"})) {
+        spec->context.overlap = MS_SPEC_USUAL;
+    }
+}
+
+/* A stage alone has no order. Messages that overlap passes in an interleaved pipeline are no batch,
+ * but sent and received one by one (Megatron Core: batch_p2p_comm is the opposite of
+ * overlap_p2p_comm). Validating updates afterwards came with the orders that split
+ * backward passes. */
+static void fit_schedule(ms_node *root, ms_job_spec *spec) {
+    ms_spec_schedule *schedule = &spec->schedule;
+    if (takes_back(root, ms_spec_axis_size(&spec->mesh, "pp") <= 1,
+                   (choice_key){"schedule", "kind"})) {
+        schedule->kind = MS_SCHEDULE_1F1B;
+        schedule->csv = NULL;
+    }
+    bool is_single = is_interleaved(schedule) && schedule->sends == MS_SENDS_ASYNC &&
+                     spec->algorithms.messages == MS_MESSAGES_PIPELINE;
+    if (takes_back(root, is_single || ms_spec_axis_size(&spec->mesh, "pp") <= 1,
+                   (choice_key){"pipeline", "communicator"})) {
+        spec->algorithms.messages = MS_MESSAGES_PAIR;
+    }
+    if (takes_back(root, !is_interleaved(schedule), (choice_key){"schedule", "v"})) {
+        schedule->chunks = 0;
+    }
+    bool is_late = schedule->step_end == MS_STEP_END_POST_VALIDATION;
+    bool is_split = schedule->kind == MS_SCHEDULE_ZBH1 || schedule->kind == MS_SCHEDULE_ZBH2;
+    if (is_late && takes_back(root, !is_split, (choice_key){"schedule", "step_end"})) {
+        schedule->step_end = MS_STEP_END_SYNCHRONOUS;
+        if (takes_back(root, true, (choice_key){NULL, "steps"})) {
+            spec->simulation.steps = 1;
+        }
+    }
+}
+
+static bool has_attention(const ms_gpu_type *gpu, ms_attention_kernel kernel) {
+    return ms_attention_efficiency(&gpu->attention[kernel].forward, 1) > 0 &&
+           ms_attention_efficiency(&gpu->attention[kernel].backward, 1) > 0;
+}
+
+/* Software whose kernel of attention does not run on the GPU takes FlashAttention's second
+ * generation, and where that does not run either, the GPU's own fused one. Source: Transformer
+ * Engine, get_attention_backend: FlashAttention 3 on Hopper alone, FlashAttention 2 before cuDNN's
+ * on GPUs older than Hopper; PyTorch, sdp_utils (the backends of scaled_dot_product_attention in
+ * their order of priority). */
+static void fit_attention(ms_node *root, ms_job_spec *spec) {
+    const choice_key at = {"model", "attention"};
+    const ms_platform *cluster = spec->platform.cluster;
+    ms_attention_kernel kernel = spec->model.attention;
+    ms_node *holder = holder_of(root, at);
+    if (cluster == NULL || kernel == MS_ATTENTION_UNFUSED || (root != NULL && holder == NULL) ||
+        has_attention(&cluster->gpu, kernel)) {
+        return;
+    }
+    bool has_second = has_attention(&cluster->gpu, MS_ATTENTION_FLASH2);
+    spec->model.attention = has_second ? MS_ATTENTION_FLASH2 : MS_ATTENTION_FUSED;
+    if (holder != NULL) {
+        ms_node_get(holder, at.key)->text =
+            ms_job_spec_words("model.attention")[spec->model.attention];
+    }
+}
+
+/* Take a profile's choice of a part back. */
+static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
+    const choice_key at = {NULL, "recompute_parts"};
+    unsigned parts = spec->recompute.parts & ~(unsigned)part;
+    if (parts == spec->recompute.parts || (root != NULL && holder_of(root, at) == NULL)) {
+        return;
+    }
+    ms_node *list = ms_node_get(root, at.key);
+    const ms_node *entry = list == NULL ? NULL : list->first;
+    const char *name = ms_job_spec_words(at.key)[ffs((int)part) - 1];
+    while (entry != NULL && strcmp(entry->text, name) != 0) {
+        entry = entry->next;
+    }
+    if (entry != NULL) {
+        ms_node_remove(list, entry);
+    }
+    if (list != NULL && list->first == NULL) {
+        drop(root, at.key);
+    }
+    spec->recompute.parts = parts;
+}
+
+/* A model without latents has no products out of them to recompute; every second product is that of
+ * dense gated layers with plain heads, whose order of products is known. */
+static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
+    const ms_model *model = &spec->model;
+    bool is_latent = model->mla.kv_rank > 0;
+    if (!is_latent) {
+        leave_part(root, spec, MS_RECOMPUTE_LATENT_UP);
+    }
+    if (is_latent || model->moe.experts > 0 || !model->is_gated) {
+        leave_part(root, spec, MS_RECOMPUTE_PRODUCTS);
+    }
+}
+
+void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root) {
+    if (spec->framework.name != NULL) {
+        fit_schedule(root, spec);
+        fit_data(root, spec);
+        fit_tensor(root, spec);
+        fit_context(root, spec);
+        fit_attention(root, spec);
+        fit_recomputation(root, spec);
+    }
+}

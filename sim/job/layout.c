@@ -1,0 +1,164 @@
+/* The degrees and choices that lay a model out, from mesh, platform and workload. */
+#include "job/internal.h"
+
+/* One axis of a name of its own holds further replicas; a second one would be ambiguous. */
+static ms_status check_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
+                            ms_diag *diag) {
+    int others = 0;
+    for (int a = 0; a < mesh->axes; a++) {
+        others += mesh->kinds[a] == MS_AXIS_OTHER && mesh->sizes[a] > 1 ? 1 : 0;
+        if (others > 1) {
+            const char *key_path = ms_arena_printf(arena, "mesh.%s", mesh->names[a]);
+            return ms_spec_fault(spec, diag, key_path == NULL ? "mesh" : key_path,
+                                 "a second axis with a name of its own, of size %d; one such "
+                                 "axis can be larger than 1",
+                                 mesh->sizes[a]);
+        }
+    }
+    return MS_OK;
+}
+
+/* Axes whose ranks see other data: what state can be sharded over. */
+static bool is_replica_axis(ms_axis axis) {
+    return axis == MS_AXIS_DP || axis == MS_AXIS_CP || axis == MS_AXIS_EP || axis == MS_AXIS_OTHER;
+}
+
+static ms_status find_shard_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_diag *diag,
+                                 unsigned *axes_out) {
+    unsigned axes = 0;
+    for (size_t i = 0; i < spec->data.shard.count; i++) {
+        int index = ms_mesh_axis(mesh, spec->data.shard.items[i]);
+        if (index < 0 || !is_replica_axis(mesh->kinds[index])) {
+            return ms_spec_fault(spec, diag, "data_parallel.shard",
+                                 "'%s' is no axis of replicas of this mesh; expected some of "
+                                 "dp, cp, ep",
+                                 spec->data.shard.items[i]);
+        }
+        axes |= MS_AXIS_BIT(mesh->kinds[index]);
+    }
+    *axes_out = axes;
+    return MS_OK;
+}
+
+/* FSDP and DeepSpeed's ZeRO 2 reduce every microbatch's gradients where they are told nothing else;
+ * PyTorch's pipelining tells them to hold whole ones until a stage's last.
+ * Source: torch/distributed/pipelining/stage.py, backward_maybe_with_nosync. */
+static ms_reduce usual_reduce(const ms_model_layout *layout) {
+    bool has_replicas = ms_layout_replicas(layout) * layout->cp > 1;
+    return layout->zero >= 2 && layout->pp == 1 && has_replicas ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
+}
+
+/* Only a ring has blocks that travel beside the attention.
+ * Source: Megatron-LM, cp_comm_type: p2p "can be overlapped with attention compute", all_gather "is
+ * not async, and cannot be overlapped". */
+static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_layout *layout,
+                                       ms_diag *diag) {
+    static const char *const WHEN[] = {[MS_CP_ALL_GATHER] = "all_gather has keys and values",
+                                       [MS_CP_ALL_TO_ALL] = "all_to_all has all that it needs"};
+    if (layout->cp <= 1 || layout->cp_kind == MS_CP_RING || !layout->has_cp_overlap) {
+        return MS_OK;
+    }
+    return ms_spec_fault(
+        spec, diag, "context_parallel.overlap",
+        "%s before the attention begins: only a ring's blocks travel beside it; leave it out, or "
+        "set context_parallel.kind to ring",
+        WHEN[layout->cp_kind]);
+}
+
+/* Set a layout, all of whose bytes are 0, to the choices of the spec. */
+static void take_choices(const ms_job_spec *spec, ms_model_layout *layout) {
+    const ms_spec_data *data = &spec->data;
+    layout->micro_batch = spec->batch.micro;
+    layout->cp_kind = spec->context.kind;
+    layout->recompute = spec->recompute.kind;
+    layout->recompute_parts = spec->recompute.parts;
+    layout->recompute_layers = spec->recompute.layers;
+    layout->has_sequence_parallel = spec->tensor.has_sequence_parallel;
+    layout->tp_overlap = spec->tensor.overlap;
+    layout->tp_style = spec->tensor.style;
+    layout->tp_chunks = spec->tensor.chunks;
+    layout->zero = data->zero;
+    layout->state_copies = data->copies;
+    layout->offloaded = spec->offloaded;
+    layout->keeps_parameters = data->keeps_parameters;
+    layout->all_reduces_gradients = data->all_reduces;
+    layout->has_reduce_overlap = data->has_reduce_overlap;
+    layout->has_gather_overlap = data->has_gather_overlap;
+    layout->units = data->units;
+    layout->bucketing = data->bucketing;
+    layout->bucket_B = data->bucket_B;
+    layout->update = data->update;
+    layout->is_offloaded = data->is_offloaded;
+    layout->allocator_overhead = spec->allocator_overhead;
+    layout->framework_memory = spec->framework_memory;
+    layout->has_scatter_gather = spec->has_scatter_gather;
+    layout->communication_sms = spec->schedule.communication_sms;
+    layout->waits_for_counts =
+        (ms_spec_host_of(spec).syncs & MS_SYNC_EXPERTS) != 0 && spec->host.launch_s > 0;
+    layout->blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0;
+}
+
+static void set_degrees(const ms_job *job, ms_model_layout *layout) {
+    const ms_mesh *mesh = &job->mesh, *experts = job->expert_mesh;
+    layout->tp = ms_mesh_size(mesh, MS_AXIS_TP);
+    layout->pp = ms_mesh_size(mesh, MS_AXIS_PP);
+    layout->dp = ms_mesh_size(mesh, MS_AXIS_DP);
+    layout->cp = ms_mesh_size(mesh, MS_AXIS_CP);
+    layout->ep = ms_mesh_size(experts == NULL ? mesh : experts, MS_AXIS_EP);
+    if (experts != NULL) {
+        layout->expert_mesh = (ms_expert_mesh){.tp = ms_mesh_size(experts, MS_AXIS_TP),
+                                               .dp = ms_mesh_size(experts, MS_AXIS_DP)};
+    }
+    layout->other = 1;
+    for (int a = 0; a < mesh->axes; a++) {
+        layout->other *= mesh->kinds[a] == MS_AXIS_OTHER ? mesh->sizes[a] : 1;
+    }
+}
+
+ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
+    const ms_job_spec *spec = &job->spec;
+    const ms_mesh *mesh = &job->mesh;
+    ms_model_layout *layout = &job->layout; /* set in place: a copy need not keep the padding */
+    take_choices(spec, layout);
+    set_degrees(job, layout);
+    if (job->platform != NULL) { /* else its faults are reported already */
+        layout->slowest_gpu =
+            ms_platform_slowest(job->platform, mesh->ranks, !spec->host.replaces_slow_nodes);
+    }
+    /* only a ring has something to hide behind; where it is not asked for, it is not wanted
+     * elsewhere */
+    bool is_ring = layout->cp > 1 && layout->cp_kind == MS_CP_RING;
+    layout->has_cp_overlap =
+        spec->context.overlap == MS_SPEC_USUAL ? is_ring : spec->context.overlap == 1;
+    layout->reduce =
+        spec->data.reduce == MS_SPEC_USUAL ? usual_reduce(layout) : (ms_reduce)spec->data.reduce;
+    ms_status status = check_axes(spec, mesh, arena, diag);
+    ms_status overlap = check_context_overlap(spec, layout, diag);
+    status = status == MS_OK ? overlap : status;
+    if (status == MS_OK) {
+        status = find_shard_axes(spec, mesh, diag, &layout->shard_axes);
+    }
+    return status;
+}
+
+ms_status ms_spec_count_node_ranks(ms_job *job, ms_arena *arena) {
+    const ms_platform *cluster = job->platform;
+    const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, MS_AXES_OF_EXPERTS);
+    int *members = MS_NEW(arena, int, job->layout.ep);
+    if (members == NULL) {
+        return MS_E_NOMEM;
+    }
+    int count = ms_mesh_members(mesh, MS_AXIS_BIT(MS_AXIS_EP), 0, members);
+    ms_mesh_to_devices(mesh, members, count);
+    job->layout.ep_node_ranks = 0;
+    for (int i = 0; i < count; i++) {
+        job->layout.ep_node_ranks +=
+            ms_platform_node(cluster, members[i]) == ms_platform_node(cluster, members[0]);
+    }
+    return MS_OK;
+}
+
+int ms_layout_replicas(const ms_model_layout *layout) {
+    bool is_of_experts_alone = layout->expert_mesh.tp > 0;
+    return layout->dp * layout->other * (is_of_experts_alone ? 1 : layout->ep);
+}

@@ -1,0 +1,135 @@
+/* The platform of a workload: found, loaded with the workload's changes, kept as text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "job/internal.h"
+
+/* One load. */
+typedef struct loading {
+    const ms_job_request *request;
+    const ms_node *mapping; /* `platform:` of the workload */
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_job_spec *spec;
+} loading;
+
+/* The platform mapping without its `file` key. */
+static ms_node *overrides_of(ms_arena *arena, const ms_node *platform) {
+    ms_node *copy = MS_NEW(arena, ms_node, 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = *platform;
+    copy->first = copy->last = NULL;
+    copy->count = 0;
+    for (const ms_node *child = platform->first; child != NULL; child = child->next) {
+        if (strcmp(child->key, "file") == 0) {
+            continue;
+        }
+        ms_node *kept = MS_NEW(arena, ms_node, 1);
+        if (kept == NULL) {
+            return NULL;
+        }
+        *kept = *child;
+        ms_node_append(copy, kept);
+    }
+    return copy;
+}
+
+/* Whether a workload names a file of its own folder, also where the current one has such a file. */
+static bool is_beside(const char *home, const char *name, ms_arena *arena) {
+    const char *path = ms_arena_printf(arena, "%s/%s", home, name);
+    return strstr(name, ".yaml") != NULL && path != NULL && ms_file_is_there(path);
+}
+
+/* The platform file's name, where a path is relative to the workload's folder. */
+static ms_status find_name(const loading *ld, const char **name_out) {
+    const char *file = ld->spec->platform.file;
+    if (ld->request->platform != NULL) {
+        *name_out = ld->request->platform;
+        return MS_OK;
+    }
+    const char *folder = ld->spec->folder;
+    bool is_relative = strchr(file, '/') != NULL || is_beside(folder, file, ld->arena);
+    *name_out =
+        is_relative && file[0] != '/' ? ms_arena_printf(ld->arena, "%s/%s", folder, file) : file;
+    return *name_out == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* The effective platform as YAML, and with the origin of every value: the keys that its files and
+ * the workload give, whatever their tables are. */
+static ms_status write_texts(const loading *ld, const ms_node *document) {
+    ms_field *fields = MS_NEW(ld->arena, ms_field, document->count + 1);
+    if (fields == NULL) {
+        return MS_E_NOMEM;
+    }
+    size_t count = 0;
+    for (const ms_node *child = document->first; child != NULL; child = child->next) {
+        fields[count++] = (ms_field)MS_KEY(child->key, NULL, NODE, 0);
+    }
+    ms_buffer text;
+    ms_buffer effective;
+    ms_buffer sources;
+    ms_buffer_init(&text);
+    ms_buffer_init(&effective);
+    ms_buffer_init(&sources);
+    ms_node_write(document, &text);
+    ms_config_write_effective(document, fields, "platform", &effective);
+    ms_config_write_sources(document, "platform", &sources);
+    ms_spec_platform *platform = &ld->spec->platform;
+    platform->text = ms_buffer_keep(&text, ld->arena);
+    platform->effective_text = ms_buffer_keep(&effective, ld->arena);
+    platform->sources_text = ms_buffer_keep(&sources, ld->arena);
+    bool has_all = platform->text != NULL && platform->effective_text != NULL &&
+                   platform->sources_text != NULL;
+    return has_all ? MS_OK : MS_E_NOMEM;
+}
+
+/* What the workload says of its platform; an option's file comes in the place of its own. */
+static ms_status take_names(const loading *ld) {
+    ms_spec_platform *platform = &ld->spec->platform;
+    const ms_node *file = ms_node_get(ld->mapping, "file");
+    bool is_named = file != NULL && file->type == MS_NODE_SCALAR && !ms_node_takes_out(file);
+    if (!is_named && ld->request->platform == NULL) {
+        return ms_config_fault(ld->diag, file == NULL ? ld->mapping : file, "platform.file",
+                               "expected the name or path of a platform file");
+    }
+    ms_node *changes = overrides_of(ld->arena, ld->mapping);
+    if (changes == NULL) {
+        return MS_E_NOMEM;
+    }
+    if (ld->request->platform != NULL) {
+        changes->mark = (ms_mark){.file = NULL}; /* not the workload named the platform */
+    }
+    platform->changes = changes;
+    platform->file = ld->request->platform != NULL ? ld->request->platform : file->text;
+    return MS_OK;
+}
+
+ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *mapping,
+                                ms_arena *arena, ms_diag *diag, ms_job_spec *spec) {
+    const loading ld = {request, mapping, arena, diag, spec};
+    const char *name = NULL;
+    const char *const *folders = NULL;
+    const ms_node *document = NULL;
+    ms_platform *cluster = MS_NEW(arena, ms_platform, 1);
+    if (cluster == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_status status = take_names(&ld);
+    status = status == MS_OK ? find_name(&ld, &name) : status;
+    if (status == MS_OK) {
+        status = ms_platform_folders(spec->folder, request->data_folder, arena, &folders);
+    }
+    if (status == MS_OK) {
+        status = ms_platform_load(name, folders, spec->platform.changes, arena, diag, cluster,
+                                  &document);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    spec->platform.cluster = cluster;
+    spec->platform.document = document;
+    return write_texts(&ld, document);
+}

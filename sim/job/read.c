@@ -1,0 +1,395 @@
+/* From a workload file to a spec. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config/input.h"
+#include "job/internal.h"
+
+/* One reading. */
+typedef struct reading {
+    const ms_job_request *request;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_node *root;
+    ms_spec_text text;
+    bool keeps_platform; /* it is in text.spec already */
+    bool lacks_model;    /* what its keys leave out could not be read: they say too little */
+    ms_status status;    /* first fault of any part */
+} reading;
+
+static bool note(reading *r, ms_status status) {
+    r->status = r->status == MS_OK ? status : r->status;
+    return status == MS_OK;
+}
+
+/* Folder of a path without its slash at the end, "." if it has none. */
+static const char *folder_of(ms_arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path));
+}
+
+/* Keys that may hold a name in place of a mapping. */
+static ms_status normalise(ms_node *root, ms_arena *arena) {
+    ms_status status = ms_spec_normalise(root, "platform", "file", arena);
+    return status == MS_OK ? ms_spec_normalise(root, "framework", "name", arena) : status;
+}
+
+/* The --set overrides in the order given. */
+static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_arena *arena,
+                               ms_diag *diag) {
+    ms_status first = MS_OK;
+    for (size_t i = 0; i < request->set_count; i++) {
+        ms_status status = ms_node_set(root, request->sets[i], arena, diag);
+        if (status == MS_OK) {
+            status = normalise(root, arena); /* it may have named another platform */
+        }
+        first = first == MS_OK ? status : first;
+    }
+    return first;
+}
+
+/* Refuse keys that have no meaning beside `costs`; `framework: none` names no software. */
+static ms_status refuse_keys_of_models(const ms_node *mapping, const ms_field *fields,
+                                       const ms_spec_text *text, ms_diag *diag) {
+    const char *framework = text->spec.framework.name;
+    bool is_none = framework != NULL && strcmp(framework, MS_FRAMEWORK_NONE) == 0;
+    ms_status status = MS_OK;
+    for (const ms_field *row = fields; row != NULL && row->key != NULL; row++) {
+        const ms_node *node = ms_node_get(mapping, row->key);
+        bool is_said = node != NULL && !(is_none && strcmp(row->key, "framework") == 0);
+        ms_status found = MS_OK;
+        if (row->needs_model && is_said) {
+            found = ms_config_fault(diag, node, row->key,
+                                    "says nothing beside 'costs'; it needs a 'model'");
+        } else if (row->type == MS_FIELD_MAP && node != NULL) {
+            found = refuse_keys_of_models(node, row->fields, text, diag);
+        }
+        status = found == MS_OK ? status : found;
+    }
+    return status;
+}
+
+/* Either a model or costs, and with costs nothing that only a model gives a meaning. */
+static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_diag *diag) {
+    if ((text->model == NULL) == (text->costs == NULL)) {
+        const ms_node *place = text->costs != NULL ? text->costs : root;
+        return ms_config_fault(diag, place, "",
+                               text->costs == NULL
+                                   ? "expected either 'model' or 'costs', got neither"
+                                   : "expected either 'model' or 'costs', got both");
+    }
+    return text->costs == NULL ? MS_OK
+                               : refuse_keys_of_models(root, MS_WORKLOAD_FIELDS, text, diag);
+}
+
+/* The tree: file and overrides. */
+static ms_status read_tree(reading *r) {
+    const char *path = r->request->workload;
+    const char *text = r->request->text;
+    ms_status status = text == NULL
+                           ? ms_yaml_load(path, r->arena, r->diag, &r->root)
+                           : ms_yaml_parse(text, strlen(text), path, r->arena, r->diag, &r->root);
+    if (status == MS_OK) {
+        status = ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag);
+    }
+    if (status == MS_OK) {
+        status = normalise(r->root, r->arena);
+    }
+    return status == MS_OK ? apply_request(r->request, r->root, r->arena, r->diag) : status;
+}
+
+static ms_status fault_kind(const reading *r, const char *name) {
+    const char *const *names = ms_schedule_kind_names();
+    ms_buffer known;
+    ms_buffer_init(&known);
+    for (size_t i = 0; names[i] != NULL; i++) {
+        ms_buffer_printf(&known, "%s, ", names[i]);
+    }
+    ms_status status = ms_spec_fault(
+        &r->text.spec, r->diag, "schedule.kind", "unknown schedule '%s'%s (known: %sand csv:FILE)",
+        name, ms_nearest_hint(name, names, MS_SCHEDULE_KIND_COUNT).text, ms_buffer_text(&known));
+    ms_buffer_release(&known);
+    return status;
+}
+
+/* A kind by its name, or the path of a file. */
+static ms_status read_kind(reading *r) {
+    ms_spec_schedule *schedule = &r->text.spec.schedule;
+    const char *name = r->text.schedule_kind;
+    const size_t prefix = strlen(MS_SPEC_CSV_PREFIX);
+    schedule->kind = MS_SCHEDULE_CUSTOM;
+    if (name == NULL) {
+        return MS_E_INPUT; /* no text: reported */
+    }
+    if (strncmp(name, MS_SPEC_CSV_PREFIX, prefix) != 0) {
+        ms_status status = ms_schedule_kind_from_name(name, &schedule->kind);
+        return status == MS_OK ? MS_OK : fault_kind(r, name);
+    }
+    if (name[prefix] == '\0') {
+        return ms_spec_fault(&r->text.spec, r->diag, "schedule.kind",
+                             "'csv:' names no file; expected csv:FILE");
+    }
+    schedule->csv = name + prefix;
+    return MS_OK;
+}
+
+/* The algorithm that a kind's name stands for. */
+static ms_status read_algorithm(reading *r, ms_coll_kind kind, const char *name) {
+    ms_coll_algorithm *algorithm = &r->text.spec.algorithms.of[kind];
+    if (name == NULL || ms_coll_algorithm_read(kind, name, algorithm) == MS_OK) {
+        return MS_OK; /* no text: reported */
+    }
+    char key[64];
+    char words[128];
+    snprintf(key, sizeof key, "collectives.algorithms.%s", ms_coll_kind_name(kind));
+    return ms_spec_fault(
+        &r->text.spec, r->diag, key, "algorithm '%s' is not built for %s; expected %s", name,
+        ms_coll_kind_name(kind), ms_coll_algorithm_words(kind, words, sizeof words));
+}
+
+static ms_status read_mesh(reading *r) {
+    ms_mesh mesh;
+    ms_status status = ms_mesh_read(r->text.mesh, "mesh", r->arena, r->diag, &mesh);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_spec_mesh *axes = &r->text.spec.mesh;
+    for (axes->axes = 0; axes->axes < mesh.axes; axes->axes++) {
+        axes->names[axes->axes] = mesh.names[axes->axes];
+        axes->sizes[axes->axes] = mesh.sizes[axes->axes];
+    }
+    return MS_OK;
+}
+
+/* The level of detail that an option asks for. */
+static ms_status read_fidelity(reading *r) {
+    const char *name = r->request->fidelity;
+    if (name == NULL) {
+        return MS_OK;
+    }
+    if (ms_fidelity_read(name, &r->text.spec.simulation.fidelity) != MS_OK) {
+        ms_diag_error(r->diag, "unknown fidelity '%s'; expected 'analytic', 'flow' or 'step'",
+                      name);
+        return MS_E_USAGE;
+    }
+    return MS_OK;
+}
+
+/* The effective workload as YAML, which holds the framework's choices as its own, and with the
+ * origin of every value. */
+static ms_status write_texts(reading *r) {
+    ms_spec_source *source = &r->text.spec.source;
+    ms_buffer text;
+    ms_buffer effective;
+    ms_buffer_init(&text);
+    ms_buffer_init(&effective);
+    ms_config_write_effective(r->root, MS_WORKLOAD_FIELDS, "", &effective);
+    if (r->text.spec.framework.name != NULL &&
+        ms_node_set(r->root, "framework.expanded=true", r->arena, r->diag) != MS_OK) {
+        text.failed = true;
+    }
+    ms_node_write(r->root, &text);
+    source->text = ms_buffer_keep(&text, r->arena);
+    source->effective_text = ms_buffer_keep(&effective, r->arena);
+    return source->text == NULL || source->effective_text == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* A count of sequences that is given and wrong leaves nothing to judge the batch by. */
+static void give_up_batch(reading *r) {
+    const ms_node *batch = ms_node_get(r->root, "batch");
+    ms_spec_batch *found = &r->text.spec.batch;
+    bool is_given = ms_config_has(batch, "global") || ms_config_has(batch, "microbatches");
+    if (is_given && found->global == 0 && found->microbatches == 0) {
+        found->micro = 0;
+    }
+}
+
+/* A batch that is left out is told of where the job is laid out, which needs ranks. */
+static void miss_batch(reading *r) {
+    const ms_spec_batch *batch = &r->text.spec.batch;
+    bool has_ranks = r->text.mesh != NULL && r->text.platform != NULL;
+    if (!has_ranks && ms_node_get(r->root, "batch") == NULL && batch->micro > 0) {
+        note(r, ms_spec_fault(&r->text.spec, r->diag, "batch",
+                              "this key is required: sequences per step, as in {global: 512}"));
+    }
+}
+
+/* Mappings that have readers of their own, each whether or not the others could be read. */
+static void read_parts(reading *r) {
+    ms_job_spec *spec = &r->text.spec;
+    if (r->text.platform != NULL && !r->keeps_platform) {
+        note(r, ms_spec_load_platform(r->request, r->text.platform, r->arena, r->diag, spec));
+    }
+    if (r->text.mesh != NULL) {
+        note(r, read_mesh(r));
+    }
+    spec->placement.is_given = r->text.placement != NULL;
+    note(r,
+         ms_placement_read(r->text.placement, spec->folder, r->arena, r->diag, &spec->placement));
+    if (r->text.model != NULL) {
+        spec->has_model = true;
+    }
+    if (r->text.model != NULL && !r->lacks_model) {
+        note(r, ms_model_read(r->text.model, "model", r->arena, r->diag, &spec->model));
+    }
+    if (r->text.costs != NULL && r->text.model == NULL) {
+        note(r, ms_costs_read(r->text.costs, "costs", r->arena, r->diag, &spec->costs));
+    }
+    note(r, read_kind(r));
+    note(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
+}
+
+/* What the tree says, its framework's choices below it. */
+static void read_root(reading *r, bool is_frameworks) {
+    ms_job_spec *spec = &r->text.spec;
+    r->lacks_model =
+        !note(r, ms_spec_lay_hf(spec->folder, r->request->data_folder, r->root, r->arena, r->diag));
+    ms_config_take_out(r->root, MS_WORKLOAD_FIELDS);
+    note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
+                                  r->diag));
+    note(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
+    note(r, check_choice(r->root, &r->text, r->diag));
+    read_parts(r);
+    const char *framework = spec->framework.name;
+    spec->framework.is_none = framework != NULL && strcmp(framework, MS_FRAMEWORK_NONE) == 0;
+    spec->framework.name = spec->framework.is_none ? NULL : framework;
+    spec->framework.is_expanded = spec->framework.name != NULL;
+}
+
+/* Keys that are given and wrong leave these as they are. */
+static void leave_open(ms_job_spec *spec) {
+    spec->schedule.chunks = MS_SPEC_USUAL;
+    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
+}
+
+static void begin(reading *r) {
+    ms_job_spec *spec = &r->text.spec;
+    leave_open(spec);
+    spec->folder = folder_of(r->arena, r->request->workload);
+    spec->source = (ms_spec_source){.path = r->request->workload, .root = r->root};
+}
+
+ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                           ms_job_spec *spec_out) {
+    ms_job_request found;
+    reading r = {.request = &found, .arena = arena, .diag = diag};
+    ms_job_spec *spec = &r.text.spec;
+    ms_status status = ms_spec_find_workload(request, arena, diag, &found);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = read_tree(&r);
+    begin(&r);
+    if (status != MS_OK || spec->folder == NULL) {
+        return status == MS_OK ? MS_E_NOMEM : status;
+    }
+    spec->source.typed = ms_node_copy(r.root, arena);
+    spec->source.data_folder = request->data_folder;
+    if (spec->source.typed == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    read_root(&r, false);
+    ms_spec_fit_choices(spec, r.root);
+    if (r.status != MS_OK) {
+        miss_batch(&r);
+        give_up_batch(&r);
+        ms_spec_check_parts(spec, arena, diag);
+    }
+    if (r.status == MS_OK) {
+        note(&r, read_fidelity(&r));
+    }
+    if (r.status == MS_OK) {
+        note(&r, write_texts(&r));
+    }
+    if (r.status == MS_OK) {
+        *spec_out = *spec;
+    }
+    return r.status;
+}
+
+/* A job of the smallest sizes for a framework's choices to stand in. */
+static const char SMALLEST[] = "framework: {name: its name}\n"
+                               "platform: {file: ideal, nodes: 1}\n"
+                               "mesh: {dp: 1}\n"
+                               "model: {layers: 1, hidden: 128, heads: 1, ffn: 128, vocab: 128, "
+                               "sequence: 128}\n"
+                               "batch: {global: 1}\n";
+
+ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
+                                   ms_diag *diag, ms_job_spec *spec_out) {
+    const ms_job_request request = {.workload = "framework", .data_folder = data_folder};
+    reading r = {.request = &request, .arena = arena, .diag = diag};
+    ms_status status =
+        ms_yaml_parse(SMALLEST, sizeof SMALLEST - 1, request.workload, arena, diag, &r.root);
+    if (status == MS_OK) {
+        ms_node *word = ms_node_get(ms_node_get(r.root, "framework"), "name");
+        word->text = name;
+        word->mark = (ms_mark){.file = NULL}; /* no file says it */
+    }
+    begin(&r);
+    if (status != MS_OK || r.text.spec.folder == NULL) {
+        return status == MS_OK ? ms_diag_no_memory(diag) : status;
+    }
+    read_root(&r, true);
+    if (r.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&r.text.spec);
+    }
+    return r.status;
+}
+
+ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                               ms_diag *diag, ms_job_spec *spec_out) {
+    const ms_job_request request = {.sets = sets->items, .set_count = sets->count};
+    reading r = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
+    ms_status status = ms_spec_write_root(spec, arena, &r.root);
+    if (status != MS_OK) {
+        return ms_diag_no_memory(diag);
+    }
+    status = apply_request(&request, r.root, arena, diag);
+    const ms_node *hf = ms_node_get(ms_node_get(r.root, "model"), "hf");
+    if (status == MS_OK && hf != NULL) { /* below keys that are all given it would say nothing */
+        status = ms_config_fault(diag, hf, "model.hf",
+                                 "cannot take the place of a model that was "
+                                 "read already; set its keys");
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    r.text.spec = (ms_job_spec){.folder = spec->folder,
+                                .platform = spec->platform,
+                                .source = {.path = spec->source.path, .root = r.root}};
+    leave_open(&r.text.spec);
+    read_root(&r, false);
+    if (r.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&r.text.spec);
+    }
+    return r.status;
+}
+
+ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                                 ms_diag *diag, ms_job_spec *spec_out) {
+    const ms_job_request request = {.workload = spec->source.path,
+                                    .data_folder = spec->source.data_folder,
+                                    .sets = sets->items,
+                                    .set_count = sets->count};
+    reading r = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
+    r.root = ms_node_copy(spec->source.typed, arena);
+    if (r.root == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    r.text.spec = (ms_job_spec){.folder = spec->folder,
+                                .platform = spec->platform,
+                                .source = {.path = spec->source.path, .root = r.root}};
+    leave_open(&r.text.spec);
+    ms_status status = apply_request(&request, r.root, arena, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    read_root(&r, false);
+    ms_spec_fit_choices(&r.text.spec, r.root);
+    if (r.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&r.text.spec);
+        spec_out->simulation.fidelity = spec->simulation.fidelity;
+    }
+    return r.status;
+}

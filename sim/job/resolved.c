@@ -1,0 +1,142 @@
+/* Every key of a job with the value in use. The user's words and the framework's choices are those
+ * of the tree that was read, what follows from other keys comes from the spec, and the rest are the
+ * tables' defaults. So a default that changes from one version to the next shows in a trace. */
+#include <string.h>
+
+#include "job/internal.h"
+
+/* One listing. */
+typedef struct resolving {
+    const ms_job_spec *spec;
+    ms_arena *arena;
+    ms_diag *diag;
+} resolving;
+
+static void drop(ms_node *mapping, const char *key) {
+    const ms_node *child = ms_node_get(mapping, key);
+    if (child != NULL) {
+        ms_node_remove(mapping, child);
+    }
+}
+
+static void mark(ms_node *node, const char *origin) {
+    node->origin = origin;
+    node->mark = (ms_mark){.file = NULL};
+    for (ms_node *child = node->first; child != NULL; child = child->next) {
+        mark(child, origin);
+    }
+}
+
+/* The keys as the user and the framework give them, without what is listed otherwise. */
+static ms_node *copy_given(const resolving *r) {
+    static const ms_node EMPTY = {.type = MS_NODE_MAPPING, .origin = "file"};
+    const ms_node *root = r->spec->source.root;
+    ms_node *given = ms_node_copy(root == NULL ? &EMPTY : root, r->arena);
+    if (given != NULL) {
+        drop(given, "platform");
+        ms_node *framework = ms_node_get(given, "framework");
+        if (framework != NULL) {
+            drop(framework, "expanded"); /* says how the file is written, and not what is run */
+        }
+    }
+    return given;
+}
+
+/* What the spec holds besides: the values of keys that follow from others. Of a spec that comes
+ * from no file, they are what somebody set. */
+static ms_status lay_derived(const resolving *r, ms_node *keys) {
+    ms_node *derived = NULL;
+    ms_status status = ms_spec_write_root(r->spec, r->arena, &derived);
+    if (status != MS_OK) {
+        return status;
+    }
+    drop(derived, "platform");
+    mark(derived, r->spec->source.root == NULL ? "--set" : "derived");
+    return ms_node_underlay(keys, derived, r->arena);
+}
+
+/* The level of detail, which an option may give in the place of the file. */
+static void set_fidelity(const resolving *r, ms_node *keys) {
+    const char *name = ms_fidelity_name(r->spec->simulation.fidelity);
+    ms_node *node = ms_node_get(keys, "fidelity");
+    bool is_files =
+        node->text != NULL && strcmp(node->text, name) == 0 && strcmp(node->origin, "derived") != 0;
+    if (!is_files) {
+        *node = (ms_node){.type = MS_NODE_SCALAR,
+                          .text = name,
+                          .key = node->key,
+                          .origin = "--set",
+                          .next = node->next};
+    }
+}
+
+/* The platform's file by its name, and all keys that it stands for. */
+static ms_status add_platform(const resolving *r, ms_node *keys) {
+    const ms_spec_platform *platform = &r->spec->platform;
+    ms_node *listed = NULL;
+    ms_node *mapping = MS_NEW(r->arena, ms_node, 1);
+    ms_node *file = MS_NEW(r->arena, ms_node, 1);
+    if (mapping == NULL || file == NULL) {
+        return MS_E_NOMEM;
+    }
+    const char *slash = platform->file == NULL ? NULL : strrchr(platform->file, '/');
+    *mapping = (ms_node){.type = MS_NODE_MAPPING, .key = "platform", .origin = "file"};
+    *file = (ms_node){.type = MS_NODE_SCALAR,
+                      .text = slash == NULL ? platform->file : slash + 1,
+                      .key = "file",
+                      .origin = "--set"};
+    if (platform->file != NULL) {
+        ms_node_append(mapping, file);
+    }
+    ms_node_append(keys, mapping);
+    if (platform->document == NULL) {
+        return MS_OK;
+    }
+    ms_status status =
+        ms_platform_list(platform->cluster, platform->document, r->arena, r->diag, &listed);
+    return status == MS_OK ? ms_node_overlay(mapping, listed, r->arena) : status;
+}
+
+/* Add the keys that the user took out (`price: null`) and that nothing else gives: they have no
+ * value, and the user said so. */
+static ms_status add_taken_out(const resolving *r, const ms_node *typed, ms_node *keys) {
+    ms_status status = MS_OK;
+    for (const ms_node *child = typed->first; child != NULL && status == MS_OK;
+         child = child->next) {
+        ms_node *place = child->key == NULL ? NULL : ms_node_get(keys, child->key);
+        if (ms_node_takes_out(child) && place == NULL) {
+            ms_node *copy = ms_node_copy(child, r->arena);
+            if (copy == NULL) {
+                return MS_E_NOMEM;
+            }
+            ms_node_append(keys, copy);
+        } else if (child->type == MS_NODE_MAPPING && place != NULL &&
+                   place->type == MS_NODE_MAPPING) {
+            status = add_taken_out(r, child, place);
+        }
+    }
+    return status;
+}
+
+ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out) {
+    ms_arena scratch;
+    ms_diag silent;
+    ms_arena_init(&scratch);
+    ms_diag_init_mute(&silent); /* nothing is wrong with keys that have been read with */
+    const resolving r = {spec, &scratch, &silent};
+    ms_node *keys = copy_given(&r);
+    ms_status status = keys == NULL ? MS_E_NOMEM : lay_derived(&r, keys);
+    status = status == MS_OK ? ms_config_fill(keys, MS_WORKLOAD_FIELDS, &scratch, &silent) : status;
+    status = status == MS_OK ? add_platform(&r, keys) : status;
+    if (status == MS_OK && spec->source.typed != NULL) {
+        status = add_taken_out(&r, spec->source.typed, keys);
+    }
+    if (status == MS_OK) {
+        set_fidelity(&r, keys);
+        ms_config_write_resolved(keys, MS_WORKLOAD_FIELDS, spec->source.path, out);
+        status = out->failed ? MS_E_NOMEM : MS_OK;
+    }
+    out->failed = out->failed || status != MS_OK;
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -1,0 +1,539 @@
+/**
+ * @file
+ * Job specs: all that says what job is simulated, as one plain value.
+ *
+ * A spec comes from a workload file (ms_job_spec_read) or from another spec: copy the struct, set
+ * fields, and check it again. Nothing in it is text that would have to be read once more; lists and
+ * strings are borrowed and shared by copies. What the user leaves out is left out here too, and
+ * decided when the job is laid out, so that a spec with another degree of ZeRO or of pipeline
+ * parallelism gets the defaults that go with it.
+ */
+#ifndef MESHSIM_SPEC_H
+#define MESHSIM_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/config/config.h"
+#include "base/diag.h"
+#include "base/event.h"
+#include "base/status.h"
+#include "cluster/mesh/mesh.h"
+#include "cluster/placement/placement.h"
+#include "cluster/platform/platform.h"
+#include "cluster/platform/price.h"
+#include "collective/collective.h"
+#include "model/model.h"
+#include "model/stage_costs.h"
+#include "schedule/schedule.h"
+
+/** What is simulated of a job, and by what: no part of the job itself. */
+typedef struct ms_run_choice {
+    bool no_fold;         /**< simulate every rank */
+    bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
+    bool has_bounds;      /**< with is_bounded: also give bounds where all are alike; nobody asks */
+    bool no_fast_forward; /**< simulate every microbatch, also where the step repeats itself */
+    bool trusts_folding;  /**< do not test whether rounding keeps ranks alike: nobody asks for it */
+    bool no_sharing; /**< estimate without what pipeline ranks take from each other on shared links,
+                        as ms_estimator_run does; likewise */
+    unsigned operation_axes; /**< MS_AXIS_BIT of axes whose collectives are operations although
+                                granularity is `pass`; likewise */
+    ms_solver solver;
+} ms_run_choice;
+
+/** What the user asked for on the command line. All strings are borrowed. */
+typedef struct ms_job_request {
+    const char *workload; /**< path of the workload file; where there is no file of that name, one
+                             without '/' is the name of one in data_folder/workloads */
+    const char *text;     /**< the workload itself, which then stands in no file: `workload` is its
+                             name in messages, and its relative paths start there; NULL: none */
+    const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
+    const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
+    const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
+    size_t set_count;
+    const char *fidelity; /**< "analytic", "flow"; NULL: as the workload says */
+    ms_run_choice run;
+} ms_job_request;
+
+/** Member of an int field that the user left out: what is usual is decided by the rest. */
+enum { MS_SPEC_USUAL = -1 };
+
+/** Sequences per step at most: far above any run, and a count that fits into an int. */
+enum { MS_BATCH_MAX = 100000000 };
+
+/** The software that runs the job: whose choices stand below the workload's own keys. */
+typedef struct ms_spec_framework {
+    const char *name; /**< of its profile, as the user writes it; NULL: none */
+    bool is_none;     /**< the workload says `framework: none`: no profile fills its keys in */
+    bool is_expanded; /**< its choices are among the spec's own values; always so after reading */
+} ms_spec_framework;
+
+/** The cluster: how it is named, and what it is. */
+typedef struct ms_spec_platform {
+    const char *file; /**< name or path, as the user writes it; relative to the spec's folder if it
+                         is a path */
+    const ms_node *changes;     /**< mapping laid over the file; NULL: none */
+    const ms_platform *cluster; /**< what they make; shared by the specs derived from one */
+    const ms_node *document;    /**< the effective platform as a tree */
+    const char *text;           /**< the same as YAML */
+    const char *effective_text; /**< its given keys with value and origin */
+    const char *sources_text;   /**< the comments behind them in its files */
+} ms_spec_platform;
+
+/** Sizes of the axes. */
+typedef struct ms_spec_mesh {
+    const char *names[MS_MESH_AXES_MAX]; /**< [axes] outermost first */
+    int sizes[MS_MESH_AXES_MAX];         /**< [axes] >= 1 */
+    int axes;
+} ms_spec_mesh;
+
+/** How a forward and a backward pass that a schedule pairs run: together, or one after the other.
+ */
+typedef enum ms_pair_overlap { MS_OVERLAP_FUSED, MS_OVERLAP_SERIAL } ms_pair_overlap;
+
+/** Whether a rank that sends to a stage goes on, or waits for the arrival. */
+typedef enum ms_sends { MS_SENDS_ASYNC, MS_SENDS_BLOCKING } ms_sends;
+
+/** Whether all ranks wait for the gradient's norm before they update, or each updates at once. */
+typedef enum ms_step_end { MS_STEP_END_SYNCHRONOUS, MS_STEP_END_POST_VALIDATION } ms_step_end;
+
+/** Layers per virtual stage: the same everywhere, or so that the busiest rank is least busy. */
+typedef enum ms_partition_kind { MS_PARTITION_EVEN, MS_PARTITION_BALANCED } ms_partition_kind;
+
+/** Which stage has which layers. */
+typedef struct ms_spec_partition {
+    ms_partition_kind kind;
+    int first_stage_layers; /**< of the first virtual stage; 0: not given */
+    int last_stage_layers;  /**< of the last one; 0: not given */
+    ms_ints stage_layers;   /**< of every virtual stage; count 0: not given */
+} ms_spec_partition;
+
+/** The pipeline schedule. */
+typedef struct ms_spec_schedule {
+    ms_schedule_kind kind; /**< MS_SCHEDULE_CUSTOM: the order stands in a file */
+    const char *csv;       /**< that file, relative to the spec's folder; NULL: a kind makes it */
+    int chunks;            /**< V; 0: the schedule's own */
+    int group;             /**< microbatches per group; 0: the number of pipeline ranks */
+    int slices;            /**< K, slices of a sequence, >= 1 */
+    bool is_reordered;
+    ms_pair_overlap overlap;
+    int communication_sms; /**< held by communication while overlapped pairs run, >= 0 */
+    ms_sends sends;
+    ms_step_end step_end;
+    ms_spec_partition partition;
+} ms_spec_schedule;
+
+/** Sequences per step. */
+typedef struct ms_spec_batch {
+    int global;       /**< over all replicas; 0: not given */
+    int micro;        /**< per microbatch and replica, >= 1 */
+    int microbatches; /**< per step and replica; 0: not given */
+} ms_spec_batch;
+
+/** Types of working parameters and of gradients. */
+typedef enum ms_dtype { MS_DTYPE_BF16, MS_DTYPE_FP16, MS_DTYPE_FP32 } ms_dtype;
+
+/** `precision`: types of what is stored, and formats of products. */
+typedef struct ms_spec_precision {
+    ms_dtype parameters;
+    ms_dtype gradients;
+    double optimizer_B; /**< optimizer state per parameter [B] */
+    ms_products products;
+} ms_spec_precision;
+
+/** How tp ranks share a layer. */
+typedef struct ms_spec_tensor {
+    bool has_sequence_parallel;
+    ms_tp_overlap overlap;
+    ms_tp_style style;
+    int chunks;       /**< pieces of MS_TP_OVERLAP_CHUNKS */
+    bool allows_slow; /**< more tp ranks than GPUs that share the fast links */
+} ms_spec_tensor;
+
+/** How cp ranks share a sequence. */
+typedef struct ms_spec_context {
+    ms_cp_kind kind;
+    int overlap; /**< 0, 1, or MS_SPEC_USUAL: for a ring */
+} ms_spec_context;
+
+/** What replicas share. */
+typedef struct ms_spec_data {
+    int zero;              /**< stage of ZeRO, 0 to 3 */
+    ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
+    int copies;            /**< equal sets of shards among the replicas, >= 1 */
+    bool keeps_parameters; /**< zero 3: gathered once per step */
+    int gather_stages;     /**< whole stages gathered at a time, 0: layer by layer; MS_SPEC_USUAL:
+                              where a schedule file says so, else 0 */
+    int reduce;            /**< ms_reduce, or MS_SPEC_USUAL */
+    bool all_reduces; /**< zero 1: gradients are summed on all replicas, not scattered to shards */
+    bool has_reduce_overlap;
+    bool has_gather_overlap;
+    ms_units units;
+    ms_bucketing bucketing;
+    double bucket_B; /**< smallest gradient bucket, or largest [B]; 0: the rule's own */
+    ms_update_kernels update;
+    bool is_offloaded;
+} ms_spec_data;
+
+/** What is recomputed. */
+typedef struct ms_spec_recompute {
+    ms_recompute kind;
+    unsigned parts; /**< MS_RECOMPUTE_ bits */
+    int layers;     /**< full: first layers of each virtual stage; 0: all */
+} ms_spec_recompute;
+
+/** Where the host waits for its GPU, bits. */
+typedef enum ms_host_sync {
+    MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows one that the rank
+                             has sent and waits for */
+    MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
+    MS_SYNC_KERNELS = 4,  /**< behind every kernel, which so takes its launch longer */
+    MS_SYNC_BATCH = 8,    /**< before every forward pass, for the sizes of its batch */
+    MS_SYNC_EXPERTS = 16, /**< in every forward pass of routed experts, for the copies of each */
+} ms_host_sync;
+
+/** How the host of a rank launches its kernels, one after the other. */
+typedef struct ms_spec_host {
+    double launch_s;          /**< time per launch; 0: the host is never waited for [s] */
+    unsigned syncs;           /**< MS_SYNC_ bits */
+    bool replaces_slow_nodes; /**< nodes that compute slower than others are found and replaced */
+} ms_spec_host;
+
+/** Whether a rank's host waits for its GPU before a pass. Messages are exchanged before all but
+ * weights' gradients; the loader tells every forward pass of its batch.  has_messages: between
+ * pipeline ranks. */
+static inline bool ms_host_waits(const ms_spec_host *host, ms_pass pass, bool has_messages) {
+    return ((host->syncs & MS_SYNC_MESSAGES) && has_messages && pass != MS_PASS_W) ||
+           ((host->syncs & MS_SYNC_BATCH) && pass == MS_PASS_F);
+}
+
+/** How it is simulated. */
+typedef struct ms_spec_simulation {
+    int steps; /**< optimizer steps, >= 1 */
+    ms_fidelity fidelity;
+    ms_granularity granularity;
+} ms_spec_simulation;
+
+/** Where a spec was read from: for messages and listings of its keys alone, nothing else may look
+ * into it. */
+typedef struct ms_spec_source {
+    const char *path;    /**< the workload file; NULL: the spec comes from no file */
+    const ms_node *root; /**< its tree with the overrides; NULL: faults name keys without a place */
+    const char *text;    /**< that tree as YAML; NULL without a file */
+    const char *effective_text; /**< every key with its value and origin; NULL without a file */
+    const ms_node *typed;       /**< the file with the overrides as the user typed them, before the
+                                   framework's choices; NULL without a file */
+    const char *data_folder;    /**< of the request; may be NULL */
+} ms_spec_source;
+
+/** A job. */
+typedef struct ms_job_spec {
+    const char *name; /**< NULL: that of its file */
+    const char *description;
+    const char *folder; /**< where relative paths in it start; "." or a path without '/' at its end
+                         */
+    ms_spec_framework framework;
+    ms_spec_platform platform;
+    ms_spec_mesh mesh;
+    ms_rank_placement_choice placement;
+    ms_expert_axes experts; /**< ep 0: on the axes of `mesh` */
+    bool has_model;         /**< else given costs */
+    ms_model model;         /**< with the sizes that follow from others filled in */
+    ms_given_costs costs;   /**< without a model */
+    ms_spec_schedule schedule;
+    ms_spec_batch batch;
+    ms_spec_precision precision;
+    ms_spec_tensor tensor;
+    ms_spec_context context;
+    ms_spec_data data;
+    bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
+    double allocator_overhead; /**< share of activations and working memory lost on top */
+    ms_framework_memory framework_memory;
+    unsigned offloaded; /**< MS_OFFLOAD_ bits */
+    ms_spec_recompute recompute;
+    ms_coll_choices algorithms; /**< what collectives are laid out by */
+    ms_spec_host host;          /**< without a model nothing is launched */
+    ms_spec_simulation simulation;
+    ms_spec_source source;
+} ms_job_spec;
+
+/** Read a workload file, apply the request's overrides, load its platform.
+ *  *spec_out: in `arena`; its source remembers where every key stands.  Returns MS_OK; MS_E_INPUT,
+ * every fault reported, those across keys that can be judged included; MS_E_USAGE; MS_E_IO;
+ * MS_E_NOMEM. */
+ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
+                           ms_job_spec *spec_out);
+
+/** Read what a framework's profile chooses, as the spec of a small model on one GPU, for who sets
+ * sizes, mesh, batch and cluster by hand.
+ *  name: of the profile.  data_folder: installed data, whose `workloads/frameworks` is searched
+ * last.  *spec_out: in `arena`, it comes from no file; choices that need more ranks than one are
+ * still there.  Returns as ms_job_spec_read. */
+ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
+                                   ms_diag *diag, ms_job_spec *spec_out);
+
+/** Derive a spec with other values of some keys, as ms_job_spec_read applies overrides to a file.
+ *  sets: "key.path=value", applied in order; those of the platform's keys change nothing.
+ * *spec_out: comes from no file, in `arena`, and shares the platform. Returns MS_OK; MS_E_INPUT or
+ * MS_E_USAGE, every fault reported; MS_E_NOMEM. */
+ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                               ms_diag *diag, ms_job_spec *spec_out);
+
+/** Read a workload once more with further overrides, as ms_job_spec_read would with these after
+ * those of its request. ms_job_spec_override keeps the framework's choices as they are in the spec;
+ * here they are made anew, for the sizes that the overrides give. The file is not opened again.
+ *  spec: as ms_job_spec_read left it; its platform and its fidelity stay.  sets: "key.path=value",
+ * applied in order.  *spec_out: comes from no file, in `arena`, and shares the platform. Returns
+ * MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_IO; MS_E_NOMEM. */
+ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
+                                 ms_diag *diag, ms_job_spec *spec_out);
+
+/** The keys of a workload file, for schemas and listings. */
+extern const ms_field MS_WORKLOAD_FIELDS[];
+
+/** The words of a key of a workload that is one of an enumeration, or flags of one, in its order;
+ * NULL behind the last.
+ *  key: such as "precision.attention"; a key with words. */
+const char *const *ms_job_spec_words(const char *key);
+
+/** Append every key of a workload, one per line, as ms_config_write_keys does.  O(keys). */
+void ms_job_spec_write_keys(ms_buffer *out);
+
+/** Append a spec as a workload file that ms_job_spec_read makes an equal one of. Keys with their
+ * default are left out; sizes of the model that follow from others stand there as if given.  Paths
+ * in it start at the spec's folder.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
+
+/** Append every key of a workload and of its platform with the value in use and where it came from,
+ * as ms_config_write_resolved does: what the user typed, what a framework, a GPU type, a library or
+ * the platform's file says, defaults, and what follows from other keys (origin "derived"). Where a
+ * key's default is a rule and the spec leaves it open (MS_SPEC_USUAL), it is "not given".
+ * `platform.file` is a name without folders.
+ *  spec: of ms_job_spec_read, or a copy of such a one with more fields set; of a spec from no file
+ * all that is no default counts as typed.  Returns MS_OK; MS_E_NOMEM, and out->failed.  O(keys *
+ * rows). */
+ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out);
+
+/** Whether two specs say the same, by every key of a workload file. Where they come from does not
+ * count.  O(size of their lists). */
+bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);
+
+/** Index of an axis of the mesh by name, -1 if it has none. */
+int ms_spec_axis(const ms_spec_mesh *mesh, const char *name);
+
+/** Size of an axis of the mesh by name, 1 if it has none. */
+int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name);
+
+/** Set the size of an axis: copy a spec, set its axes and other fields, and lay it out again.
+ *  name: of an axis of the mesh.  Returns MS_OK; MS_E_RANGE if the mesh has no such axis, nothing
+ * changed. */
+ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size);
+
+/** A copy of a spec to change: it comes from no file any more, so that faults name its keys and do
+ * not point at what the file says. */
+ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);
+
+/** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
+typedef struct ms_idle_key {
+    const char *key; /**< dotted path, such as "data_parallel.bucket" */
+    ms_mark mark;    /**< where it stands */
+    const char *why; /**< as the end of "changes nothing: ..." */
+} ms_idle_key;
+
+/** Keys without an effect, in no order. */
+typedef struct ms_idle_keys {
+    const ms_idle_key *items; /**< [count] */
+    int count;
+} ms_idle_keys;
+
+/** What tells a rank from others of its job: the place where slow GPUs and noise go. No key of a
+ * workload sets it. */
+typedef struct ms_rank_properties {
+    double compute_factor; /**< on the time of its computations and of its update, > 0 */
+    double link_factor;    /**< on the time that bytes take on the links of its GPU, > 0 */
+} ms_rank_properties;
+
+/** The smallest and the largest factor of several ranks. */
+typedef struct ms_factor_range {
+    double least, most;
+} ms_factor_range;
+
+/** A job: a spec that was checked and laid out, and what its stages cost. The one struct that
+ * carries a job from its keys to lowering, estimate and metrics (sim/job/job.md). */
+typedef struct ms_job {
+    ms_job_spec spec;
+    const char *name;
+    const ms_platform *platform; /**< the spec's cluster; where ranks have links of their own speed,
+                                    a copy of it with link_factors */
+    ms_mesh mesh;                /**< its ranks on the GPUs of the placement */
+    ms_rank_placement placement;
+    const ms_mesh *expert_mesh; /**< the experts' own view of its ranks; NULL: `mesh` */
+    int microbatches;           /**< M */
+    int global_batch;           /**< sequences per step; 0 with `costs:` and no batch */
+    ms_precision precision;
+    ms_model_layout layout; /**< degrees and choices; stage_layers: NULL for a balanced partition
+                               until its layers are shared out (layer_partition.h), and without a
+                               model */
+    ms_program program;
+    const char *schedule_text; /**< the file that holds the order; NULL: a kind makes it */
+    bool has_pairs;            /**< the order pairs passes, whether or not they then run together */
+    ms_spec_host host;         /**< how ranks launch their operations: ms_spec_host_of the spec */
+    ms_stage_costs costs;      /**< of all stages; set by ms_job_build */
+    ms_idle_keys idle_keys;    /**< keys that the user gave and that change nothing; likewise */
+    const ms_rank_properties *rank_properties; /**< [mesh.ranks]; NULL: all factors are 1; set by
+                                                  ms_job_set_rank_properties */
+    const ms_factor_range *compute_factors;    /**< [P] of the ranks of each pipeline rank; NULL:
+                                                  likewise */
+    ms_run_choice run;
+} ms_job;
+
+/** Give the ranks of a job properties of their own, in place of those that it has.
+ *  properties: [job->mesh.ranks], copied.  A rank's links are those that routes of its GPU begin or
+ * end with; one that several ranks share takes the largest of their factors.  arena: outlives the
+ * job.  Returns MS_OK; MS_E_RANGE if a factor is not above 0 and finite, nothing changed;
+ * MS_E_NOMEM (both not reported).  O(ranks), and O(GPUs) routes for each rank whose links are not
+ * at 1. */
+ms_status ms_job_set_rank_properties(ms_job *job, const ms_rank_properties *properties,
+                                     ms_arena *arena);
+
+/** The factor on the time of the computations of a rank. */
+static inline double ms_job_compute_factor(const ms_job *job, int rank) {
+    return job->rank_properties == NULL ? 1.0 : job->rank_properties[rank].compute_factor;
+}
+
+/** The smallest and the largest such factor of the ranks of pipeline rank `p`. */
+static inline ms_factor_range ms_job_compute_factors(const ms_job *job, int p) {
+    const ms_factor_range even = {1.0, 1.0};
+    return job->compute_factors == NULL ? even : job->compute_factors[p];
+}
+
+/** Whether a rank that sends waits for the arrival before it goes on. */
+static inline bool ms_job_is_blocking(const ms_job *job) {
+    return job->spec.schedule.sends == MS_SENDS_BLOCKING;
+}
+
+/** Whether every rank updates as soon as its own gradients are reduced; else all ranks wait for the
+ * norm of the world's gradient. */
+static inline bool ms_job_is_validated_late(const ms_job *job) {
+    return job->spec.schedule.step_end == MS_STEP_END_POST_VALIDATION;
+}
+
+/** What a job holds of its platform, for ms_price_step_USD and ms_price_step_J.  step_s, busy_s: as
+ * in ms_price_use. */
+static inline ms_price_use ms_job_price_use(const ms_job *job, double step_s, double busy_s) {
+    ms_price_use use;
+    use.gpus = (double)job->mesh.ranks;
+    use.spare_gpus = (double)job->placement.spare_gpus;
+    use.step_s = step_s;
+    use.busy_s = busy_s;
+    return use;
+}
+
+/** Whether transfers share no links, as in fidelity `analytic`. */
+static inline bool ms_job_is_alone(const ms_job *job) {
+    return job->spec.simulation.fidelity == MS_FIDELITY_ANALYTIC;
+}
+
+/** Check a spec across its fields, and lay it out: ranks and GPUs, batch and microbatches, axes and
+ * what they are used for, the schedule's order, layers over stages, the model over the degrees.
+ * This is the whole check: what is laid out can be built, with one exception: whether a stage of a
+ * balanced partition gets as many layers as `recompute_layers` counts shows once they are shared
+ * out.
+ *  *job_out: in `arena`, without costs and name; borrows what the spec borrows.  Returns MS_OK;
+ * MS_E_INPUT with every fault reported; MS_E_IO when the schedule's file cannot be read;
+ * MS_E_NOMEM.  O(actions). */
+ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
+
+/** The first part of ms_job_lay_out, for who knows orders of passes already: all but the order,
+ * what it says of the layout, and layers over stages.  *job_out: its program is empty.  Returns as
+ * ms_job_lay_out.  O(axes), and O(GPUs) where ranks are placed. */
+ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
+
+/** Check early whether a model has layers for all virtual stages, for who tries many jobs: which
+ * stages there are follows from pipeline ranks and `schedule.v`, unless a file holds the order.
+ *  job: as ms_job_shape left it.  Returns MS_OK; MS_E_INPUT for what ms_job_partition refuses
+ * (reported).  O(1). */
+ms_status ms_job_check_layers(const ms_job *job, ms_diag *diag);
+
+/** The second part: build the order, and check what depends on it.  job: as ms_job_shape left it.
+ * Returns as ms_job_lay_out. */
+ms_status ms_job_order(ms_job *job, ms_arena *arena, ms_diag *diag);
+
+/** The third part, with a model: its layers over the virtual stages, its sizes over the degrees.
+ * job: with its order.  Returns as ms_job_lay_out. */
+ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag);
+
+/** What an order of passes follows from, of a shape: shapes with equal keys have equal orders. */
+typedef struct ms_job_order_key {
+    ms_schedule_spec order;
+    const char *csv;   /**< the file that holds it, by its address; NULL: a kind makes it */
+    int gather_stages; /**< as in ms_spec_data */
+    bool is_serial, keeps_parameters, has_gather_overlap, has_rounds;
+} ms_job_order_key;
+
+/** The key of a job's order.  job: as ms_job_shape left it.  Bytes between the fields are 0. */
+void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out);
+
+/** Give a shape the order of another job with the same key, in place of ms_job_order.  O(1). */
+void ms_job_take_order(ms_job *job, const ms_job *other);
+
+/** Find, of the keys that stand in a job's file (not of their defaults), those that ask for
+ * something which the job has no place for; none in a job that comes from no file.
+ *  job: with its costs.  *keys_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(actions). */
+ms_status ms_idle_keys_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
+                            ms_idle_keys *keys_out);
+
+/** Virtual stages that a partition gives no number of layers: all beside the given ends. */
+typedef struct ms_open_stages {
+    int first, count; /**< stages first .. first + count - 1; count < 0: a single stage's both ends
+                         are given */
+    int layers;       /**< that are left for them; < 0: the ends have more than the model */
+} ms_open_stages;
+
+/** The open stages of a spec that does not list its layers stage by stage.
+ *  stages: S, virtual stages, >= 1.  O(1). */
+ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages);
+
+/** How the host of a spec's ranks launches beside its GPU: given costs in no time, and not where it
+ * waits for every kernel, whose times have it then. */
+static inline ms_spec_host ms_spec_host_of(const ms_job_spec *spec) {
+    ms_spec_host host = spec->host;
+    if (!spec->has_model || (host.syncs & MS_SYNC_KERNELS)) {
+        host.launch_s = 0.0;
+        host.syncs = 0;
+    }
+    return host;
+}
+
+/** Ranks of a job: the product of the sizes of its mesh, each rank a GPU. */
+static inline int64_t ms_spec_ranks(const ms_job_spec *spec) {
+    int64_t ranks = 1;
+    for (int axis = 0; axis < spec->mesh.axes; axis++) {
+        ranks *= spec->mesh.sizes[axis];
+    }
+    return ranks;
+}
+
+/** Bytes per element. */
+double ms_dtype_B(ms_dtype dtype);
+
+/** Report a fault of a spec at a key: with the place of the key in its file, or of the nearest
+ * mapping around it, and without a place where the spec comes from no file.  Returns MS_E_INPUT. */
+ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_path,
+                        const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/** Diagnostics of layers that know of no files, told at the key they belong to. */
+typedef struct ms_key_diag {
+    ms_diag diag; /**< hand this one down */
+    ms_diag *to;
+    const ms_job_spec *spec;
+    const char *key_path;
+} ms_key_diag;
+
+/** Start one.  What is reported to key_diag->diag goes on to `to`: with the key in front, unless it
+ * has a place already.  All borrowed; key_diag stays where it is while it is in use. */
+void ms_key_diag_init(ms_key_diag *key_diag, const ms_job_spec *spec, const char *key_path,
+                      ms_diag *to);
+
+#endif

@@ -1,0 +1,41 @@
+/**
+ * @file
+ * What follows the last microbatch of a step, in the order in which every rank does it: gradients
+ * are reduced, inside pipeline ranks and between those that hold the same stages, tied embeddings
+ * between first and last stage; all ranks learn the norm of the world's gradient; they update; and
+ * with a sharded optimizer the parameters are gathered.
+ *
+ * The estimate and the lowering both go this way, so that a step ends alike in both.
+ */
+#ifndef MESHSIM_STEP_END_H
+#define MESHSIM_STEP_END_H
+
+#include <stdbool.h>
+
+#include "base/diag.h"
+#include "base/event.h"
+#include "base/status.h"
+#include "job/spec.h"
+
+/** Who is told what happens, one thing after the other. */
+typedef struct ms_step_end_visitor {
+    /** A collective in the groups of pipeline rank `p`. */
+    ms_status (*group)(void *context, int p, const ms_segment *segment);
+    /** An all-reduce between two pipeline ranks, rank by rank. */
+    ms_status (*pair)(void *context, const int ends[2], ms_axis axis, double size_B);
+    /** All ranks wait for each other and learn the norm. */
+    ms_status (*meet)(void *context);
+    /** Pipeline rank `p` updates. */
+    void (*update)(void *context, int p);
+} ms_step_end_visitor;
+
+/** Tell a visitor of the end of a job's step.  Returns MS_OK; the first status besides that the
+ * visitor returns, and then tells nothing more; MS_E_BUG (reported) where pipeline ranks that hold
+ * the same stages have not the same collectives between them.  O(segments + P * stages). */
+ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
+                            ms_diag *diag);
+
+/** Whether all ranks meet before they update: an update, or another step, follows. */
+bool ms_step_end_meets(const ms_job *job);
+
+#endif

@@ -1,0 +1,137 @@
+/* From a spec back to a workload file, and whether two specs are equal. */
+#include <string.h>
+
+#include "job/internal.h"
+
+/* Axes as the mapping has them: a size by each name, and the order. */
+typedef struct mesh_text {
+    int sizes[MS_MESH_AXES_MAX];
+    ms_words order;
+} mesh_text;
+
+/* A table for the axes of one mesh.  fields: [MS_MESH_AXES_MAX + 2]. */
+static void list_axes(const ms_spec_mesh *mesh, ms_field *fields) {
+    int count = 0;
+    for (; count < mesh->axes; count++) {
+        fields[count] = (ms_field)MS_KEY(mesh->names[count], NULL, INT,
+                                         offsetof(mesh_text, sizes) + (size_t)count * sizeof(int));
+    }
+    fields[count++] = (ms_field)MS_KEY("order", NULL, WORDS, offsetof(mesh_text, order));
+    fields[count] = (ms_field){.key = NULL};
+}
+
+static ms_status write_mesh(const ms_spec_mesh *mesh, ms_arena *arena, ms_node **node_out) {
+    ms_field fields[MS_MESH_AXES_MAX + 2];
+    const char *names[MS_MESH_AXES_MAX];
+    mesh_text text = {.order = {.items = names, .count = (size_t)mesh->axes}};
+    memcpy(names, mesh->names, sizeof names);
+    memcpy(text.sizes, mesh->sizes, sizeof text.sizes);
+    list_axes(mesh, fields);
+    return ms_config_write(fields, &text, arena, node_out);
+}
+
+/* The file's name, and behind it what the user changes in it. */
+static ms_status write_platform(const ms_spec_platform *platform, ms_arena *arena,
+                                ms_node **node_out) {
+    static const ms_field FILE_FIELDS[] = {
+        MS_KEY("file", NULL, STRING, offsetof(ms_spec_platform, file)), {.key = NULL}};
+    ms_status status = ms_config_write(FILE_FIELDS, platform, arena, node_out);
+    return status == MS_OK && platform->changes != NULL
+               ? ms_node_overlay(*node_out, platform->changes, arena)
+               : status;
+}
+
+/* The mappings that have tables of their own. */
+static ms_status write_parts(const ms_job_spec *spec, ms_arena *arena, ms_spec_text *text) {
+    ms_node *platform = NULL, *mesh = NULL, *placement = NULL, *inner = NULL;
+    ms_status status = write_platform(&spec->platform, arena, &platform);
+    status = status == MS_OK ? write_mesh(&spec->mesh, arena, &mesh) : status;
+    if (status == MS_OK && spec->placement.is_given) {
+        status = ms_placement_write(&spec->placement, arena, &placement);
+    }
+    if (status == MS_OK) {
+        status = spec->has_model ? ms_model_write(&spec->model, arena, &inner)
+                                 : ms_costs_write(&spec->costs, arena, &inner);
+    }
+    text->platform = platform;
+    text->mesh = mesh;
+    text->placement = placement;
+    text->model = spec->has_model ? inner : NULL;
+    text->costs = spec->has_model ? NULL : inner;
+    return status;
+}
+
+static const char *all_reduce_text(const ms_job_spec *spec) {
+    return ms_coll_algorithm_name(spec->algorithms.of[MS_COLL_ALL_REDUCE]);
+}
+
+static const char *kind_text(const ms_spec_schedule *schedule, ms_arena *arena) {
+    return schedule->csv == NULL ? ms_schedule_kind_name(schedule->kind)
+                                 : ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", schedule->csv);
+}
+
+ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out) {
+    ms_spec_text text = {.spec = *spec,
+                         .schedule_kind = kind_text(&spec->schedule, arena),
+                         .all_reduce = all_reduce_text(spec)};
+    ms_status status = text.schedule_kind == NULL ? MS_E_NOMEM : write_parts(spec, arena, &text);
+    return status == MS_OK ? ms_config_write(MS_WORKLOAD_FIELDS, &text, arena, root_out) : status;
+}
+
+ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_node *root = NULL;
+    ms_status status = ms_spec_write_root(spec, &scratch, &root);
+    if (status == MS_OK) {
+        ms_node_write(root, out);
+        status = out->failed ? MS_E_NOMEM : MS_OK;
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
+
+static bool are_meshes_equal(const ms_spec_mesh *a, const ms_spec_mesh *b) {
+    bool is_equal = a->axes == b->axes;
+    for (int axis = 0; is_equal && axis < a->axes; axis++) {
+        is_equal = a->sizes[axis] == b->sizes[axis] && strcmp(a->names[axis], b->names[axis]) == 0;
+    }
+    return is_equal;
+}
+
+static bool are_platforms_equal(const ms_spec_platform *a, const ms_spec_platform *b) {
+    return strcmp(a->file, b->file) == 0 && ms_node_is_equal(a->changes, b->changes);
+}
+
+bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b) {
+    const ms_spec_text text_a = {
+        .spec = *a, .schedule_kind = a->schedule.csv, .all_reduce = all_reduce_text(a)};
+    const ms_spec_text text_b = {
+        .spec = *b, .schedule_kind = b->schedule.csv, .all_reduce = all_reduce_text(b)};
+    if (a->schedule.kind != b->schedule.kind || a->has_model != b->has_model ||
+        !are_meshes_equal(&a->mesh, &b->mesh) || !are_platforms_equal(&a->platform, &b->platform) ||
+        !ms_placement_is_equal(&a->placement, &b->placement)) {
+        return false;
+    }
+    bool are_parts_equal = a->has_model ? ms_model_is_equal(&a->model, &b->model)
+                                        : ms_costs_are_equal(&a->costs, &b->costs);
+    return are_parts_equal && ms_config_is_equal(MS_WORKLOAD_FIELDS, &text_a, &text_b);
+}
+
+ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag) {
+    static const ms_node PRESENT = {.type = MS_NODE_MAPPING};
+    const char *kind = ms_schedule_kind_name(spec->schedule.kind);
+    ms_schedule_kind found = MS_SCHEDULE_CUSTOM;
+    bool is_kind = ms_schedule_kind_from_name(kind, &found) == MS_OK;
+    const ms_spec_text text = {
+        .spec = *spec,
+        .schedule_kind = is_kind ? kind : spec->schedule.csv,
+        .all_reduce = all_reduce_text(spec),
+        .platform = spec->platform.cluster == NULL ? NULL : &PRESENT,
+        .mesh = spec->mesh.axes < 1 || spec->mesh.axes > MS_MESH_AXES_MAX ? NULL : &PRESENT};
+    const ms_node *root = spec->source.root;
+    ms_status status = ms_config_check(MS_WORKLOAD_FIELDS, &text, "", root, diag);
+    ms_status part = spec->has_model ? ms_model_check(&spec->model, "model", root, diag)
+                                     : ms_costs_check(&spec->costs, "costs", root, diag);
+    return status == MS_OK ? part : status;
+}

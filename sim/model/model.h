@@ -1,0 +1,580 @@
+/**
+ * @file
+ * Models: (model, parallel degrees, microbatch, precision, recomputation) -> per virtual stage what
+ * a pass computes, communicates and keeps in memory.
+ *
+ * Pure: knows the GPU type's rates, not the platform's links. The result, ms_stage_costs
+ * (stage_costs.h), is all that the later layers see.
+ */
+#ifndef MESHSIM_MODEL_H
+#define MESHSIM_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/config/config.h"
+#include "base/diag.h"
+#include "base/event.h"
+#include "base/status.h"
+#include "cluster/platform/platform.h"
+#include "model/stage_costs.h"
+
+/** What of a mixture-of-experts layer runs beside its all-to-alls. */
+typedef enum ms_moe_overlap {
+    MS_MOE_OVERLAP_NONE,
+    MS_MOE_OVERLAP_SHARED, /**< the shared experts: up beside dispatch, down beside combine */
+    MS_MOE_OVERLAP_ALL,    /**< and the experts' weight gradients beside the last all-to-all */
+} ms_moe_overlap;
+
+/** How unevenly tokens choose experts. */
+typedef enum ms_imbalance_kind {
+    MS_IMBALANCE_NONE,
+    MS_IMBALANCE_LOGNORMAL, /**< popularity exp(z), its standard deviation `spread` of its mean */
+    MS_IMBALANCE_ZIPF,      /**< popularity rank^-spread, ranks in random order */
+} ms_imbalance_kind;
+
+/** Whose kernels choose the experts of a token. */
+typedef enum ms_moe_router {
+    MS_MOE_ROUTER_FUSED, /**< one each way */
+    MS_MOE_ROUTER_EAGER, /**< PyTorch's, an operation a kernel, as Megatron Core has them */
+} ms_moe_router;
+
+/** What some families' mixtures have. */
+typedef struct ms_moe_parts {
+    ms_ints dense_layers; /**< layers that keep the dense MLP besides those at the front, counted
+                             from 0 */
+    bool has_shared_gate; /**< the sigmoid of a product with one column scales what the shared
+                             experts give a token. Source: Qwen2-MoE (shared_expert_gate) */
+} ms_moe_parts;
+
+/** Mixture of experts in place of the MLP of some layers. experts 0: none, all else is unused. */
+typedef struct ms_moe {
+    ms_moe_router router;
+    int experts;            /**< routed experts [count] */
+    int top_k;              /**< experts each token goes to */
+    int ffn;                /**< inner size of an expert [elements] */
+    int shared_experts;     /**< experts that every token passes */
+    int shared_ffn;         /**< inner size of one of them [elements] */
+    int first_dense_layers; /**< layers at the front that keep the dense MLP */
+    ms_moe_parts parts;
+    int every; /**< of the layers after those at the front, each `every`-th is one, the last of
+                  `every` */
+    double capacity_factor; /**< an expert takes at most this times the mean number of tokens, the
+                               rest is dropped; 0: not bounded */
+    bool has_padding;       /**< each expert computes its full capacity */
+    int node_limit;         /**< nodes a token's experts lie on at most; 0: not limited. Where it
+                               is given, a token crosses to a node once and is forwarded inside */
+    bool has_router_bias;   /**< a bias per expert in the router, adjusted without gradient */
+    double dispatch_element_B; /**< element sent to the experts; 0: as activations are */
+    double combine_element_B;  /**< element sent back; 0: as activations are */
+    double kept_element_B;     /**< element in which results of the experts' first product wait for
+                                  the backward pass; 0: as activations are */
+    ms_moe_overlap overlap;
+    ms_imbalance_kind imbalance;
+    double spread; /**< of the imbalance; 0: every expert is chosen equally often */
+    int seed;      /**< of the imbalance */
+} ms_moe;
+
+/** Multi-head latent attention. kv_rank 0: plain or grouped heads, all else is unused.
+ *  Source: DeepSeek-AI, DeepSeek-V2, arXiv:2405.04434, section 2.1. */
+typedef struct ms_mla {
+    int q_rank;  /**< latent of the queries; 0: queries straight from the hidden state */
+    int kv_rank; /**< latent of keys and values */
+    int qk_nope; /**< part of a head's query and key without position */
+    int qk_rope; /**< part with rotary position, its key shared by all heads */
+    int v_dim;   /**< value of a head */
+} ms_mla;
+
+/** Cross entropy. */
+typedef enum ms_loss {
+    MS_LOSS_VOCAB_PARALLEL,     /**< Megatron-LM's, in place */
+    MS_LOSS_PLAIN,              /**< PyTorch's over fp32 logits */
+    MS_LOSS_FUSED,              /**< one kernel each way, the gradient in place of the logits */
+    MS_LOSS_COMPILED,           /**< Megatron-LM's with what lies between its reductions compiled */
+    MS_LOSS_TRANSFORMER_ENGINE, /**< Transformer Engine's, the gradient in place of the logits
+                                   before the backward pass */
+} ms_loss;
+
+/** Whose memory-bound kernels run: norms, activations, rotary embedding, softmax, residuals. */
+typedef enum ms_kernels {
+    MS_KERNELS_FUSED,    /**< Megatron-LM's */
+    MS_KERNELS_EAGER,    /**< PyTorch's, an operation a kernel */
+    MS_KERNELS_COMPILED, /**< torch.compile's */
+    MS_KERNELS_COUNT,
+} ms_kernels;
+
+/** How the products that open a half of a layer stand beside each other: those of queries, keys and
+ * values, and those of a gated MLP's gate and value. */
+typedef enum ms_projections {
+    MS_PROJECTIONS_MERGED, /**< one product; what follows writes its result's gradient in place */
+    MS_PROJECTIONS_CONCATENATED, /**< one product; a kernel puts its result's gradient together */
+    MS_PROJECTIONS_SEPARATE,     /**< a product each; their input's gradients are summed */
+    MS_PROJECTIONS_INTERLEAVED,  /**< one product; a head group's queries, keys and values lie side
+                                    by side, and kernels take apart what attention does not read so
+                                  */
+} ms_projections;
+
+/** Kernels of a framework that read or write more often than Megatron-LM's do. */
+typedef struct ms_kernel_traits {
+    bool has_two_pass_norms;   /**< layer norms read a row for its mean and variance and once more
+                                  for the result, and backward apart for the gain's gradient */
+    bool has_separate_dropout; /**< bias, dropout and residual are a kernel each */
+    bool has_cast_gradients;   /**< without fused accumulation: a gradient is cast to the gradient
+                                  buffer's type by a kernel of its own before it is added */
+    bool has_complex_rotary;   /**< the rotary embedding multiplies complex numbers in fp32, which
+                                  no compiler takes into other kernels */
+} ms_kernel_traits;
+
+/** Linear layers that may have a bias, bits. */
+typedef enum ms_bias {
+    MS_BIAS_QKV = 1,              /**< queries, keys and values */
+    MS_BIAS_ATTENTION_OUTPUT = 2, /**< behind the attention */
+    MS_BIAS_MLP = 4,              /**< of dense layers */
+    MS_BIAS_HEAD = 8,
+    MS_BIAS_EXPERTS = 16, /**< both products of every routed expert */
+} ms_bias;
+
+/** Parts of layers that some families of models have. */
+typedef struct ms_layer_parts {
+    unsigned biases;       /**< MS_BIAS_ bits, besides those of ms_model.has_bias */
+    bool has_qk_norms;     /**< queries and keys are normed head by head before the attention */
+    bool has_own_qk_gains; /**< each head has gains of its own there, else all share one head's */
+    bool has_gain_norms;   /**< layer norms without bias */
+    int window_skip_freq;  /**< each so many-th layer attends to all before a token, whatever the
+                              window; 0: none does */
+    bool has_post_norms;   /**< results of attention and MLP are normed before they are added */
+    bool has_branch_norms; /**< side by side, attention and MLP have a norm each */
+} ms_layer_parts;
+
+/** A transformer, GPT or Llama shape, dense or with experts. */
+typedef struct ms_model {
+    const char *name;
+    int layers;    /**< [count] */
+    int hidden;    /**< h [elements] */
+    int heads;     /**< a, query heads */
+    int kv_heads;  /**< key and value heads (a for plain attention) */
+    int head_dim;  /**< [elements], default hidden / heads */
+    int ffn;       /**< inner size of the MLP [elements] */
+    bool is_gated; /**< MLP with three matrices (SwiGLU) instead of two */
+    bool has_bias; /**< biases in all linear layers but the head */
+    ms_layer_parts parts;
+    bool is_rms_norm;              /**< norms without bias */
+    bool is_plain_norm;            /**< norms with neither gain nor bias */
+    bool has_positions;            /**< learned position embeddings */
+    bool has_alibi;                /**< linear biases on attention scores; else, without learned
+                                      positions, queries and keys are rotated */
+    bool has_parallel_block;       /**< attention and MLP side by side behind one norm */
+    int vocab;                     /**< tokens; 0: no embedding, head or loss */
+    int window;                    /**< latest keys that a query meets, its own among them; 0: all.
+                                      Which layers have it: parts.window_skip_freq */
+    int sequence;                  /**< s, tokens per sequence */
+    bool has_tied_embeddings;      /**< the head uses the word embedding's weights */
+    ms_attention_kernel attention; /**< fused kernels keep no s*s activations */
+    bool has_fused_accumulation; /**< weight-gradient products add into the gradient buffer; else a
+                                    kernel of its own does */
+    ms_loss loss;
+    int loss_metrics; /**< plain cross entropies that the trainer makes of the logits besides the
+                         loss, without a gradient [count] */
+    ms_kernels kernels;
+    ms_projections projections;
+    bool repeats_key_values; /**< fewer heads of keys and values are copied to as many as of queries
+                                before the attention */
+    ms_kernel_traits kernel_traits;
+    double dropout; /**< 0: no masks are kept in memory */
+    ms_moe moe;
+    ms_mla mla;
+    double parameters_override; /**< tests: parameters of the whole model, all of them in its layers
+                                   and spread evenly over tp and stages [count]; 0: by shape */
+    int mtp_layers; /**< multi-token prediction modules behind the last layer, each a layer of the
+                       last layer's kind with the model's embedding and head */
+} ms_model;
+
+/** What is recomputed in the backward pass. */
+typedef enum ms_recompute {
+    MS_RECOMPUTE_NONE,
+    MS_RECOMPUTE_FULL,      /**< whole layers from their inputs */
+    MS_RECOMPUTE_SELECTIVE, /**< the attention between q, k, v and its output */
+} ms_recompute;
+
+/** Parts of layers that are repeated in the backward pass without the rest, bits. */
+typedef enum ms_recompute_part {
+    MS_RECOMPUTE_NORMS = 1,       /**< results of norms */
+    MS_RECOMPUTE_LATENT_UP = 2,   /**< latent attention's products out of the latents: q, k, v */
+    MS_RECOMPUTE_ACTIVATIONS = 4, /**< results of the MLP's and the experts' activation */
+    /** every second product of gated layers with plain heads: keys, the attention's output product
+     * and half of the MLP's first one; the MLP's result is kept instead of its input.
+     * Source: torchtitan, selective activation checkpointing at the level of operations, which
+     * repeats norms and activations besides. */
+    MS_RECOMPUTE_PRODUCTS = 8,
+} ms_recompute_part;
+
+/** What of tensor parallelism's communication runs beside the products next to it. */
+typedef enum ms_tp_overlap {
+    MS_TP_OVERLAP_NONE,
+    MS_TP_OVERLAP_BULK,   /**< backward: the gather of an input beside the input gradient, the
+                             reduction of that beside the weight gradient */
+    MS_TP_OVERLAP_CHUNKS, /**< bulk, and products cut in tp_chunks pieces, each beside the
+                             collective of another piece; needs sequence parallelism */
+    MS_TP_OVERLAP_RING,   /**< the same in tp pieces handed around the ring */
+} ms_tp_overlap;
+
+/** Whose sequence parallelism tp ranks have. */
+typedef enum ms_tp_style {
+    MS_TP_MEGATRON, /**< [sequence, batch, hidden]: a rank's share is a part of the whole; layers
+                       keep their share of an input and gather it again for the weight's gradient */
+    MS_TP_DTENSOR,  /**< PyTorch's, [batch, sequence, hidden]: what is gathered, and what is to be
+                       reduced, is put in order by a copy; layers keep what they gathered, and gather
+                       again only where they repeat parts of themselves */
+} ms_tp_style;
+
+/** How context-parallel ranks see each other's keys and values. */
+typedef enum ms_cp_kind {
+    MS_CP_RING,       /**< blocks travel around the ring, cp - 1 steps each way */
+    MS_CP_ALL_GATHER, /**< gathered before the attention, and again in its backward pass */
+    MS_CP_ALL_TO_ALL, /**< q, k, v turned from tokens to heads, the output back */
+} ms_cp_kind;
+
+/** What shares a scale among the operands of products in fp8.
+ *  Source of the names: Transformer Engine (DelayedScaling, Float8CurrentScaling,
+ * Float8BlockScaling), torchao (tensorwise, rowwise). */
+typedef enum ms_scaling {
+    MS_SCALING_DELAYED,   /**< a tensor, by the maxima of steps before */
+    MS_SCALING_CURRENT,   /**< a tensor, by its own maximum, which is found first */
+    MS_SCALING_ROWWISE,   /**< a row along the inner dimension */
+    MS_SCALING_BLOCKWISE, /**< 128 elements of an activation's row, 128 x 128 of a weight */
+} ms_scaling;
+
+/** Products, bits. */
+typedef enum ms_product_kind {
+    MS_PRODUCT_PROJECTIONS = 1, /**< before and behind the attention */
+    MS_PRODUCT_MLP = 2,         /**< of dense layers and shared experts */
+    MS_PRODUCT_EXPERTS = 4,     /**< of routed experts */
+    MS_PRODUCT_HEAD = 8,
+} ms_product_kind;
+
+/** Ranks among which maxima of tensors are shared before they become scales. */
+typedef enum ms_amax_group {
+    MS_AMAX_REPLICAS, /**< those that share a layer, and those that hold replicas of it */
+    MS_AMAX_TENSOR,   /**< those that share a layer */
+    MS_AMAX_NONE,
+} ms_amax_group;
+
+/** When a kept input gets the form that its weight's gradient takes, where scales are not of whole
+ * tensors. */
+typedef enum ms_second_form {
+    MS_SECOND_FORM_FORWARD,  /**< beside the first one, by the cast of the forward pass */
+    MS_SECOND_FORM_BACKWARD, /**< from the first one, which is what is kept */
+} ms_second_form;
+
+/** In what type something is held or sent. */
+typedef enum ms_product_type {
+    MS_TYPE_OF_PARAMETERS,
+    MS_TYPE_OF_PRODUCTS,
+} ms_product_type;
+
+/** What the two products of the attention multiply in, where its kernel is fused.
+ *  Source of the names: Transformer Engine's recipes (fp8_dpa, fp8_mha; NVTE_FP8_DPA_BWD=0),
+ * Megatron-LM (--fp8-dot-product-attention, --fp8-multi-head-attention). */
+typedef enum ms_attention_format {
+    MS_ATTENTION_IN_PARAMETERS,
+    MS_ATTENTION_FP8_FORWARD,     /**< fp8 in the forward pass alone */
+    MS_ATTENTION_FP8_DOT_PRODUCT, /**< fp8 in both; what goes in is cast, what comes out cast back
+                                   */
+    MS_ATTENTION_FP8_MULTI_HEAD,  /**< the same, and the products next to it hand on and take fp8 */
+} ms_attention_format;
+
+/** Which products multiply in which number format. */
+typedef struct ms_products {
+    ms_product_format format;          /**< PLAIN: all else is unused */
+    ms_scaling scaling;                /**< of fp8 */
+    unsigned kinds;                    /**< MS_PRODUCT_ bits; 0: all but the head */
+    ms_product_type weight_gradients;  /**< what the products that give them multiply in */
+    ms_product_type kept;              /**< in what products' inputs wait for the backward pass */
+    ms_second_form second_form;        /**< of inputs kept in what products multiply in */
+    ms_product_type tensor_gathers;    /**< in what tp ranks gather tokens */
+    ms_product_type parameter_gathers; /**< in what replicas gather parameters */
+    int first_plain_layers;            /**< first layers whose products all stay as they were */
+    int last_plain_layers;             /**< last ones */
+    ms_amax_group amax;                /**< delayed scaling: who shares maxima */
+    ms_cast_kernels casts;
+    ms_attention_format attention; /**< of the attention; other than IN_PARAMETERS with fp8 only */
+} ms_products;
+
+/** Bytes per element of what is stored, and what products multiply. */
+typedef struct ms_precision {
+    double parameter_B; /**< working parameters and activations, 2 or 4 */
+    double gradient_B;  /**< accumulated gradients, 2 or 4 */
+    double optimizer_B; /**< per parameter: master copy and moments, 12 for Adam with fp32 */
+    ms_products products;
+} ms_precision;
+
+/** After which microbatches the gradients of a virtual stage are reduced. */
+typedef enum ms_reduce {
+    MS_REDUCE_LAST,  /**< the last one; until then they are whole */
+    MS_REDUCE_EVERY, /**< zero 2, 3: each one, so that only a shard is kept */
+    MS_REDUCE_ROUND, /**< zero 2, 3: the last one of each round of a schedule that has rounds;
+                        during one they are whole */
+} ms_reduce;
+
+/** What gradients are put together to be reduced. */
+typedef enum ms_bucketing {
+    MS_BUCKETS_LAYERS,   /**< layers, the embedding and the head, as many as make a bucket */
+    MS_BUCKETS_WEIGHTS,  /**< weights, as many as make a bucket */
+    MS_BUCKETS_CAPPED,   /**< weights, as many as a bucket has room for */
+    MS_BUCKETS_STAGES,   /**< virtual stages */
+    MS_BUCKETS_MEGATRON, /**< Megatron Core's: weights in the pipeline's first stage, all others
+                            whole */
+} ms_bucketing;
+
+/** How a unit's parameters and gradients lie in what is gathered and reduced. */
+typedef enum ms_units {
+    MS_UNITS_IN_PLACE,   /**< products read what is gathered, and write what is reduced */
+    MS_UNITS_FLAT,       /**< parameters are views of what is gathered; their gradients are
+                            concatenated, cast and divided before they are reduced */
+    MS_UNITS_PARAMETERS, /**< parameters are copied out of what is gathered, gradients into what is
+                            reduced */
+} ms_units;
+
+/** What stands around the reductions and the update of a step. */
+typedef enum ms_update_kernels {
+    MS_UPDATE_FUSED,    /**< nothing: collectives average, the update writes the working copy */
+    MS_UPDATE_SEPARATE, /**< kernels that check and scale gradients, and one that makes the working
+                           copy of the master copy */
+    MS_UPDATE_OPERATIONS, /**< a kernel for each operation of an update of Adam, over tensors in
+                           * fp32
+                           */
+} ms_update_kernels;
+
+/** Axes of the routed experts over the same ranks as the other axes (parallel folding): a pipeline
+ * rank's tp x cp x dp ranks are tp x ep x dp ranks to its experts.
+ *  Source: Liu et al. 2025, arXiv:2504.14960, section 3.3 (MoE parallel folding). */
+typedef struct ms_expert_mesh {
+    int tp; /**< ranks that share an expert; 0: no mesh of their own, experts lie over tp and ep,
+               and are alike over the other axes */
+    int dp; /**< ranks that hold the same experts */
+} ms_expert_mesh;
+
+/** Whose matrix products hold workspaces. */
+typedef enum ms_libraries {
+    MS_LIBRARIES_NONE,
+    MS_LIBRARIES_TORCH,              /**< cuBLAS, a workspace for each of PyTorch's two threads */
+    MS_LIBRARIES_TRANSFORMER_ENGINE, /**< and Transformer Engine's own */
+} ms_libraries;
+
+/** Buffers that a framework keeps from the first pass on, bits. */
+typedef enum ms_framework_buffer {
+    MS_BUFFER_GROUPED_PRODUCTS = 1, /**< workspaces of the experts' products: one for each stream */
+    MS_BUFFER_GATHER = 2,           /**< where the output layer gathers the sequence */
+    MS_BUFFER_WEIGHT_GRADIENTS = 4, /**< placeholders for weight gradients that went straight into
+                                       the gradient buffer, one for each shape */
+    MS_BUFFER_SCORES = 8,           /**< a score matrix of unfused attention */
+    MS_BUFFER_LAST_GRADIENTS = 16,  /**< a microbatch's gradients in the parameters' type, until the
+                                       next one's are there */
+    MS_BUFFER_MAIN_GRADIENTS = 32,  /**< copies in fp32 that the update is made from, from it to the
+                                       next step's first pass */
+    MS_BUFFER_PREFETCHED = 64, /**< zero 3: whole parameters gathered far ahead, the next step's
+                                  as soon as an update is over */
+} ms_framework_buffer;
+
+/** What of a layer's activations waits on the host for its backward pass, bits. */
+typedef enum ms_offload_part {
+    MS_OFFLOAD_NORMS = 1,     /**< inputs and results of norms */
+    MS_OFFLOAD_ATTENTION = 2, /**< queries, keys, values, scores and the output of attention */
+    MS_OFFLOAD_EXPERTS = 4,   /**< copies of tokens and inner tensors of routed experts */
+} ms_offload_part;
+
+/** What a framework and its libraries hold for themselves. */
+typedef struct ms_framework_memory {
+    ms_libraries libraries;
+    double cublas_B; /**< workspace of one handle of cuBLAS [B]; 0: what PyTorch takes on the GPU */
+    unsigned buffers; /**< MS_BUFFER_ bits */
+} ms_framework_memory;
+
+/** How one pass is laid out over the GPUs. */
+typedef struct ms_model_layout {
+    int tp;                     /**< tensor-parallel degree */
+    int pp;                     /**< pipeline ranks P */
+    int chunks;                 /**< V */
+    int dp;                     /**< data-parallel degree */
+    int ep;                     /**< expert-parallel degree; 0 means 1 */
+    ms_expert_mesh expert_mesh; /**< where the experts have a mesh of their own over the ranks */
+    int ep_node_ranks;          /**< members of an ep group that share a node; 0: all of them */
+    int micro_batch;            /**< b, sequences per microbatch and replica */
+    int cp;                     /**< context-parallel degree; 0 means 1 */
+    ms_cp_kind cp_kind;
+    bool has_cp_overlap; /**< ring: a block travels beside the attention on the one before */
+    int other; /**< size of the axis of kind MS_AXIS_OTHER, which holds further replicas of the
+                  data; 0 means 1 */
+    ms_recompute recompute;
+    unsigned recompute_parts; /**< MS_RECOMPUTE_ bits, in layers not recomputed as a whole */
+    int recompute_layers; /**< full: first layers of each virtual stage that are recomputed; 0: all
+                           */
+    bool has_sequence_parallel; /**< norms, dropout and residuals on 1/tp of the tokens; all-reduces
+                                   become reduce-scatters and all-gathers */
+    ms_tp_overlap tp_overlap;
+    ms_tp_style tp_style;
+    int tp_chunks; /**< pieces of MS_TP_OVERLAP_CHUNKS */
+    int zero;      /**< sharded over the replicas: 1 optimizer state, 2 gradients too, 3 parameters
+                      too */
+    int state_copies;           /**< equal sets of shards among the replicas; 0 means 1 */
+    unsigned shard_axes;        /**< MS_AXIS_BIT of the axes that state is sharded over (hybrid
+                                   sharding), the other replicas hold copies; 0: all of them */
+    bool keeps_parameters;      /**< zero 3: gathered once per step, not before every pass */
+    bool has_placed_unshards;   /**< zero 3: whole stages are gathered beside the passes where the
+                                  schedule says, and resharded where it says so */
+    ms_reduce reduce;           /**< when gradients are reduced */
+    bool all_reduces_gradients; /**< zero 1: sums on all replicas, each of which updates its shard
+                                   and gathers; not with two directions */
+    bool has_reduce_overlap;    /**< gradients are reduced beside the backward pass, else at the
+                                   step's end */
+    bool has_gather_overlap; /**< parameters are gathered one layer ahead, beside the passes: with
+                                zero 1 and 2 in the step's first forward pass instead of the step
+                                before's end, with zero 3 wherever they are needed */
+    ms_units units;          /**< zero 2 and 3: copies of gathered and reduced units */
+    ms_bucketing bucketing;
+    double bucket_B; /**< smallest gradient bucket, capped: the largest [B]; 0: the smallest there
+                        can be, or Megatron Core's */
+    ms_update_kernels update;
+    bool is_offloaded;         /**< optimizer state and update on the host */
+    double allocator_overhead; /**< share of activations and working memory that the allocator
+                                  loses on top */
+    ms_framework_memory framework_memory;
+    bool has_scatter_gather; /**< each tp rank sends 1/tp of a boundary tensor, an all-gather
+                                restores it at the receiver */
+    double slowest_gpu; /**< how many times as long as the type's typical GPU the slowest of the
+                           job takes for the same arithmetic; 0 means 1 */
+    double blocking_launch_s; /**< time per kernel in which a host launches it that has waited for
+                                 the one before; 0: hosts run ahead [s] */
+    bool waits_for_counts;    /**< a host that runs ahead waits in every layer with experts for how
+                                 many copies each expert gets */
+    int communication_sms; /**< SMs that communication holds while an overlapped pair runs; what is
+                              bound by arithmetic has the others */
+    const int *stage_layers; /**< [P*V] transformer layers per virtual stage */
+    unsigned offloaded; /**< MS_OFFLOAD_ bits, of what layers keep from F to B: waits on the host */
+    int directions; /**< of the pipeline; in two of them every stage's parameters are twice among
+                       the pipeline ranks; 0 means 1 */
+    int slices; /**< equal slices each sequence is cut into, with passes of their own; what else is
+                   done every microbatch is done every slice; 0 means 1 */
+    const int *stage_rank; /**< [directions*P*V] pipeline rank of each virtual stage, direction
+                              after direction; NULL: stage mod P */
+} ms_model_layout;
+
+/** Why the attention cannot multiply in fp8 as `products->attention` asks.
+ * Returns words that follow its name and a colon; NULL: it can, or is not asked to. */
+const char *ms_attention_format_against(const ms_model *model, const ms_model_layout *layout,
+                                        const ms_products *products, const ms_gpu_type *gpu);
+
+/** The keys of `model:`, for listings. */
+extern const ms_field MS_MODEL_FIELDS[];
+
+/** Read the workload's `model:` mapping.  `type: gpt|llama` sets the defaults of the shape flags.
+ * mapping: borrowed. *model_out: strings in `arena`. Returns MS_OK; MS_E_INPUT, every fault
+ * reported (heads not dividing hidden, kv_heads not dividing heads, ...); MS_E_NOMEM.
+ */
+ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
+                        ms_diag *diag, ms_model *model_out);
+
+/** The `model:` mapping of a model: ms_model_read makes an equal one of it. Sizes that follow from
+ * others stand in it as if they were given.  *mapping_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.
+ */
+ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mapping_out);
+
+/** Check a model that does not come from a file, or was changed since: ranges of its keys, and what
+ * they say together.  root: document for the places of keys, may be NULL.  Returns MS_OK;
+ * MS_E_INPUT, every fault reported. */
+ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
+                         ms_diag *diag);
+
+/** Whether two models are the same, by every key. */
+bool ms_model_is_equal(const ms_model *a, const ms_model *b);
+
+/** Total parameters of a model [count]: layers, embeddings of the unpadded vocabulary, final norm
+ * and an untied head, MTP modules without their copies of embedding and head. Source: Narayanan et
+ * al., SC'21, equation 2, for a GPT; ours has the final norm's 2 hidden on top.
+ */
+double ms_model_parameters(const ms_model *model);
+
+/** Of these, parameters that one token meets [count]: all but the routed experts it does not go to.
+ */
+double ms_model_active_parameters(const ms_model *model);
+
+/** Whether the MLP of a layer is a mixture of experts.  layer: 0-based; those behind the last one
+ * (MTP modules) are as the last one. */
+bool ms_layer_is_moe(const ms_model *model, int layer);
+
+/** Layers with experts [count]. */
+int ms_model_expert_layers(const ms_model *model);
+
+/** Parameters of a model, part by part [count]. */
+typedef struct ms_parameter_parts {
+    double total, active;  /**< as above */
+    double modules;        /**< of these, in MTP modules with their layers */
+    double active_modules; /**< of those, active ones */
+    double embedding;      /**< words, and learned positions */
+    double head;           /**< of the head's matrix, whether or not it is the embedding's */
+} ms_parameter_parts;
+
+/** Count them.  O(layers). */
+ms_parameter_parts ms_model_parameter_parts(const ms_model *model);
+
+/** Check what a model and its layout say together, as ms_model_costs does before it starts.
+ *  layout: stage_layers NULL where layers are not shared out yet; what depends on them is then left
+ * unchecked.  Returns MS_OK; MS_E_INPUT when degrees clash with the shape, every fault reported
+ * with the numbers and the nearest legal values.  O(stages). */
+ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
+                          const ms_gpu_type *gpu, ms_diag *diag);
+
+/** Lay a model out.
+ *  Tensor parallelism is Megatron-LM's: the vocabulary is padded to a multiple of 128 tp, key/value
+ * heads are copied where tp is a multiple of them, norms work on whole tokens or, with sequence
+ * parallelism, on 1/tp of them. A transformer layer gives two compute segments and two all-reduces
+ * forward and backward (one compute segment without tp; all-gathers and reduce-scatters with
+ * sequence parallelism; more segments where something runs beside its products); full recomputation
+ * repeats the forward ones, collectives included, before its backward pass. A pass split in I and W
+ * keeps the gathered output gradient for W and gathers the input again. Context parallelism divides
+ * tokens, not weights; under a causal mask each rank has an early and a late part of the sequence,
+ * so all have equal work. Sharded state is gathered and reduced layer by layer, embedding and head
+ * apart. With tied embeddings the last stage holds a copy of the word embedding, unless it is on
+ * one rank with the first stage (of either direction) and neither gathers its parameters (ZeRO 3).
+ * The loss's three reductions over tp stand as one all-reduce of 12 bytes per token. The
+ * embedding's gradient is dense.
+ *
+ * Experts: every ep rank sends the copies of its tokens to the experts' ranks and gets them back,
+ * in both passes; times and memory are the busiest rank's, which its group waits for, FLOP and
+ * bytes the mean. Latent attention's products into the latents are on every tp rank. MTP modules
+ * are on the last stage, which then needs the embedding in the same way; their segments have no
+ * layer.
+ *
+ * Two directions: a rank's optimizer, gradients and gathers are those of the stages of
+ * both directions on it. Each direction reduces over its own replicas and shards its state over
+ * them; the two ranks with the same stages sum what each then holds: shards, unless the passes
+ * reduced whole gradients.
+ *
+ * Slices: the queries of a slice see the keys of those before it and, causally, its own. Slices
+ * go forwards in order and backwards the other way round, where each adds the gradients of all keys
+ * and values it has seen to those that the later slices left; these wait in working_B. Everything
+ * else is a share of the tokens, but what every pass does to whole weights: adding to their
+ * gradients, gathers and reductions that are not once per step. Recomputed layers keep the keys and
+ * values that later slices see.
+ *
+ * costs_out: in `arena`.  O(slices * stages * layers per stage), about 0.2 ms for 126 layers.
+ *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
+ * the sequence by cp, tp or slices, layers not summing up, more stages than layers, a choice that
+ * needs another stage of ZeRO, directions whose ranks do not pair up), reported with the
+ * numbers and the nearest legal values; MS_E_NOMEM. */
+ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
+                         const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
+                         ms_diag *diag, ms_stage_costs *costs_out);
+
+/** The same in short, for estimates: a run of layers that are alike stands there by its first few
+ * and its last one (`repeat` of a pass says how many are left out), stages that are alike share the
+ * segments of their passes, and kernels are not listed. Times, bytes and memory are those of
+ * ms_model_costs.  passes: 1 << ms_pass of those wanted; others stay empty.  O(stages + layers).
+ * Returns as ms_model_costs. */
+ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
+                           const ms_precision *precision, const ms_gpu_type *gpu, unsigned passes,
+                           ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
+
+#endif

@@ -1,0 +1,223 @@
+/**
+ * @file
+ * What the passes of each virtual stage compute, communicate and keep in memory: all that lowering,
+ * engines and metrics see of a model. Times that a workload gives as `costs:` in place of a model
+ * come to the same.
+ */
+#ifndef MESHSIM_STAGE_COSTS_H
+#define MESHSIM_STAGE_COSTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/config/config.h"
+#include "base/diag.h"
+#include "base/event.h"
+#include "base/status.h"
+
+/** A kernel shape that occurs in the model, for the kernel table. */
+typedef struct ms_kernel {
+    const char *name;  /**< such as "qkv", "attention", "mlp_up", "layer_norm" */
+    const char *shape; /**< such as "4096x2304x12288" (m x n x k), or bytes moved */
+    double flop;       /**< per call */
+    double bytes;      /**< moved to and from HBM per call [B] */
+    double time_s;     /**< per call, launch included */
+    bool is_memory_bound;
+} ms_kernel;
+
+/** Calls of one kernel in a segment. */
+typedef struct ms_kernel_use {
+    int kernel; /**< index into ms_stage_costs.kernels */
+    int calls;
+} ms_kernel_use;
+
+/** On which microbatches of a step a segment runs. */
+typedef enum ms_when {
+    MS_WHEN_ALWAYS,
+    MS_WHEN_FIRST, /**< the first one of which the stage runs this pass, or another that holds it:
+                      a whole backward pass holds I and W */
+    MS_WHEN_LAST,  /**< the last one */
+    MS_WHEN_ROUND, /**< the last one of each round (of the schedule) */
+} ms_when;
+
+/** Kernels that a segment calls. */
+typedef struct ms_segment_kernels {
+    int use_first, uses; /**< ms_stage_costs.uses[use_first .. use_first + uses) */
+    int launches;        /**< calls of all of them together */
+    bool has_host_wait;  /**< the rank's host launches them once all before them has ended; in a
+                            pair of passes as any others */
+} ms_segment_kernels;
+
+/** A piece of a pass: either computation on the compute stream or a collective.
+ *  A collective that is not asynchronous holds up all that follows on its rank. An asynchronous one
+ * starts when the segments before it have ended and runs beside those after it, in order with the
+ * other collectives of its communicator; the segments that use its result name it in their `waits`.
+ * What no segment of the pass waits for, the optimizer waits for (or the step's end). */
+typedef struct ms_segment {
+    bool is_collective;
+    bool is_async;     /**< collective: runs beside the segments after it */
+    bool is_recompute; /**< repeats forward work */
+    ms_when
+        when; /**< microbatches it runs on; to wait for a segment left out is to wait for nothing */
+    const int *waits; /**< [wait_count] segments that it starts after besides: asynchronous
+                         collectives before it in its pass, counted from the pass's first segment;
+                         each once */
+    int wait_count;
+    bool is_experts; /**< computation: where a half begins to use its routed experts' weights */
+    int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
+    double time_s;       /**< computation [s] */
+    double pair_extra_s; /**< what it takes longer in an overlapped pair, whose communication holds
+                            ms_model_layout.communication_sms [s] */
+    double flop;         /**< executed: fused attention skips what the causal mask hides */
+    double bytes_moved;  /**< HBM traffic [B] */
+    ms_axis axis;        /**< collective: the axis it counts for */
+    unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each, and
+                            MS_AXES_OF_EXPERTS; 0: `axis` alone */
+    ms_coll_kind coll;   /**< collective: its kind */
+    double coll_B; /**< collective: full buffer [B]; where coll_intra_node_B > 0, of what crosses
+                      between nodes */
+    double coll_intra_node_B; /**< all-to-all that sends to a node once and forwards inside it: full
+                           buffer of an all-to-all among the members of a node that runs beside it
+                           [B]; 0: every pair of members exchanges its own */
+    double coll_load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, which is
+                         coll_B; its time is the busiest one's; 0: all alike */
+    bool is_between_directions; /**< collective of a step's end: among the two pipeline ranks that
+                               hold the same stages, rank by rank, once all that the passes started
+                               has ended; group_axes is not used */
+    ms_segment_kernels kernels; /**< called; of a collective none are counted */
+} ms_segment;
+
+/** Segments of a pass that run several times, one time right after the other. */
+typedef struct ms_repeat {
+    int first; /**< of the first one, counted from the pass's first segment */
+    int count; /**< segments of one time; as many that are like them stand before them, and what
+                  they wait for stands among these or themselves */
+    int times; /**< how often they run besides the once that they stand there; 0: none repeat */
+} ms_repeat;
+
+/** The pieces of one pass over one virtual stage and microbatch, in order. */
+typedef struct ms_pass_plan {
+    int first; /**< into ms_stage_costs.segments */
+    int count;
+    unsigned when;    /**< 1 << ms_when of all segments in it that do not always run */
+    ms_repeat repeat; /**< of an outline (ms_model_outline): else none */
+} ms_pass_plan;
+
+/** Bytes per GPU of one virtual stage. */
+typedef struct ms_stage_memory {
+    double parameter_B;
+    double gradient_B;
+    double optimizer_B;
+    double activation_B;  /**< kept from a microbatch's F to its B (or W) */
+    double working_B;     /**< peak extra during one pass: recomputed layer, logits, communication
+                             buffers */
+    double transformer_B; /**< share of parameter_B + gradient_B + optimizer_B that belongs to
+                             transformer layers */
+    double round_B; /**< whole gradients, beside gradient_B from a round's first weight gradients to
+                       its last ones; 0: none are whole for a round */
+    double round_transformer_B; /**< share of them that belongs to transformer layers */
+    double unsharded_B; /**< whole parameters, beside parameter_B while the schedule has the stage
+                          gathered; 0: it does not say */
+    double unsharded_transformer_B; /**< share of them that belongs to transformer layers */
+    double framework_B; /**< buffers of the framework; the stages of a rank share theirs: it has
+                           those of the stage with most */
+    double update_B;    /**< made by the update and held until the next step's first pass */
+} ms_stage_memory;
+
+/** One virtual stage. */
+typedef struct ms_stage_cost {
+    ms_pass_plan
+        passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
+    ms_pass_plan unshard;  /**< asynchronous collectives that gather its whole parameters, where the
+                              schedule says when; else empty */
+    double send_forward_B; /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
+                              the last stage */
+    double send_backward_B;   /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
+    double parameters;        /**< per GPU (after tp and ep) [count] */
+    double expert_parameters; /**< of these, the routed experts' */
+    double tied_B; /**< gradient bytes of the word embedding that first and last stage, on
+                      different ranks, reduce; else 0 */
+    ms_stage_memory memory;
+    int layer_first, layers; /**< transformer layers in it */
+} ms_stage_cost;
+
+/** Everything the later layers need to know of a model. */
+typedef struct ms_stage_costs {
+    int stages;           /**< S = P*V */
+    int slices;           /**< K, slices a sequence is cut into; 0 means 1 */
+    ms_stage_cost *stage; /**< [K*S] slice q of stage s at q*S + s; passes and activations are the
+                             slice's, states and counts the whole stage's */
+    ms_segment *segments;
+    int segment_count;
+    ms_kernel *kernels; /**< unique kernel shapes */
+    int kernel_count;
+    ms_kernel_use *uses;
+    int use_count;
+    double parameters_total; /**< of the whole model [count] */
+    double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
+    int optimizer_launches;  /**< kernels that it launches on each rank */
+    /** [P] segments between the last backward pass and the optimizer, and after it: the collectives
+     * over gradients that the passes do not reduce, and over parameters that they do not gather.
+     * Experts' stand apart: their groups leave ep out. NULL: none. */
+    ms_pass_plan *before_update, *after_update;
+    double allocator_overhead; /**< share of activations and working memory that the allocator loses
+                                  on top */
+    double workspace_B;        /**< of libraries, on every rank [B] */
+    double forward_flop;   /**< matrix FLOP of one forward pass of one sequence through the whole
+                              model, attention not halved */
+    double attention_flop; /**< the attention-score share of it (halved by the causal convention) */
+    double recompute_flop; /**< forward_flop's share that the backward pass repeats; 0 without
+                              recomputation */
+} ms_stage_costs;
+
+/** Costs of a stage of the model for `mb`, which is microbatch * K + slice. */
+static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs, int stage,
+                                                    int mb) {
+    int slice = costs->slices > 1 ? mb % costs->slices : 0;
+    return &costs->stage[slice * costs->stages + stage];
+}
+
+/** Times of passes given in place of a model: one value, or a list. */
+typedef struct ms_given_costs {
+    ms_numbers forward, input_gradient, weight_gradient; /**< one, or one per virtual stage [s] */
+    ms_numbers p2p;       /**< one, or one per virtual stage: what it sends either way [B] */
+    ms_numbers optimizer; /**< one, or one per pipeline rank [s] */
+} ms_given_costs;
+
+/** What given costs are laid out over. */
+typedef struct ms_given_sizes {
+    int ranks;  /**< P */
+    int chunks; /**< V */
+    int slices; /**< K, slices of a sequence, each of which costs the given time; 0 means 1 */
+} ms_given_sizes;
+
+/** The keys of `costs:`, for listings. */
+extern const ms_field MS_COSTS_FIELDS[];
+
+/** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p [B]: a
+ * value or a list per virtual stage; optimizer [s]: per pipeline rank).
+ *  *costs_out: lists in `arena`.  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
+ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
+                        ms_diag *diag, ms_given_costs *costs_out);
+
+/** The `costs:` mapping of given costs.  *mapping_out: in `arena`.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_costs_write(const ms_given_costs *costs, ms_arena *arena, ms_node **mapping_out);
+
+/** Check given costs that do not come from a file, as ms_model_check does a model.  Returns MS_OK;
+ * MS_E_INPUT, every fault reported. */
+ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, const ms_node *root,
+                         ms_diag *diag);
+
+/** Whether two given costs have the same lists. */
+bool ms_costs_are_equal(const ms_given_costs *a, const ms_given_costs *b);
+
+/** Lay given costs out: the same result as a model's, with one compute segment per pass, B = I + W,
+ * no kernels, no memory.
+ *  given: every list has one value, or P*V (optimizer: P).  *costs_out: in `arena`.  Returns MS_OK;
+ * MS_E_NOMEM, reported. */
+ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
+                         ms_diag *diag, ms_stage_costs *costs_out);
+
+#endif

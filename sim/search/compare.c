@@ -1,0 +1,254 @@
+#include "search/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/compare_judge.h"
+#include "search/compare_rows.h"
+
+typedef struct comparing {
+    const ms_compare_rules *rules;
+    ms_arena *arena;
+    ms_vector *keys;
+    ms_vector found; /* ms_difference */
+    size_t compared;
+    bool failed; /* memory ran out */
+} comparing;
+
+static bool is_tree(const ms_value *value) {
+    return value != NULL && (value->type == MS_VALUE_OBJECT || value->type == MS_VALUE_ARRAY);
+}
+
+static void note(comparing *c, const char *key, const ms_value *a, const ms_value *b,
+                 const ms_compare_verdict *verdict) {
+    const ms_difference difference = {.key = key,
+                                      .a = a,
+                                      .b = b,
+                                      .relative = ms_compare_relative(a, b),
+                                      .guard = verdict->guard,
+                                      .has_failed = verdict->has_failed};
+    c->failed = c->failed || ms_vector_add(&c->found, &difference, 1) == NULL;
+}
+
+static void add_key(comparing *c, const char *key) {
+    c->failed = c->failed || ms_vector_add(c->keys, &key, 1) == NULL;
+}
+
+static void compare_leaves(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
+    ms_compare_verdict verdict = ms_compare_judge(c->rules, key, a, b);
+    add_key(c, key);
+    c->compared += verdict.is_compared;
+    if (verdict.is_listed) {
+        note(c, key, a, b, &verdict);
+    }
+}
+
+static char *path_below(comparing *c, const char *above, const char *key) {
+    char *path = ms_arena_printf(c->arena, "%s%s%s", above, above[0] == '\0' ? "" : ".", key);
+    c->failed = c->failed || path == NULL;
+    return path;
+}
+
+static char *path_of_row(comparing *c, const char *list, const char *row) {
+    char *path = ms_arena_printf(c->arena, "%s[%s]", list, row);
+    c->failed = c->failed || path == NULL;
+    return path;
+}
+
+/* ---- what is on one side only ---- */
+
+/* Judge every leaf of a tree that has no counterpart; a guard may hold for some of them only, and
+ * the one that fails speaks for all. */
+static void judge_alone(comparing *c, const char *key, const ms_value *tree,
+                        ms_compare_verdict *verdict) {
+    if (!is_tree(tree) || tree->count == 0) {
+        ms_compare_verdict one = ms_compare_judge(c->rules, key, tree, NULL);
+        add_key(c, key);
+        verdict->is_compared = verdict->is_compared || one.is_compared;
+        verdict->is_listed = verdict->is_listed || one.is_listed;
+        if (verdict->guard < 0 || (one.has_failed && !verdict->has_failed)) {
+            verdict->guard = one.guard;
+        }
+        verdict->has_failed = verdict->has_failed || one.has_failed;
+        return;
+    }
+    const ms_value *const lists[2] = {tree, tree};
+    ms_rows rows[2] = {{0}, {0}};
+    if (tree->type == MS_VALUE_ARRAY && !ms_rows_name(key, lists, c->arena, rows)) {
+        c->failed = true;
+    }
+    size_t place = 0;
+    for (const ms_value *child = tree->first; child != NULL && !c->failed; child = child->next) {
+        const char *path = tree->type == MS_VALUE_ARRAY
+                               ? path_of_row(c, key, rows[0].names[place++])
+                               : path_below(c, key, child->key);
+        if (path != NULL && !ms_trace_is_volatile(path)) {
+            judge_alone(c, path, child, verdict);
+        }
+    }
+}
+
+/* Different kinds of things, or one of them missing: one difference, however much lies below. */
+static void compare_unlike(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
+    ms_compare_verdict verdict = {.guard = -1};
+    if (a != NULL) {
+        judge_alone(c, key, a, &verdict);
+    }
+    if (b != NULL) {
+        judge_alone(c, key, b, &verdict);
+    }
+    c->compared += verdict.is_compared;
+    if (verdict.is_listed) {
+        note(c, key, a, b, &verdict);
+    }
+}
+
+/* ---- what is on both sides ---- */
+
+static void compare_values(comparing *c, const char *key, const ms_value *a, const ms_value *b);
+
+static bool has_only_texts(const ms_value *list) {
+    for (const ms_value *child = list->first; child != NULL; child = child->next) {
+        if (child->type != MS_VALUE_STRING) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A list of words is one text, such as the order of the axes. */
+static const ms_value *join_texts(comparing *c, const ms_value *list) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (const ms_value *child = list->first; child != NULL; child = child->next) {
+        ms_buffer_printf(&text, "%s%s", child == list->first ? "" : ", ", child->as.string);
+    }
+    ms_value *joined = NULL;
+    if (!text.failed) {
+        joined = ms_value_add_string(ms_value_new_object(c->arena), "list", ms_buffer_text(&text));
+    }
+    ms_buffer_release(&text);
+    c->failed = c->failed || joined == NULL;
+    return joined;
+}
+
+static void compare_rows(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
+    const ms_value *const lists[2] = {a, b};
+    ms_rows rows[2];
+    if (!ms_rows_name(key, lists, c->arena, rows)) {
+        c->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < rows[0].count && !c->failed; i++) {
+        const char *path = path_of_row(c, key, rows[0].names[i]);
+        size_t other = ms_rows_find(&rows[1], rows[0].names[i], i);
+        if (path != NULL) {
+            compare_values(c, path, rows[0].items[i],
+                           other < rows[1].count ? rows[1].items[other] : NULL);
+        }
+    }
+    for (size_t i = 0; i < rows[1].count && !c->failed; i++) {
+        if (ms_rows_find(&rows[0], rows[1].names[i], i) == rows[0].count) {
+            const char *path = path_of_row(c, key, rows[1].names[i]);
+            if (path != NULL) {
+                compare_values(c, path, NULL, rows[1].items[i]);
+            }
+        }
+    }
+}
+
+static void compare_lists(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
+    if (a->count + b->count == 0 || !has_only_texts(a) || !has_only_texts(b)) {
+        compare_rows(c, key, a, b);
+        return;
+    }
+    const ms_value *joined_a = join_texts(c, a);
+    const ms_value *joined_b = join_texts(c, b);
+    if (!c->failed) {
+        compare_leaves(c, key, joined_a, joined_b);
+    }
+}
+
+static void compare_objects(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
+    for (const ms_value *x = a->first; x != NULL && !c->failed; x = x->next) {
+        const char *path = path_below(c, key, x->key);
+        if (path != NULL) {
+            compare_values(c, path, x, ms_value_get(b, x->key));
+        }
+    }
+    for (const ms_value *y = b->first; y != NULL && !c->failed; y = y->next) {
+        const char *path = ms_value_get(a, y->key) == NULL ? path_below(c, key, y->key) : NULL;
+        if (path != NULL) {
+            compare_values(c, path, NULL, y);
+        }
+    }
+}
+
+/* a, b: one of them may be NULL. */
+static void compare_values(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
+    if (ms_trace_is_volatile(key)) {
+        return;
+    }
+    if (a == NULL || b == NULL || ((is_tree(a) || is_tree(b)) && a->type != b->type)) {
+        compare_unlike(c, key, a, b);
+    } else if (a->type == MS_VALUE_ARRAY) {
+        compare_lists(c, key, a, b);
+    } else if (a->type == MS_VALUE_OBJECT) {
+        compare_objects(c, key, a, b);
+    } else {
+        compare_leaves(c, key, a, b);
+    }
+}
+
+/* ---- order ---- */
+
+/* Numbers say most, then what is missing, then texts; the step time before all of them. */
+static int class_of(const ms_difference *difference) {
+    const ms_value *a = difference->a;
+    const ms_value *b = difference->b;
+    if (strcmp(difference->key, "step_time_s") == 0) {
+        return 0;
+    }
+    if (a == NULL || b == NULL) {
+        return 2;
+    }
+    return a->type == MS_VALUE_STRING && b->type == MS_VALUE_STRING ? 3 : 1;
+}
+
+/* Largest first; the key decides among equals. */
+static int by_weight(const void *left, const void *right) {
+    const ms_difference *a = left;
+    const ms_difference *b = right;
+    int classes = class_of(a) - class_of(b);
+    double x = fabs(a->relative);
+    double y = fabs(b->relative);
+    return classes != 0 ? classes : x > y ? -1 : x < y ? 1 : strcmp(a->key, b->key);
+}
+
+/* The differences out of the vector, which is released. */
+static ms_status finish(comparing *c, ms_differences *differences_out) {
+    ms_differences differences = {.count = c->found.count, .compared = c->compared};
+    differences.items = MS_NEW(c->arena, ms_difference, c->found.count);
+    bool has_memory = differences.items != NULL && !c->failed && !c->found.failed;
+    if (has_memory && differences.count > 0) {
+        memcpy(differences.items, c->found.data, differences.count * sizeof(ms_difference));
+        qsort(differences.items, differences.count, sizeof(ms_difference), by_weight);
+    }
+    for (size_t i = 0; has_memory && i < differences.count; i++) {
+        differences.failed += differences.items[i].has_failed;
+    }
+    if (has_memory) {
+        *differences_out = differences;
+    }
+    ms_vector_release(&c->found);
+    return has_memory ? MS_OK : MS_E_NOMEM;
+}
+
+ms_status ms_compare(const ms_value *a, const ms_value *b, const ms_compare_rules *rules,
+                     ms_arena *arena, ms_vector *keys, ms_differences *differences_out) {
+    comparing c = {.rules = rules, .arena = arena, .keys = keys};
+    ms_vector_init(&c.found, sizeof(ms_difference));
+    compare_objects(&c, "", a, b);
+    return finish(&c, differences_out);
+}

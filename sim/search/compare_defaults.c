@@ -1,0 +1,316 @@
+/* Defaults that changed between two traces: keys whose value differs though nobody typed another
+ * one.
+ *
+ * The resolved inputs of a trace say of each key where its value came from. Where the user typed
+ * the same on both sides, whatever differs is a changed default. Where the inputs differ, some
+ * values follow from them: then only those count that both sides took from the same place, such as
+ * a default of the program or a constant of one library's file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "search/compare.h"
+#include "trace/compare_inputs.h"
+
+static const char TYPED[] = "typed";
+static const char DERIVED[] = "derived";
+
+/* One key of one side. */
+typedef struct resolved_key {
+    const char *key;
+    const char *value; /* NULL: not given */
+    const char *origin;
+} resolved_key;
+
+/* The keys of a side, sorted. */
+typedef struct resolved_keys {
+    resolved_key *items; /* [count] */
+    size_t count;
+} resolved_keys;
+
+/* ---- reading ---- */
+
+static ms_status report_line(const ms_trace *trace, size_t line, const char *fault, ms_diag *diag) {
+    ms_diag_error(diag, "cannot read '%s': the trace is damaged at /input/resolved, line %zu: %s",
+                  trace->path, line, fault);
+    return MS_E_INPUT;
+}
+
+static bool is_utf8(const char *text) {
+    uint32_t code = 0;
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t size = ms_text_decode(text, left, &code);
+        if (size == 0) {
+            return false;
+        }
+        text += size;
+        left -= size;
+    }
+    return true;
+}
+
+/* The last place where `part` stands in `text`; NULL: nowhere. */
+static char *find_last(char *text, const char *part) {
+    char *found = NULL;
+    for (char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part)) {
+        found = at;
+    }
+    return found;
+}
+
+/* Take a line "KEY = VALUE  # ORIGIN" apart.  line: changed.  Returns what is wrong with it; NULL:
+ * nothing. */
+static const char *take_apart(char *line, resolved_key *out) {
+    static const char EQUALS[] = " =";
+    static const char COMMENT[] = "  # ";
+    char *equals = strstr(line, EQUALS);
+    char *comment = equals == NULL ? NULL : find_last(equals, COMMENT);
+    if (!is_utf8(line)) {
+        return "it is no UTF-8";
+    }
+    if (equals == NULL || equals == line || comment == NULL) {
+        return "expected 'KEY = VALUE  # ORIGIN'";
+    }
+    char *value = equals + sizeof EQUALS - 1;
+    *equals = '\0';
+    *comment = '\0';
+    out->key = line;
+    out->origin = comment + sizeof COMMENT - 1;
+    out->value = value + (*value == ' ' ? 1 : 0);
+    out->value = *out->value == '\0' ? NULL : out->value;
+    return NULL;
+}
+
+/* Lines of one key, which a path cut at its end may give twice, stay in their order. */
+static int by_key(const void *left, const void *right) {
+    const resolved_key *a = left;
+    const resolved_key *b = right;
+    int order = strcmp(a->key, b->key);
+    return order != 0 ? order : a->key < b->key ? -1 : a->key > b->key;
+}
+
+static size_t count_lines(const char *text) {
+    size_t count = 0;
+    for (; *text != '\0'; text++) {
+        count += *text == '\n' || text[1] == '\0';
+    }
+    return count;
+}
+
+static ms_status read_keys(const ms_trace *trace, ms_arena *arena, ms_diag *diag,
+                           resolved_keys *out) {
+    char *line = ms_arena_strdup(arena, trace->inputs.resolved);
+    *out = (resolved_keys){
+        .items = MS_NEW(arena, resolved_key, count_lines(trace->inputs.resolved) + 1)};
+    if (line == NULL || out->items == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t number = 1; *line != '\0'; number++) {
+        size_t length = strcspn(line, "\n");
+        char *next = line + length + (line[length] == '\n');
+        line[length] = '\0';
+        const char *fault = take_apart(line, &out->items[out->count]);
+        if (fault != NULL) {
+            return report_line(trace, number, fault, diag);
+        }
+        out->count++;
+        line = next;
+    }
+    qsort(out->items, out->count, sizeof out->items[0], by_key);
+    return MS_OK;
+}
+
+/* ---- comparing ---- */
+
+/* A key of either side; NULL: that side lacks it. */
+typedef struct key_pair {
+    const resolved_key *a, *b;
+} key_pair;
+
+/* The next key of two sorted lists.  at: [2], moved on.  Returns false at their end. */
+static bool next_pair(const resolved_keys sides[2], size_t at[2], key_pair *out) {
+    bool has_a = at[0] < sides[0].count;
+    bool has_b = at[1] < sides[1].count;
+    if (!has_a && !has_b) {
+        return false;
+    }
+    const resolved_key *a = has_a ? &sides[0].items[at[0]] : NULL;
+    const resolved_key *b = has_b ? &sides[1].items[at[1]] : NULL;
+    int order = !has_a ? 1 : !has_b ? -1 : strcmp(a->key, b->key);
+    *out = (key_pair){order <= 0 ? a : NULL, order >= 0 ? b : NULL};
+    at[0] += order <= 0;
+    at[1] += order >= 0;
+    return true;
+}
+
+static const char *value_of(const resolved_key *key) {
+    return key == NULL ? NULL : key->value;
+}
+
+static bool differs(const key_pair *pair) {
+    const char *a = value_of(pair->a);
+    const char *b = value_of(pair->b);
+    return a == NULL || b == NULL ? a != b : !ms_compare_says_the_same(a, b);
+}
+
+static bool is_typed(const key_pair *pair) {
+    return (pair->a != NULL && strcmp(pair->a->origin, TYPED) == 0) ||
+           (pair->b != NULL && strcmp(pair->b->origin, TYPED) == 0);
+}
+
+/* Whether both sides took their value from the same place, and not from other keys. */
+static bool has_one_origin(const key_pair *pair) {
+    return value_of(pair->a) != NULL && value_of(pair->b) != NULL &&
+           strcmp(pair->a->origin, pair->b->origin) == 0 && strcmp(pair->a->origin, DERIVED) != 0;
+}
+
+static bool is_same_text(const char *a, const char *b) {
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Whether a key is there for readers alone: nothing follows from it. */
+static bool is_for_readers(const char *key) {
+    static const char *const KEYS[] = {"name", "description", "model.name"};
+    bool is_found = false;
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        is_found = is_found || strcmp(key, KEYS[i]) == 0;
+    }
+    return is_found;
+}
+
+static const char *name_of(const key_pair *pair) {
+    return pair->a != NULL ? pair->a->key : pair->b->key;
+}
+
+/* Whether the user gave the same on both sides. */
+static bool is_typed_alike(const ms_trace *a, const ms_trace *b, const resolved_keys sides[2]) {
+    size_t at[2] = {0, 0};
+    key_pair pair;
+    bool is_alike = is_same_text(a->inputs.schedule, b->inputs.schedule) &&
+                    is_same_text(a->inputs.placement, b->inputs.placement);
+    while (is_alike && next_pair(sides, at, &pair)) {
+        is_alike = !differs(&pair) || !is_typed(&pair) || is_for_readers(name_of(&pair));
+    }
+    return is_alike;
+}
+
+/* A text as a value; NULL stays NULL.  values: holds it. */
+static const ms_value *keep_text(ms_value *values, const char *text) {
+    return text == NULL ? NULL : ms_value_add_string(values, NULL, text);
+}
+
+static ms_difference make_difference(const key_pair *pair, ms_value *values) {
+    return (ms_difference){.key = name_of(pair),
+                           .a = keep_text(values, value_of(pair->a)),
+                           .b = keep_text(values, value_of(pair->b)),
+                           .relative = INFINITY,
+                           .guard = -1};
+}
+
+static ms_status list_changed(const resolved_keys sides[2], bool is_alike, ms_arena *arena,
+                              ms_differences *out) {
+    ms_differences found = {.items =
+                                MS_NEW(arena, ms_difference, sides[0].count + sides[1].count + 1)};
+    ms_value *values = ms_value_add(ms_value_new_object(arena), "values", MS_VALUE_ARRAY);
+    size_t at[2] = {0, 0};
+    key_pair pair;
+    while (values != NULL && found.items != NULL && next_pair(sides, at, &pair)) {
+        found.compared++;
+        if (differs(&pair) && !is_typed(&pair) && (is_alike || has_one_origin(&pair))) {
+            found.items[found.count++] = make_difference(&pair, values);
+        }
+    }
+    if (found.items == NULL || values == NULL || arena->has_failed) {
+        return MS_E_NOMEM;
+    }
+    *out = found;
+    return MS_OK;
+}
+
+/* ---- what is left of the inputs ---- */
+
+static int by_name(const void *left, const void *right) {
+    return strcmp(((const ms_difference *)left)->key, ((const ms_difference *)right)->key);
+}
+
+static void take_out(const ms_differences *defaults, ms_differences *inputs) {
+    size_t kept = 0;
+    for (size_t i = 0; i < inputs->count; i++) {
+        bool is_default =
+            defaults->count > 0 && bsearch(&inputs->items[i], defaults->items, defaults->count,
+                                           sizeof defaults->items[0], by_name) != NULL;
+        if (!is_default) {
+            inputs->items[kept++] = inputs->items[i];
+        }
+    }
+    inputs->count = kept;
+}
+
+/* Whether one of the sorted inputs is a key, or stands below it. */
+static bool is_listed(const ms_differences *sorted, const char *key) {
+    size_t low = 0;
+    size_t high = sorted->count;
+    size_t length = strlen(key);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        bool is_before = strcmp(sorted->items[middle].key, key) < 0;
+        low = is_before ? middle + 1 : low;
+        high = is_before ? high : middle;
+    }
+    return low < sorted->count && strncmp(sorted->items[low].key, key, length) == 0 &&
+           (sorted->items[low].key[length] == '\0' ||
+            strchr(".[", sorted->items[low].key[length]) != NULL);
+}
+
+/* Copy the inputs with room for `more`. */
+static ms_difference *copy_inputs(const ms_differences *inputs, size_t more, ms_arena *arena) {
+    ms_difference *items = MS_NEW(arena, ms_difference, inputs->count + more + 1);
+    if (items != NULL && inputs->count > 0) {
+        memcpy(items, inputs->items, inputs->count * sizeof items[0]);
+    }
+    return items;
+}
+
+/* Add what the user gave by an option and not by a key, such as --platform and --fidelity: the
+ * texts of workload and platform do not say it. */
+static ms_status add_options(const resolved_keys sides[2], ms_arena *arena,
+                             ms_differences *inputs) {
+    const size_t more = sides[0].count + sides[1].count;
+    ms_differences sorted = {.items = copy_inputs(inputs, 0, arena), .count = inputs->count};
+    ms_difference *all = copy_inputs(inputs, more, arena);
+    ms_value *values = ms_value_add(ms_value_new_object(arena), "values", MS_VALUE_ARRAY);
+    size_t at[2] = {0, 0};
+    key_pair pair;
+    if (sorted.items == NULL || all == NULL || values == NULL) {
+        return MS_E_NOMEM;
+    }
+    qsort(sorted.items, sorted.count, sizeof sorted.items[0], by_name);
+    inputs->items = all;
+    while (next_pair(sides, at, &pair)) {
+        if (differs(&pair) && is_typed(&pair) && !is_listed(&sorted, name_of(&pair))) {
+            all[inputs->count++] = make_difference(&pair, values);
+        }
+    }
+    return arena->has_failed ? MS_E_NOMEM : MS_OK;
+}
+
+ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,
+                              ms_differences *inputs, ms_differences *defaults_out) {
+    resolved_keys sides[2];
+    *defaults_out = (ms_differences){.count = 0};
+    ms_status status = a->inputs.resolved == NULL ? MS_OK : read_keys(a, arena, diag, &sides[0]);
+    if (status == MS_OK && b->inputs.resolved != NULL) {
+        status = read_keys(b, arena, diag, &sides[1]);
+    }
+    if (status != MS_OK || a->inputs.resolved == NULL || b->inputs.resolved == NULL) {
+        return status;
+    }
+    status = list_changed(sides, is_typed_alike(a, b, sides), arena, defaults_out);
+    if (status == MS_OK) {
+        take_out(defaults_out, inputs);
+        status = add_options(sides, arena, inputs);
+    }
+    return status;
+}

@@ -1,0 +1,141 @@
+#include "search/compare_judge.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "search/compare_keys.h"
+
+static bool is_number(const ms_value *value) {
+    return value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE);
+}
+
+static double number_of(const ms_value *value) {
+    return value->type == MS_VALUE_INT ? (double)value->as.integer : value->as.number;
+}
+
+static bool is_text(const ms_value *value) {
+    return value == NULL || value->type == MS_VALUE_STRING;
+}
+
+double ms_compare_relative(const ms_value *a, const ms_value *b) {
+    if (!is_number(a) || !is_number(b) || number_of(a) == 0.0) {
+        return INFINITY;
+    }
+    return (number_of(b) - number_of(a)) / fabs(number_of(a));
+}
+
+/* Share of the larger one, 1 at most; 0 for what rounding leaves. */
+static double distance_of_numbers(const ms_value *a, const ms_value *b) {
+    if (a->type == MS_VALUE_INT && b->type == MS_VALUE_INT && a->as.integer == b->as.integer) {
+        return 0.0;
+    }
+    double x = number_of(a);
+    double y = number_of(b);
+    double scale = fmax(fabs(x), fabs(y));
+    bool are_counts = a->type == MS_VALUE_INT && b->type == MS_VALUE_INT;
+    if (!are_counts && fabs(x - y) <= MS_COMPARE_NOISE * fmax(scale, 1.0)) {
+        return 0.0;
+    }
+    return fmin(1.0, fabs(x - y) / scale);
+}
+
+static double distance(const ms_value *a, const ms_value *b) {
+    if (is_number(a) && is_number(b)) {
+        return distance_of_numbers(a, b);
+    }
+    if (a == NULL || b == NULL || a->type != b->type) {
+        return 1.0;
+    }
+    switch (a->type) {
+    case MS_VALUE_STRING:
+        return strcmp(a->as.string, b->as.string) == 0 ? 0.0 : 1.0;
+    case MS_VALUE_BOOL:
+        return a->as.boolean == b->as.boolean ? 0.0 : 1.0;
+    default:
+        return 0.0; /* null, and lists or tables without anything in them */
+    }
+}
+
+static double tolerance_of(const ms_compare_rules *rules, const char *key) {
+    double share = 0.0;
+    size_t longest = 0;
+    for (size_t i = 0; i < rules->tolerance_count; i++) {
+        const ms_tolerance *tolerance = &rules->tolerances[i];
+        size_t length = strlen(tolerance->key);
+        if (length >= longest && ms_key_holds(tolerance->key, key) != MS_KEY_NONE) {
+            longest = length;
+            share = tolerance->share;
+        }
+    }
+    return share;
+}
+
+/* Whether more of something is a meaningful thing to say of it, or of it alone to be guarded. */
+static bool guards(const ms_guard *guard, ms_key_match match, bool has_number, bool has_text) {
+    if (match == MS_KEY_ITSELF) {
+        return true;
+    }
+    return match == MS_KEY_ABOVE && !has_text && (has_number || !guard->is_increase);
+}
+
+/* The guard of the longest key that holds, -1 without one; whether any names it. */
+static int guard_of(const ms_compare_rules *rules, const char *key, const ms_value *a,
+                    const ms_value *b, bool *is_named_out) {
+    bool has_text = is_text(a) && is_text(b);
+    bool has_number = is_number(a) || is_number(b);
+    size_t longest = 0;
+    int best = -1;
+    *is_named_out = false;
+    for (size_t i = 0; i < rules->guard_count; i++) {
+        const ms_guard *guard = &rules->guards[i];
+        ms_key_match match = ms_key_holds(guard->key, key);
+        size_t length = strlen(guard->key);
+        *is_named_out = *is_named_out || match != MS_KEY_NONE;
+        if (length >= longest && guards(guard, match, has_number, has_text)) {
+            longest = length;
+            best = (int)i;
+        }
+    }
+    return rules->guard_count == 0 && !has_text ? 0 : best;
+}
+
+/* Whether guards leave out what none of them names. */
+static bool leaves_out(const ms_compare_rules *rules) {
+    for (size_t i = 0; i < rules->guard_count; i++) {
+        if (!rules->guards[i].is_increase) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A share is met exactly where the numbers are, so rounding must not decide. */
+static bool exceeds(double found, double share) {
+    return found > share * (1.0 + MS_COMPARE_NOISE);
+}
+
+static bool has_grown(const ms_guard *guard, const ms_value *a, const ms_value *b) {
+    if (!is_number(a) || !is_number(b)) {
+        return true;
+    }
+    double more = number_of(b) - number_of(a);
+    return more > 0.0 && exceeds(more, guard->share * fabs(number_of(a)));
+}
+
+ms_compare_verdict ms_compare_judge(const ms_compare_rules *rules, const char *key,
+                                    const ms_value *a, const ms_value *b) {
+    bool is_named = false;
+    ms_compare_verdict verdict = {.guard = guard_of(rules, key, a, b, &is_named)};
+    double found = distance(a, b);
+    bool is_beyond = exceeds(found, tolerance_of(rules, key));
+    bool is_increase =
+        verdict.guard >= 0 && rules->guard_count > 0 && rules->guards[verdict.guard].is_increase;
+    verdict.is_compared = is_named || !leaves_out(rules);
+    if (is_increase) {
+        verdict.has_failed = found > 0.0 && has_grown(&rules->guards[verdict.guard], a, b);
+    } else {
+        verdict.has_failed = verdict.guard >= 0 && is_beyond;
+    }
+    verdict.is_listed = verdict.is_compared && (is_beyond || verdict.has_failed);
+    return verdict;
+}

@@ -1,0 +1,270 @@
+/* Two traces, or two folders of them. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "search/compare.h"
+
+typedef struct pairing {
+    const ms_compare_rules *rules;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_vector keys; /* const char *, of all traces */
+} pairing;
+
+/* ---- a pair of traces ---- */
+
+/* A copy of a tree that outlives the trace it was read from. */
+static const ms_value *keep(const ms_value *tree, ms_arena *arena) {
+    ms_buffer bytes;
+    ms_buffer_init(&bytes);
+    ms_value_pack(tree, &bytes);
+    const ms_value *copy =
+        bytes.failed ? NULL : ms_value_unpack(ms_buffer_text(&bytes), bytes.length, arena);
+    ms_buffer_release(&bytes);
+    return copy;
+}
+
+static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
+    const ms_value *a = keep(traces[0].summary, p->arena);
+    const ms_value *b = keep(traces[1].summary, p->arena);
+    if (a == NULL || b == NULL ||
+        ms_compare(a, b, p->rules, p->arena, &p->keys, &out->differences) != MS_OK) {
+        return ms_diag_no_memory(p->diag);
+    }
+    out->step_time_s[0] = ms_value_number(a, "step_time_s", NAN);
+    out->step_time_s[1] = ms_value_number(b, "step_time_s", NAN);
+    out->summary[0] = a;
+    out->summary[1] = b;
+    return MS_OK;
+}
+
+/* What went in, and the versions. */
+static ms_status compare_given(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
+    ms_status status = ms_compare_inputs(&traces[0], &traces[1], p->arena, p->diag, &out->inputs);
+    if (status == MS_OK) {
+        status = ms_compare_defaults(&traces[0], &traces[1], p->arena, p->diag, &out->inputs,
+                                     &out->defaults);
+    }
+    for (int i = 0; i < 2 && status == MS_OK; i++) {
+        out->lacks_defaults[i] = traces[i].inputs.resolved == NULL;
+        out->versions[i] = ms_arena_strdup(p->arena, traces[i].program_version);
+        status = out->versions[i] == NULL ? MS_E_NOMEM : MS_OK;
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
+}
+
+/* The traces themselves, whose tables may be large, are given up again. */
+static ms_status compare_pair(pairing *p, const char *const paths[2], ms_compared_trace *out) {
+    ms_arena scratch;
+    ms_trace traces[2];
+    ms_status status = MS_OK;
+    ms_arena_init(&scratch);
+    for (size_t i = 0; i < 2 && status == MS_OK; i++) {
+        status = ms_trace_read(paths[i], MS_TRACE_NOTHING, &scratch, p->diag, &traces[i]);
+    }
+    if (status == MS_OK) {
+        status = compare_summaries(p, traces, out);
+    }
+    if (status == MS_OK) {
+        status = compare_given(p, traces, out);
+    }
+    out->has_failed = out->differences.failed > 0;
+    ms_arena_release(&scratch);
+    return status;
+}
+
+/* ---- folders ---- */
+
+/* Names of the traces of a folder, sorted. */
+typedef struct listing {
+    const char **names;
+    size_t count;
+} listing;
+
+static ms_status report_path(pairing *p, const char *path) {
+    ms_diag_error(p->diag, "cannot read '%s': %s", path, strerror(errno));
+    return errno == ENOENT || errno == ENOTDIR ? MS_E_INPUT : MS_E_IO;
+}
+
+static bool is_trace_name(const char *name) {
+    static const char ENDING[] = ".h5";
+    size_t length = strlen(name);
+    return name[0] != '.' && length >= sizeof ENDING &&
+           strcmp(name + length - (sizeof ENDING - 1), ENDING) == 0;
+}
+
+static int by_name(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static ms_status read_names(pairing *p, DIR *folder, const char *path, ms_vector *names) {
+    const struct dirent *entry = NULL;
+    errno = 0;
+    while ((entry = readdir(folder)) != NULL) {
+        if (is_trace_name(entry->d_name)) {
+            const char *name = ms_arena_strdup(p->arena, entry->d_name);
+            if (name == NULL || ms_vector_add(names, &name, 1) == NULL) {
+                return ms_diag_no_memory(p->diag);
+            }
+        }
+        errno = 0;
+    }
+    if (errno != 0) {
+        return report_path(p, path);
+    }
+    if (names->count == 0) {
+        ms_diag_error(p->diag, "no traces (*.h5) in the folder '%s'", path);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+static ms_status list_folder(pairing *p, const char *path, listing *out) {
+    DIR *folder = opendir(path);
+    if (folder == NULL) {
+        return report_path(p, path);
+    }
+    ms_vector names;
+    ms_vector_init(&names, sizeof(const char *));
+    ms_status status = read_names(p, folder, path, &names);
+    (void)closedir(folder);
+    if (status == MS_OK) {
+        out->names = MS_NEW(p->arena, const char *, names.count);
+        out->count = names.count;
+        status = out->names == NULL ? ms_diag_no_memory(p->diag) : MS_OK;
+    }
+    if (status == MS_OK) {
+        qsort(names.data, names.count, sizeof(const char *), by_name);
+        memcpy(out->names, names.data, names.count * sizeof(const char *));
+    }
+    ms_vector_release(&names);
+    return status;
+}
+
+/* A trace without a counterpart is compared with itself: it must be sound, its quantities are
+ * known, and none differs. */
+static ms_status compare_named(pairing *p, const char *const folders[2], ms_compared_trace *out) {
+    const char *paths[2];
+    for (int i = 0; i < 2; i++) {
+        int side = out->side == MS_COMPARE_ONLY_A ? 0 : out->side == MS_COMPARE_ONLY_B ? 1 : i;
+        paths[i] = ms_arena_printf(p->arena, "%s/%s", folders[side], out->name);
+        if (paths[i] == NULL) {
+            return ms_diag_no_memory(p->diag);
+        }
+    }
+    ms_status status = compare_pair(p, paths, out);
+    if (out->side == MS_COMPARE_ONLY_A) {
+        out->step_time_s[1] = NAN;
+        out->summary[1] = NULL;
+        out->has_failed = true;
+    } else if (out->side == MS_COMPARE_ONLY_B) {
+        out->step_time_s[0] = NAN;
+        out->summary[0] = NULL;
+        out->has_failed = p->rules->guard_count == 0;
+    }
+    return status;
+}
+
+/* Both sorted lists as one. */
+static void merge(const listing lists[2], ms_trace_comparison *out) {
+    size_t a = 0;
+    size_t b = 0;
+    while (a < lists[0].count || b < lists[1].count) {
+        int order = a == lists[0].count   ? 1
+                    : b == lists[1].count ? -1
+                                          : strcmp(lists[0].names[a], lists[1].names[b]);
+        ms_compared_trace *trace = &out->traces[out->count++];
+        trace->name = order <= 0 ? lists[0].names[a] : lists[1].names[b];
+        trace->side = order < 0   ? MS_COMPARE_ONLY_A
+                      : order > 0 ? MS_COMPARE_ONLY_B
+                                  : MS_COMPARE_BOTH;
+        a += order <= 0;
+        b += order >= 0;
+    }
+}
+
+static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trace_comparison *out) {
+    listing lists[2] = {{0}, {0}};
+    ms_status status = list_folder(p, paths[0], &lists[0]);
+    if (status == MS_OK) {
+        status = list_folder(p, paths[1], &lists[1]);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    out->traces = MS_NEW(p->arena, ms_compared_trace, lists[0].count + lists[1].count);
+    if (out->traces == NULL) {
+        return ms_diag_no_memory(p->diag);
+    }
+    merge(lists, out);
+    for (size_t i = 0; i < out->count && status == MS_OK; i++) {
+        status = compare_named(p, paths, &out->traces[i]);
+    }
+    return status;
+}
+
+static ms_status compare_files(pairing *p, const char *const paths[2], ms_trace_comparison *out) {
+    out->traces = MS_NEW(p->arena, ms_compared_trace, 1);
+    if (out->traces == NULL) {
+        return ms_diag_no_memory(p->diag);
+    }
+    out->count = 1;
+    out->traces[0].name = paths[1];
+    return compare_pair(p, paths, &out->traces[0]);
+}
+
+/* ---- both ---- */
+
+static ms_status tell_folders(pairing *p, const char *const paths[2], bool *are_folders_out) {
+    bool is_folder[2];
+    for (int i = 0; i < 2; i++) {
+        struct stat facts;
+        if (stat(paths[i], &facts) != 0) {
+            return report_path(p, paths[i]);
+        }
+        is_folder[i] = S_ISDIR(facts.st_mode);
+    }
+    if (is_folder[0] != is_folder[1]) {
+        ms_diag_error(p->diag, "'%s' is a folder and '%s' is none; compare two of a kind",
+                      paths[is_folder[0] ? 0 : 1], paths[is_folder[0] ? 1 : 0]);
+        return MS_E_INPUT;
+    }
+    *are_folders_out = is_folder[0];
+    return MS_OK;
+}
+
+static void sum_up(ms_trace_comparison *comparison) {
+    comparison->is_equal = true;
+    comparison->guarded_ok = true;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const ms_compared_trace *trace = &comparison->traces[i];
+        comparison->is_equal =
+            comparison->is_equal && trace->side == MS_COMPARE_BOTH && trace->differences.count == 0;
+        comparison->guarded_ok = comparison->guarded_ok && !trace->has_failed;
+    }
+}
+
+ms_status ms_compare_traces(const char *const paths[2], const ms_compare_rules *rules,
+                            ms_arena *arena, ms_diag *diag, ms_trace_comparison *comparison_out) {
+    pairing p = {.rules = rules, .arena = arena, .diag = diag};
+    ms_trace_comparison comparison = {.count = 0};
+    ms_vector_init(&p.keys, sizeof(const char *));
+    ms_status status = tell_folders(&p, paths, &comparison.are_folders);
+    if (status == MS_OK) {
+        status = comparison.are_folders ? compare_folders(&p, paths, &comparison)
+                                        : compare_files(&p, paths, &comparison);
+    }
+    if (status == MS_OK) {
+        status = ms_compare_check_keys(rules, &p.keys, diag);
+    }
+    ms_vector_release(&p.keys);
+    if (status == MS_OK) {
+        sum_up(&comparison);
+        *comparison_out = comparison;
+    }
+    return status;
+}

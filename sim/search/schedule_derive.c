@@ -1,0 +1,167 @@
+/* A workload's spec with another schedule than its own. */
+#include "search/schedule_derive.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks and slices of sequences that schedules which take any number get where nobody says. */
+enum { SHARE_DEFAULT = 2 };
+
+typedef struct derivation {
+    const ms_job *base;
+    const ms_schedule_spec *sizes;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_schedule_derived *out;
+} derivation;
+
+/* ---- sizes ---- */
+
+/* What the user, the workload and the kind make of V, N, K and reordering. */
+static ms_schedule_spec sizes_of(const derivation *d, ms_schedule_kind kind) {
+    const ms_schedule_spec *own = &d->base->program.spec;
+    const ms_schedule_spec *given = d->sizes;
+    ms_schedule_traits traits = ms_schedule_kind_traits(kind);
+    ms_schedule_spec spec = {.kind = kind,
+                             .pipeline_ranks = own->pipeline_ranks,
+                             .microbatches = own->microbatches,
+                             .chunks = traits.chunks,
+                             .slices = 1};
+    bool is_own = own->kind == kind;
+    if (traits.chunks == 0) {
+        bool has_own = is_own || own->chunks > 1;
+        spec.chunks = given->chunks > 0 ? given->chunks : has_own ? own->chunks : SHARE_DEFAULT;
+    }
+    if (traits.takes_group) {
+        spec.group = given->group > 0 ? given->group : own->group;
+    }
+    if (traits.takes_slices) {
+        bool has_own = is_own || own->slices > 1;
+        spec.slices = given->slices > 0 ? given->slices : has_own ? own->slices : SHARE_DEFAULT;
+    }
+    spec.is_reordered = traits.takes_reorder && (given->is_reordered || own->is_reordered);
+    return spec;
+}
+
+/* K of a file: with K times as many units as the workload has microbatches, they are slices. */
+static int file_slices(const derivation *d, const ms_program *program) {
+    int slices = d->sizes->slices > 0 ? d->sizes->slices : d->base->program.spec.slices;
+    bool are_slices = program->spec.microbatches == (long)d->base->microbatches * slices;
+    return are_slices ? slices : 1;
+}
+
+/* A file is read here before any worker reads it: its faults are told in full, and its sizes are
+ * known.  The spec gets its whole path, because in a workload a path starts at that one's folder.
+ */
+static ms_status place_file(const derivation *d, const ms_schedule_choice *choice,
+                            int *stages_out) {
+    const ms_schedule_spec none = {0};
+    ms_spec_schedule *schedule = &d->out->spec.schedule;
+    char path[PATH_MAX];
+    ms_opened_schedule opened;
+    ms_status status = ms_schedule_open(choice, &none, d->arena, d->diag, &opened);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (realpath(choice->file, path) == NULL) {
+        ms_diag_error(d->diag, "cannot find '%s': %s", choice->name, strerror(errno));
+        return MS_E_IO;
+    }
+    schedule->kind = MS_SCHEDULE_CUSTOM;
+    schedule->csv = ms_arena_strdup(d->arena, path);
+    schedule->chunks = 0;
+    schedule->group = 0;
+    schedule->slices = file_slices(d, &opened.program);
+    schedule->is_reordered = false;
+    *stages_out = opened.program.model_stages;
+    return schedule->csv == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
+}
+
+static void place_kind(const derivation *d, ms_schedule_kind kind, int *stages_out) {
+    const ms_schedule_spec sizes = sizes_of(d, kind);
+    ms_spec_schedule *schedule = &d->out->spec.schedule;
+    schedule->kind = kind;
+    schedule->csv = NULL;
+    schedule->chunks = sizes.chunks;
+    schedule->group = sizes.group;
+    schedule->slices = sizes.slices;
+    schedule->is_reordered = sizes.is_reordered;
+    *stages_out = sizes.pipeline_ranks * sizes.chunks;
+}
+
+/* ---- layers and costs of other stages ---- */
+
+/* Whether all stages of the workload have equally many layers. */
+static bool is_even(const ms_job *job) {
+    const int *layers = job->layout.stage_layers;
+    for (int stage = 1; stage < job->program.model_stages; stage++) {
+        if (layers[stage] != layers[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Layers for a number of stages that is not the workload's: as it partitions them where that is
+ * balanced, or even and stays so; else balanced, and what it gives its own ends says nothing. */
+static void place_layers(const derivation *d, int stages) {
+    const ms_job *base = d->base;
+    ms_spec_partition *partition = &d->out->spec.schedule.partition;
+    if (stages == base->program.model_stages) {
+        return;
+    }
+    bool is_balanced = partition->kind == MS_PARTITION_BALANCED;
+    d->out->is_repartitioned =
+        partition->first_stage_layers > 0 || partition->last_stage_layers > 0 ||
+        (!is_balanced && (!is_even(base) || base->spec.model.layers % stages != 0));
+    *partition = (ms_spec_partition){.kind = d->out->is_repartitioned ? MS_PARTITION_BALANCED
+                                                                      : partition->kind};
+}
+
+/* Given times are per stage, and say nothing of other stages. */
+static ms_status check_costs(const derivation *d, int stages) {
+    const ms_program *own = &d->base->program;
+    int slices = d->out->spec.schedule.slices;
+    if (stages == own->model_stages && slices == own->spec.slices) {
+        return MS_OK;
+    }
+    d->out->reason = ms_arena_printf(d->arena,
+                                     "the workload's 'costs' are those of %d stages and %d part%s "
+                                     "of a sequence, it has %d and %d",
+                                     own->model_stages, own->spec.slices,
+                                     own->spec.slices == 1 ? "" : "s", stages, slices);
+    return d->out->reason == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
+}
+
+ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choice,
+                             const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
+                             ms_schedule_derived *derived_out) {
+    *derived_out = (ms_schedule_derived){.spec = ms_job_spec_derive(&base->spec)};
+    const derivation d = {base, sizes, arena, diag, derived_out};
+    int stages = 0;
+    ms_status status = MS_OK;
+    if (choice->file != NULL) {
+        status = place_file(&d, choice, &stages);
+    } else {
+        place_kind(&d, choice->kind, &stages);
+    }
+    if (status != MS_OK || !base->spec.has_model) {
+        return status == MS_OK ? check_costs(&d, stages) : status;
+    }
+    place_layers(&d, stages);
+    return MS_OK;
+}
+
+ms_status ms_schedule_in_workload(const ms_job *base, const ms_schedule_choice *choice,
+                                  const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
+                                  ms_job *job_out) {
+    ms_schedule_derived derived;
+    ms_status status = ms_schedule_derive(base, choice, sizes, arena, diag, &derived);
+    if (status == MS_OK && derived.reason != NULL) {
+        ms_diag_error(diag, "%s: %s", choice->name, derived.reason);
+        status = MS_E_INPUT;
+    }
+    return status == MS_OK ? ms_job_build(&derived.spec, arena, diag, job_out) : status;
+}

@@ -1,0 +1,288 @@
+/* Many schedules on paper, with the same times for the same part of the model. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "search/schedules.h"
+
+#define FIELD(name) offsetof(ms_paper_row, name)
+
+const ms_table_column MS_PAPER_COLUMNS[] = {
+    {"schedule", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .is_of_left_out = true},
+    {"reason", MS_COLUMN_TEXT, FIELD(reason), .is_optional = true, .is_of_left_out = true},
+    {"v", MS_COLUMN_INT, FIELD(chunks), .sort = MS_SORT_LOWEST},
+    {"makespan", MS_COLUMN_NUMBER, FIELD(makespan), .sort = MS_SORT_LOWEST},
+    {"rank_makespan", MS_COLUMN_NUMBER, FIELD(rank_makespan), .sort = MS_SORT_LOWEST},
+    {"bubble_fraction", MS_COLUMN_NUMBER, FIELD(bubble_fraction), .sort = MS_SORT_LOWEST},
+    {"max_span", MS_COLUMN_NUMBER, FIELD(max_span), .sort = MS_SORT_LOWEST},
+    {"max_span_bubble", MS_COLUMN_NUMBER, FIELD(max_span_bubble), .sort = MS_SORT_LOWEST},
+    {"peak_inflight", MS_COLUMN_NUMBER, FIELD(peak_inflight), .sort = MS_SORT_LOWEST},
+    {"param_replicas", MS_COLUMN_INT, FIELD(parameter_replicas), .sort = MS_SORT_LOWEST},
+    {"msgs_total", MS_COLUMN_INT, FIELD(messages), .sort = MS_SORT_LOWEST},
+    {"formula_makespan", MS_COLUMN_NUMBER, FIELD(formula_makespan), .sort = MS_SORT_LOWEST},
+    {"period", MS_COLUMN_NUMBER, FIELD(period), .sort = MS_SORT_LOWEST},
+    {"gap.closed_form", MS_COLUMN_NUMBER, FIELD(closed_form), .is_optional = true},
+    {"gap.work", MS_COLUMN_NUMBER, FIELD(work), .is_optional = true},
+    {"gap.order", MS_COLUMN_NUMBER, FIELD(gap.order), .sort = MS_SORT_NEVER},
+    {"gap.imbalance", MS_COLUMN_NUMBER, FIELD(gap.imbalance), .sort = MS_SORT_NEVER},
+    {"gap.latency", MS_COLUMN_NUMBER, FIELD(gap.latency), .sort = MS_SORT_NEVER},
+    {0},
+};
+
+/* Chunks and slices of sequences that schedules which take any number get. */
+enum { SHARE_DEFAULT = 2 };
+
+/* Above a cap by more than rounding. */
+static const double CAP_SLACK = 1 + 1e-12;
+
+typedef struct comparison {
+    const ms_paper_study *study;
+    ms_arena *arena;
+    ms_diag *diag;
+} comparison;
+
+/* The sizes of the table as far as a kind takes them; a file has its own. */
+static ms_schedule_spec sizes_of(const ms_schedule_spec *sizes, const ms_schedule_choice *choice) {
+    if (choice->file != NULL) {
+        return (ms_schedule_spec){0};
+    }
+    ms_schedule_spec spec = {.pipeline_ranks = sizes->pipeline_ranks,
+                             .microbatches = sizes->microbatches};
+    ms_schedule_traits traits = ms_schedule_kind_traits(choice->kind);
+    if (traits.chunks == 0) {
+        spec.chunks = sizes->chunks == 0 ? SHARE_DEFAULT : sizes->chunks;
+    }
+    if (traits.takes_group) {
+        spec.group = sizes->group;
+    }
+    if (traits.takes_slices) {
+        spec.slices = sizes->slices == 0 ? SHARE_DEFAULT : sizes->slices;
+    }
+    spec.is_reordered = sizes->is_reordered && traits.takes_reorder;
+    return spec;
+}
+
+/* ---- times ---- */
+
+/* A message between two stages takes as long as the link between their ranks; one that wraps around
+ * from the last rank to the first, as long as the slowest. */
+static double latency_of(const ms_schedule_costs *costs, const ms_program *program, int stage) {
+    int one = program->stage_rank[stage];
+    int other = program->stage_rank[stage + 1];
+    if (one - other == 1 || other - one == 1) {
+        return costs->p2p[one < other ? one : other];
+    }
+    double slowest = 0;
+    for (int rank = 0; rank + 1 < program->spec.pipeline_ranks; rank++) {
+        slowest = fmax(slowest, costs->p2p[rank]);
+    }
+    return slowest;
+}
+
+/* The times of rank-sized pieces of the model, spread over a schedule's stages: the model is P
+ * equal pieces in its own order, and stage s of S lies in piece s P / S. */
+static ms_status spread(const comparison *c, const ms_program *program, ms_schedule_costs *out) {
+    const ms_schedule_costs *given = c->study->costs;
+    const double *lists[3] = {given->forward, given->input_grad, given->weight_grad};
+    int stages = program->model_stages;
+    int ranks = program->spec.pipeline_ranks;
+    double *costs = MS_NEW(c->arena, double, 4 * stages);
+    if (costs == NULL) {
+        return ms_diag_no_memory(c->diag);
+    }
+    double share = (double)ranks / ((double)stages * program->spec.slices);
+    for (int stage = 0; stage < stages; stage++) {
+        int piece = (int)((long)stage * ranks / stages);
+        for (int i = 0; i < 3; i++) {
+            costs[i * stages + stage] = lists[i][piece] * share;
+        }
+        if (stage + 1 < stages) {
+            costs[3 * stages + stage] = latency_of(given, program, stage);
+        }
+    }
+    *out = *given;
+    out->forward = costs;
+    out->input_grad = costs + stages;
+    out->weight_grad = costs + 2 * stages;
+    out->p2p = costs + 3 * stages;
+    return MS_OK;
+}
+
+/* ---- a row ---- */
+
+/* What a unit of work on a stage counts in flight: in units of one rank's share of the model and
+ * one whole microbatch. */
+static double share_of(const ms_program *program) {
+    return (double)program->spec.pipeline_ranks / program->model_stages / program->spec.slices;
+}
+
+static double peak_of(const ms_program *program, const ms_schedule_result *result) {
+    int peak = 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        int got = result->ranks[rank].peak_inflight;
+        peak = got > peak ? got : peak;
+    }
+    return peak * share_of(program);
+}
+
+/* The schedule was evaluated with T as the time of all stages of a rank together, so that rows
+ * compare. The row holds times with T as that of one virtual stage, as a single schedule is shown.
+ */
+static void fill(const ms_program *program, const ms_schedule_result *result, ms_paper_row *row) {
+    bool has_form = row->gap.has_closed_form;
+    row->chunks = program->spec.chunks;
+    row->share = share_of(program);
+    row->rank_makespan = result->makespan;
+    row->makespan = result->makespan / row->share;
+    row->bubble_fraction = result->bubble_fraction;
+    row->max_span = result->max_span / row->share;
+    row->max_span_bubble = result->max_span_bubble / row->share;
+    row->period /= row->share;
+    row->gap.base /= row->share;
+    row->gap.order /= row->share;
+    row->gap.imbalance /= row->share;
+    row->gap.latency /= row->share;
+    row->peak_inflight = peak_of(program, result);
+    row->parameter_replicas = program->parameter_replicas;
+    row->messages = result->messages_total;
+    row->formula_makespan = result->has_formula ? result->formula_makespan / row->share : NAN;
+    row->closed_form = has_form ? row->gap.base : NAN;
+    row->work = has_form ? NAN : row->gap.base;
+    row->program = program;
+    row->result = result;
+}
+
+static ms_status evaluate(const comparison *c, const ms_program *opened, ms_paper_row *row) {
+    ms_schedule_costs costs;
+    ms_program *program = MS_NEW(c->arena, ms_program, 1);
+    ms_schedule_result *result = MS_NEW(c->arena, ms_schedule_result, 1);
+    if (program == NULL || result == NULL) {
+        return ms_diag_no_memory(c->diag);
+    }
+    *program = *opened;
+    ms_status status = spread(c, program, &costs);
+    if (status == MS_OK) {
+        status = ms_schedule_evaluate(program, &costs, c->arena, c->diag, result);
+    }
+    if (status == MS_OK) {
+        status = ms_schedule_explain(program, &costs, result->makespan, c->diag, &row->gap);
+    }
+    if (status == MS_OK) {
+        status = ms_schedule_period(program, &costs, result, c->diag, &row->period);
+    }
+    if (status == MS_OK) {
+        fill(program, result, row);
+    }
+    return status;
+}
+
+/* A row's schedule, with its own diagnostics.  Of a file that has K times as many units as the
+ * table has microbatches they are slices of sequences. */
+static ms_status open_one(const comparison *c, const ms_schedule_choice *choice, ms_diag *diag,
+                          ms_opened_schedule *out) {
+    const ms_schedule_spec *sizes = &c->study->sizes;
+    ms_schedule_spec spec = sizes_of(sizes, choice);
+    ms_status status = ms_schedule_open(choice, &spec, c->arena, diag, out);
+    bool are_parts = status == MS_OK && choice->file != NULL && sizes->slices > 1 &&
+                     out->program.spec.microbatches == (long)sizes->microbatches * sizes->slices;
+    if (!are_parts) {
+        return status;
+    }
+    spec.slices = sizes->slices;
+    return ms_schedule_open(choice, &spec, c->arena, diag, out);
+}
+
+/* What a schedule that the sizes do not allow says is its reason, and nobody else hears of it. */
+static void say_nothing(void *context, const char *text) {
+    (void)context;
+    (void)text;
+}
+
+/* Build a kind's schedule; where the sizes do not allow it, that is the row's reason. */
+static ms_status build(const comparison *c, const ms_schedule_choice *choice, ms_paper_row *row,
+                       ms_opened_schedule *out) {
+    ms_buffer reason;
+    ms_buffer_init(&reason);
+    ms_diag quiet;
+    ms_diag_init(&quiet, say_nothing, NULL);
+    quiet.reason = &reason;
+    ms_status status = open_one(c, choice, &quiet, out);
+    if (status != MS_OK && status != MS_E_NOMEM) {
+        row->reason = ms_arena_strdup(c->arena, ms_buffer_text(&reason));
+        status = row->reason == NULL || reason.failed ? MS_E_NOMEM : MS_OK;
+    }
+    ms_buffer_release(&reason);
+    return status == MS_E_NOMEM ? ms_diag_no_memory(c->diag) : status;
+}
+
+/* A schedule of other sizes than the table's gets a reason in the place of its numbers. */
+static ms_status check_sizes(const comparison *c, const ms_schedule_spec *found,
+                             ms_paper_row *row) {
+    const ms_schedule_spec *sizes = &c->study->sizes;
+    if (found->pipeline_ranks == sizes->pipeline_ranks &&
+        found->microbatches == sizes->microbatches) {
+        return MS_OK;
+    }
+    row->reason = ms_arena_printf(
+        c->arena, "it has %d ranks and %d microbatches, and the table %d and %d",
+        found->pipeline_ranks, found->microbatches, sizes->pipeline_ranks, sizes->microbatches);
+    return row->reason == NULL ? ms_diag_no_memory(c->diag) : MS_OK;
+}
+
+static ms_status check_cap(const comparison *c, ms_paper_row *row) {
+    double cap = c->study->cap;
+    if (cap <= 0 || row->peak_inflight <= cap * CAP_SLACK) {
+        return MS_OK;
+    }
+    row->reason = ms_arena_printf(c->arena, "needs %.4g in flight, above the cap of %.4g",
+                                  row->peak_inflight, cap);
+    return row->reason == NULL ? ms_diag_no_memory(c->diag) : MS_OK;
+}
+
+/* One row; a schedule that the sizes do not allow, or that exceeds the cap, gets a reason instead.
+ * The faults of a file are the user's to mend, and end the comparison. */
+static ms_status take_row(const comparison *c, const ms_schedule_choice *choice,
+                          ms_paper_row *row) {
+    ms_opened_schedule opened;
+    *row = (ms_paper_row){.name = choice->name};
+    ms_status status = choice->file != NULL ? open_one(c, choice, c->diag, &opened)
+                                            : build(c, choice, row, &opened);
+    if (status == MS_OK && row->reason == NULL) {
+        status = check_sizes(c, &opened.program.spec, row);
+    }
+    if (status == MS_OK && row->reason == NULL) {
+        status = evaluate(c, &opened.program, row);
+    }
+    return status == MS_OK && row->reason == NULL ? check_cap(c, row) : status;
+}
+
+ms_status ms_paper_sizes_from_file(ms_paper_study *study, ms_arena *arena, ms_diag *diag) {
+    ms_schedule_spec *sizes = &study->sizes;
+    size_t file = 0;
+    while (file < study->count && study->choices[file].file == NULL) {
+        file++;
+    }
+    if (file == study->count) {
+        return MS_OK;
+    }
+    const ms_schedule_spec own = {0};
+    ms_opened_schedule opened;
+    ms_status status = ms_schedule_open(&study->choices[file], &own, arena, diag, &opened);
+    if (status == MS_OK) {
+        const ms_schedule_spec *found = &opened.program.spec;
+        sizes->pipeline_ranks =
+            sizes->pipeline_ranks == 0 ? found->pipeline_ranks : sizes->pipeline_ranks;
+        sizes->microbatches = sizes->microbatches == 0 ? found->microbatches : sizes->microbatches;
+    }
+    return status;
+}
+
+ms_status ms_schedules_evaluate(const ms_paper_study *study, ms_arena *arena, ms_diag *diag,
+                                ms_paper_row *rows_out) {
+    const comparison c = {study, arena, diag};
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < study->count && status == MS_OK; i++) {
+        status = take_row(&c, &study->choices[i], &rows_out[i]);
+    }
+    return status;
+}

@@ -1,0 +1,152 @@
+#include "search/search/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Shares of the step below which nothing but computing limits it. */
+static const double LIMIT_MIN = 0.05;
+
+/* ---- order ---- */
+
+static int compare_settings(const ms_words *a, const ms_words *b) {
+    for (size_t i = 0; i < a->count && i < b->count; i++) {
+        int order = strcmp(a->items[i], b->items[i]);
+        if (order != 0) {
+            return order;
+        }
+    }
+    return (a->count > b->count) - (a->count < b->count);
+}
+
+static int compare_rows(const void *a, const void *b) {
+    const ms_search_row *left = a, *right = b;
+    int order = ms_search_compare(&left->score, &right->score);
+    order = order != 0 ? order : compare_settings(&left->settings, &right->settings);
+    return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+/* Sort rows by their scores, equal ones by their settings, which are filled in. */
+static ms_status sort(const ms_space *space, ms_search_row *rows, size_t count, ms_arena *arena) {
+    for (size_t i = 0; i < count; i++) {
+        if (ms_space_settings(space, rows[i].index, arena, &rows[i].settings) != MS_OK) {
+            return MS_E_NOMEM;
+        }
+    }
+    qsort(rows, count, sizeof *rows, compare_rows);
+    return MS_OK;
+}
+
+/* Of sorted rows bring those to the front that no other is better than by both of its values; both
+ * parts keep their order.  *kept_out: how many these are. */
+static ms_status bring_front(ms_search_row *rows, size_t count, ms_arena *arena, size_t *kept_out) {
+    ms_search_row *others = MS_NEW(arena, ms_search_row, count);
+    size_t kept = 0, left = 0;
+    if (others == NULL && count > 0) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool is_dominated = false;
+        for (size_t other = 0; other < kept && !is_dominated; other++) {
+            is_dominated = ms_search_dominates(&rows[other].score, &rows[i].score);
+        }
+        if (is_dominated) {
+            others[left++] = rows[i];
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    for (size_t i = 0; i < left; i++) {
+        rows[kept + i] = others[i];
+    }
+    *kept_out = kept;
+    return MS_OK;
+}
+
+/* ---- what limits it ---- */
+
+/* The tier that an axis crosses; NULL: none. */
+static const char *tier_of(const ms_job_spec *spec, const char *name, ms_arena *arena) {
+    ms_diag mute;
+    ms_job job;
+    ms_diag_init_mute(&mute);
+    if (ms_job_shape(spec, arena, &mute, &job) != MS_OK) {
+        return NULL;
+    }
+    const ms_mesh *mesh = &job.mesh;
+    int axis = ms_mesh_axis(mesh, name);
+    if (axis < 0 && job.expert_mesh != NULL) {
+        mesh = job.expert_mesh;
+        axis = ms_mesh_axis(mesh, name);
+    }
+    int tier = axis < 0 ? -1 : ms_mesh_axis_tier(mesh, axis, spec->platform.cluster);
+    return tier < 0 ? NULL : spec->platform.cluster->tiers[tier].name;
+}
+
+/* The largest part of the step that is not computing, where it is worth a word. */
+static void find_limit(ms_search_row *row, ms_arena *arena) {
+    static const struct {
+        ms_time_category category;
+        const char *name;
+        bool is_axis;
+    } PARTS[] = {{MS_TIME_OPTIMIZER, "optimizer", false}, {MS_TIME_IMBALANCE, "imbalance", false},
+                 {MS_TIME_EXPOSED_TP, "tp", true},        {MS_TIME_EXPOSED_CP, "cp", true},
+                 {MS_TIME_EXPOSED_EP, "ep", true},        {MS_TIME_EXPOSED_PP, "pp", true},
+                 {MS_TIME_EXPOSED_DP, "dp", true},        {MS_TIME_OTHER, "other", false}};
+    const ms_run_figures *figures = &row->figures;
+    const char *name = "bubble", *tier = NULL;
+    double share = figures->bubble_fraction;
+    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+        if (figures->share[PARTS[i].category] > share) {
+            share = figures->share[PARTS[i].category];
+            name = PARTS[i].name;
+            tier = PARTS[i].is_axis ? tier_of(&row->spec, name, arena) : NULL;
+        }
+    }
+    bool is_compute = share < LIMIT_MIN;
+    row->limit_share = is_compute ? figures->share[MS_TIME_COMPUTE] : share;
+    row->limited_by = is_compute     ? "compute"
+                      : tier == NULL ? name
+                                     : ms_arena_printf(arena, "%s over %s", name, tier);
+}
+
+/* Virtual stages of a rank, of one that is not simulated. */
+static int chunks_of(const ms_job_spec *spec) {
+    int own = ms_schedule_kind_traits(spec->schedule.kind).chunks;
+    return spec->schedule.chunks > 0 ? spec->schedule.chunks : own > 0 ? own : 1;
+}
+
+/* Fill in a row's spec and what limits it; of one that was estimated its settings. */
+static ms_status describe(ms_space *space, ms_search_row *row, ms_arena *arena, ms_diag *diag) {
+    ms_status status = ms_space_spec(space, row->index, diag, &row->spec);
+    if (status == MS_OK && row->is_simulated) {
+        find_limit(row, arena);
+        status = row->limited_by == NULL ? MS_E_NOMEM : MS_OK;
+    } else if (status == MS_OK) {
+        row->figures.chunks = chunks_of(&row->spec);
+        status = ms_space_settings(space, row->index, arena, &row->settings);
+    }
+    return status;
+}
+
+/* ---- the lists ---- */
+
+ms_status ms_search_make_rows(const ms_search_study *study, ms_search_row *rows,
+                              const size_t counts[2], ms_arena *arena, ms_diag *diag,
+                              ms_search_findings *result) {
+    size_t simulated = counts[0];
+    size_t top = simulated < (size_t)study->top ? simulated : (size_t)study->top;
+    ms_status status = sort(study->space, rows, simulated, arena);
+    if (status == MS_OK && study->goal->objective_count > 1) {
+        status = bring_front(rows, simulated, arena, &top);
+    }
+    size_t listed = top + (size_t)study->rest_max;
+    listed = listed < counts[1] ? listed : counts[1];
+    for (size_t i = 0; i < listed && status == MS_OK; i++) {
+        status = describe(study->space, &rows[i], arena, diag);
+    }
+    result->rows = rows;
+    result->row_count = top;
+    result->rest = rows + top;
+    result->rest_count = listed - top;
+    return status;
+}

@@ -1,0 +1,273 @@
+/* Clusters, and the meshes that fill them. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config/find.h"
+#include "base/failure.h"
+#include "search/points.h"
+#include "search/search/space.h"
+
+/* More shapes than anybody searches. */
+enum { SHAPES_MAX = 10000000 };
+
+/* ---- clusters ---- */
+
+/* Tell why a platform cannot be read: a name that finds no file, where it is given, and what is
+ * wrong in a file as its reader says it. */
+static ms_status fault_platform(const ms_space *space, size_t index, const ms_words *settings,
+                                const char *reason, ms_diag *diag) {
+    static const char NO_FILE[] = "platform: no platform ";
+    static const size_t KEY_LENGTH = sizeof "platform: " - 1;
+    ms_job_spec spec;
+    return strncmp(reason, NO_FILE, sizeof NO_FILE - 1) == 0
+               ? ms_space_fault(ms_space_place(space->request->platforms_place, index), "platforms",
+                                "--platform", reason + KEY_LENGTH, diag)
+               : ms_space_read(space, settings, diag, &spec);
+}
+
+/* The platform of that name in the place of the workload's.  index: among those asked for.
+ * *cluster_out: it. */
+static ms_status load_platform(const ms_space *space, size_t index, const char *file, ms_diag *diag,
+                               const ms_platform **cluster_out) {
+    ms_job_spec spec;
+    ms_diag mute;
+    ms_buffer reason;
+    const char *setting = ms_point_setting("platform.file", file, space->arena);
+    const ms_words settings = {&setting, 1};
+    if (setting == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_buffer_init(&reason);
+    ms_diag_init_mute(&mute);
+    mute.reason = &reason;
+    size_t failures = ms_failure_count();
+    ms_status status = ms_space_read(space, &settings, &mute, &spec);
+    status = ms_failure_since(failures, status);
+    if (status == MS_OK) {
+        *cluster_out = spec.platform.cluster;
+    } else {
+        status = fault_platform(space, index, &settings, ms_buffer_text(&reason), diag);
+    }
+    ms_buffer_release(&reason);
+    return status;
+}
+
+static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, int gpus,
+                            ms_diag *diag) {
+    int per_node = cluster->gpus_per_node, below = gpus / per_node * per_node;
+    char other[32] = "";
+    if (below > 0) {
+        snprintf(other, sizeof other, "%d or ", below);
+    }
+    const char *text = ms_arena_printf(
+        space->arena, "'%s' has nodes of %d GPUs, and %d is no multiple of them; nearest: %s%d",
+        cluster->name, per_node, gpus, other, below + per_node);
+    if (space->arena->has_failed) {
+        return ms_diag_no_memory(diag);
+    }
+    const ms_node *place = space->request->gpus_place;
+    ms_status status = ms_space_fault(place, "gpus", "--gpus", text, diag);
+    return place == NULL ? MS_E_USAGE : status;
+}
+
+/* GPUs of the workload: all of its platform, or, placed on some of them, those of its mesh. */
+static int gpus_of(const ms_job_spec *base) {
+    return base->placement.is_given ? (int)ms_spec_ranks(base)
+                                    : ms_platform_gpus(base->platform.cluster);
+}
+
+/* A platform in the sizes that are asked for: those that whole nodes make, and at least one. */
+static ms_status add_clusters(const ms_space *space, size_t index, const char *file, ms_diag *diag,
+                              ms_vector *clusters) {
+    const ms_platform *cluster = space->base.platform.cluster;
+    const ms_ints *asked = &space->request->gpus;
+    int own = gpus_of(&space->base);
+    ms_status status = file == NULL ? MS_OK : load_platform(space, index, file, diag, &cluster);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (file == NULL && asked->count == 0) {
+        const space_cluster as_it_is = {.gpus = own,
+                                        .domain = ms_platform_scale_up_domain(cluster)};
+        ms_vector_add(clusters, &as_it_is, 1);
+        return MS_OK;
+    }
+    const ms_ints same = {&own, 1};
+    const ms_ints *wanted = asked->count == 0 ? &same : asked;
+    size_t before = clusters->count;
+    for (size_t i = 0; i < wanted->count; i++) {
+        const space_cluster one = {file, wanted->items[i] / cluster->gpus_per_node,
+                                   wanted->items[i], ms_platform_scale_up_domain(cluster)};
+        if (wanted->items[i] % cluster->gpus_per_node == 0) {
+            ms_vector_add(clusters, &one, 1);
+        }
+    }
+    return clusters->count > before ? MS_OK : fault_gpus(space, cluster, wanted->items[0], diag);
+}
+
+ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
+    const ms_space_request *request = space->request;
+    ms_vector clusters;
+    ms_vector_init(&clusters, sizeof(space_cluster));
+    ms_status status = MS_OK;
+    if (request->platforms.count == 0) {
+        status = add_clusters(space, 0, NULL, diag, &clusters);
+    }
+    for (size_t i = 0; i < request->platforms.count && status == MS_OK; i++) {
+        const char *file = ms_find_whole_path(request->platforms.items[i], space->arena);
+        status =
+            file == NULL ? ms_diag_no_memory(diag) : add_clusters(space, i, file, diag, &clusters);
+    }
+    space_cluster *copy = MS_NEW(space->arena, space_cluster, clusters.count);
+    if (status == MS_OK && (clusters.failed || copy == NULL)) {
+        status = ms_diag_no_memory(diag);
+    }
+    if (status == MS_OK) {
+        memcpy(copy, clusters.data, clusters.count * sizeof *copy);
+        space->clusters = copy;
+        space->cluster_count = clusters.count;
+    }
+    ms_vector_release(&clusters);
+    return status;
+}
+
+/* ---- shapes ---- */
+
+static int axis_of(const char *name) {
+    for (int axis = 0; axis < KNOWN_AXES; axis++) {
+        if (strcmp(ms_known_axis(axis), name) == 0) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
+void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_mesh *mesh_out) {
+    const ms_words *order = &space->orders[shape->order];
+    mesh_out->axes = 0;
+    for (size_t i = 0; i < order->count; i++) {
+        int axis = axis_of(order->items[i]);
+        int size = axis < 0 ? space->other_size : shape->sizes[axis];
+        if (axis < 0 || size > 1) {
+            mesh_out->names[mesh_out->axes] = order->items[i];
+            mesh_out->sizes[mesh_out->axes++] = size;
+        }
+    }
+    if (mesh_out->axes == 0) {
+        mesh_out->names[0] = ms_known_axis(KNOWN_DP);
+        mesh_out->sizes[0] = 1;
+        mesh_out->axes = 1;
+    }
+}
+
+static bool is_same_mesh(const ms_spec_mesh *a, const ms_spec_mesh *b) {
+    bool is_same = a->axes == b->axes;
+    for (int i = 0; i < a->axes && is_same; i++) {
+        is_same = a->sizes[i] == b->sizes[i] && strcmp(a->names[i], b->names[i]) == 0;
+    }
+    return is_same;
+}
+
+/* The sizes in every order that makes another mesh of them. */
+static void add_orders(const ms_space *space, space_shape shape, ms_vector *shapes) {
+    size_t first = shapes->count;
+    for (size_t order = 0; order < space->order_count; order++) {
+        ms_spec_mesh mesh, other;
+        shape.order = (short)order;
+        ms_space_mesh_of(space, &shape, &mesh);
+        bool is_known = false;
+        for (size_t i = first; i < shapes->count && !is_known; i++) {
+            ms_space_mesh_of(space, &MS_AT(shapes, space_shape, i), &other);
+            is_known = is_same_mesh(&mesh, &other);
+        }
+        if (!is_known) {
+            ms_vector_add(shapes, &shape, 1);
+        }
+    }
+}
+
+static bool may_be(const space_sizes *sizes, int size) {
+    bool is_there = sizes->is_any;
+    for (size_t i = 0; i < sizes->count && !is_there; i++) {
+        is_there = sizes->items[i] == size;
+    }
+    return is_there;
+}
+
+/* The divisors of a cluster's GPUs, for axes of any size. */
+typedef struct factorizing {
+    const ms_space *space;
+    const int *divisors; /* [divisor_count] rising */
+    size_t divisor_count;
+    ms_vector *shapes;
+} factorizing;
+
+/* Go through the sizes of an axis and of those behind it.  left: GPUs that the axes before leave.
+ */
+static void factorize(const factorizing *f, int axis, int left, space_shape *shape) {
+    const space_sizes *sizes = &f->space->sizes[axis];
+    if (axis == KNOWN_DP) {
+        bool follows = !sizes->is_given || may_be(sizes, left);
+        shape->sizes[axis] = left;
+        if (follows && f->shapes->count < SHAPES_MAX) {
+            add_orders(f->space, *shape, f->shapes);
+        }
+        return;
+    }
+    const int *items = sizes->is_any ? f->divisors : sizes->items;
+    size_t count = sizes->is_any ? f->divisor_count : sizes->count;
+    for (size_t i = 0; i < count; i++) {
+        shape->sizes[axis] = items[i];
+        if (left % items[i] == 0) {
+            factorize(f, axis + 1, left / items[i], shape);
+        }
+    }
+}
+
+/* All shapes of a cluster. */
+static ms_status factorize_cluster(const ms_space *space, size_t cluster, ms_vector *shapes) {
+    int gpus = space->clusters[cluster].gpus / space->other_size;
+    ms_vector divisors;
+    ms_vector_init(&divisors, sizeof(int));
+    for (int size = 1; size <= gpus; size++) {
+        if (gpus % size == 0) {
+            ms_vector_add(&divisors, &size, 1);
+        }
+    }
+    const factorizing f = {space, divisors.data, divisors.count, shapes};
+    space_shape shape = {.cluster = (short)cluster};
+    if (!divisors.failed && space->clusters[cluster].gpus % space->other_size == 0) {
+        factorize(&f, 0, gpus, &shape);
+    }
+    bool has_failed = divisors.failed;
+    ms_vector_release(&divisors);
+    return has_failed ? MS_E_NOMEM : MS_OK;
+}
+
+ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag) {
+    ms_vector shapes;
+    ms_vector_init(&shapes, sizeof(space_shape));
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < space->cluster_count && status == MS_OK; i++) {
+        status = factorize_cluster(space, i, &shapes);
+    }
+    if (status != MS_OK) {
+        ms_diag_error(diag, "out of memory");
+    } else if (shapes.count >= SHAPES_MAX) {
+        ms_diag_error(diag, "more than %d meshes in the space; give its axes fewer sizes",
+                      (int)SHAPES_MAX);
+        status = MS_E_USAGE;
+    }
+    space_shape *copy = status == MS_OK ? MS_NEW(space->arena, space_shape, shapes.count) : NULL;
+    if (status == MS_OK && (shapes.failed || (copy == NULL && shapes.count > 0))) {
+        status = ms_diag_no_memory(diag);
+    }
+    if (status == MS_OK && shapes.count > 0) {
+        memcpy(copy, shapes.data, shapes.count * sizeof *copy);
+        space->shapes = copy;
+        space->shape_count = shapes.count;
+    }
+    ms_vector_release(&shapes);
+    return status;
+}

@@ -1,0 +1,437 @@
+/* Spaces: from what a user asks for to numbers, and from a number to a candidate. */
+#include "search/search/space.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "search/points.h"
+#include "search/sweep/values.h"
+
+/* Templates of a space: each is a workload file, read and kept. */
+enum { TEMPLATES_MAX = 100000 };
+
+/* Axes by whether the mesh has more than one rank on them: framework's choices depend on it. */
+enum { FIT_AXES = 3, FIT_CLASSES = 1 << FIT_AXES };
+
+/* Of two equal values each would be a candidate, and both among the best. */
+static const char ONCE[] = "each value once";
+
+/* ---- reading what is asked for ---- */
+
+/* "key=v1,v2" taken apart.  *list_out: the values. */
+static ms_status parse_varied(ms_space *space, const char *text, ms_diag *diag,
+                              const char **key_out, ms_node **list_out) {
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text || equals[1] == '\0') {
+        ms_diag_error(diag, "expected '--vary key.path=v1,v2,...', got '%s'", text);
+        return MS_E_USAGE;
+    }
+    const char *list = ms_arena_printf(space->arena, "[%s]", equals + 1);
+    *key_out = ms_arena_strndup(space->arena, text, (size_t)(equals - text));
+    if (list == NULL || *key_out == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    const ms_text yaml = {.name = "--vary", .data = list, .length_B = strlen(list)};
+    return ms_yaml_parse_list(&yaml, space->arena, diag, list_out);
+}
+
+static int known_axis(const char *key) {
+    for (int axis = 0; axis < KNOWN_AXES; axis++) {
+        if (strcmp(key, MS_MESH_KEYS[axis]) == 0) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
+/* A fault of a key.  node: where it stands in a file. */
+static ms_status fault_key(const ms_space *space, const char *key, const ms_node *node,
+                           const char *text, ms_diag *diag) {
+    const char *path = ms_arena_printf(space->arena, "vary.%s", key);
+    const char *option = ms_arena_printf(space->arena, "--vary %s", key);
+    return space->arena->has_failed ? ms_diag_no_memory(diag)
+                                    : ms_space_fault(node, path, option, text, diag);
+}
+
+/* A fault of the value of a key: "expected ..., got 'x'" where it stands.  got: as it was read. */
+static ms_status fault_value(const ms_space *space, const char *key, size_t index,
+                             const char *expected, const ms_node *got, ms_diag *diag) {
+    const char *shown = ms_sweep_value_text(got, space->arena);
+    const char *text = ms_arena_printf(space->arena, "expected %s, got '%s'", expected,
+                                       shown == NULL ? "" : shown);
+    return fault_key(space, key, ms_space_place(space->place, index), text, diag);
+}
+
+static ms_status read_size(const ms_space *space, const char *key, size_t index,
+                           const ms_node *node, ms_diag *diag, int *size_out) {
+    int end = 0;
+    bool is_read = node->type == MS_NODE_SCALAR &&
+                   sscanf(node->text, "%8d%n", size_out, &end) == 1 && node->text[end] == '\0' &&
+                   *size_out >= 1;
+    return is_read ? MS_OK
+                   : fault_value(space, key, index, "a size such as 2, or 'all'", node, diag);
+}
+
+static ms_status read_sizes(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
+                            space_sizes *sizes_out) {
+    int *items = MS_NEW(space->arena, int, list->count);
+    if (items == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    *sizes_out = (space_sizes){.items = items, .is_given = true};
+    size_t index = 0;
+    ms_status status = MS_OK;
+    for (const ms_node *child = list->first; child != NULL && status == MS_OK;
+         child = child->next, index++) {
+        int size = 0;
+        if (child->type == MS_NODE_SCALAR && strcmp(child->text, "all") == 0) {
+            sizes_out->is_any = true;
+            continue;
+        }
+        status = read_size(space, key, index, child, diag, &size);
+        for (size_t i = 0; i < sizes_out->count && status == MS_OK; i++) {
+            status = items[i] != size ? MS_OK : fault_value(space, key, index, ONCE, child, diag);
+        }
+        items[sizes_out->count++] = size;
+    }
+    return status;
+}
+
+/* The workload's axis with a name of its own stays as it is. */
+static void find_other(ms_space *space) {
+    const ms_spec_mesh *mesh = &space->base.mesh;
+    space->other_size = 1;
+    for (int i = 0; i < mesh->axes; i++) {
+        if (ms_axis_from_name(mesh->names[i]) == MS_AXIS_OTHER) {
+            space->other = mesh->names[i];
+            space->other_size = mesh->sizes[i];
+        }
+    }
+}
+
+static const char ORDER[] = "mesh.order";
+
+static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag) {
+    ms_words *orders = MS_NEW(space->arena, ms_words, list->count);
+    ms_status status = orders == NULL ? ms_diag_no_memory(diag) : MS_OK;
+    size_t count = 0;
+    for (const ms_node *child = list->first; child != NULL && status == MS_OK;
+         child = child->next) {
+        const char **names = MS_NEW(space->arena, const char *, child->count + 1);
+        ms_words given = {names, 0};
+        bool is_list = child->type == MS_NODE_SEQUENCE && names != NULL;
+        for (const ms_node *name = is_list ? child->first : NULL; name != NULL; name = name->next) {
+            bool is_known = name->type == MS_NODE_SCALAR &&
+                            !ms_space_has_word(&given, name->text) &&
+                            (ms_axis_from_name(name->text) != MS_AXIS_OTHER ||
+                             (space->other != NULL && strcmp(name->text, space->other) == 0));
+            if (!is_known) {
+                return fault_value(space, ORDER, count, "axes of the mesh, each once", name, diag);
+            }
+            names[given.count++] = name->text;
+        }
+        if (!is_list) {
+            return fault_value(space, ORDER, count, "an order such as [pp, dp, tp]", child, diag);
+        }
+        status = ms_space_complete_order(space, &given, &orders[count++]);
+    }
+    space->orders = orders;
+    space->order_count = count;
+    return status;
+}
+
+/* Whether a fault is one of the keys that a value sets. */
+static bool is_own_fault(const space_value *value, const char *reason) {
+    bool is_own = false;
+    for (size_t i = 0; i < value->count; i++) {
+        size_t length = strlen(value->settings[i].key);
+        is_own = is_own ||
+                 (strncmp(reason, value->settings[i].key, length) == 0 && reason[length] == ':');
+    }
+    return is_own;
+}
+
+/* Whether a file with a value can be read: a key that nobody knows, or one that cannot have the
+ * value, is a fault of the space; keys that do not go together are a candidate's. */
+static ms_status try_value(const ms_space *space, const space_value *value, size_t index,
+                           ms_diag *diag) {
+    const char **items = MS_NEW(space->arena, const char *, value->count);
+    ms_words settings = {items, value->count};
+    for (size_t i = 0; items != NULL && i < value->count; i++) {
+        items[i] = ms_point_setting(value->settings[i].key, value->settings[i].value, space->arena);
+    }
+    if (space->arena->has_failed) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_buffer reason;
+    ms_diag mute;
+    ms_job_spec spec;
+    ms_buffer_init(&reason);
+    ms_diag_init_mute(&mute);
+    mute.reason = &reason;
+    size_t failures = ms_failure_count();
+    ms_status status = ms_space_read(space, &settings, &mute, &spec);
+    status = ms_failure_since(failures, status);
+    if (status == MS_E_INPUT &&
+        (mute.key_faults > 0 || is_own_fault(value, ms_buffer_text(&reason)))) {
+        ms_space_fault(ms_space_place(space->place, index), "vary", "--vary",
+                       ms_buffer_text(&reason), diag);
+    } else {
+        status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
+    }
+    ms_buffer_release(&reason);
+    return status;
+}
+
+/* Whether a value is among those before it. */
+static bool is_among(const space_value *values, size_t count, const space_value *value) {
+    bool is_found = false;
+    for (size_t i = 0; i < count && !is_found; i++) {
+        is_found = values[i].count == value->count;
+        for (size_t s = 0; s < value->count && is_found; s++) {
+            is_found = strcmp(values[i].settings[s].key, value->settings[s].key) == 0 &&
+                       strcmp(values[i].settings[s].value, value->settings[s].value) == 0;
+        }
+    }
+    return is_found;
+}
+
+static ms_status read_axis(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
+                           ms_vector *axes) {
+    space_value *values = MS_NEW(space->arena, space_value, list->count);
+    ms_status status = values == NULL ? ms_diag_no_memory(diag) : MS_OK;
+    size_t count = 0;
+    for (const ms_node *child = list->first; child != NULL && status == MS_OK;
+         child = child->next, count++) {
+        status = ms_space_read_value(key, child, space->arena, diag, &values[count]);
+        status = status == MS_OK && is_among(values, count, &values[count])
+                     ? fault_value(space, key, count, ONCE, child, diag)
+                     : status;
+        status = status == MS_OK ? try_value(space, &values[count], count, diag) : status;
+    }
+    const space_axis axis = {.key = key, .values = values, .count = count};
+    if (status == MS_OK && ms_vector_add(axes, &axis, 1) == NULL) {
+        status = ms_diag_no_memory(diag);
+    }
+    return status;
+}
+
+/* One --vary. */
+static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, ms_vector *axes) {
+    const char *key = NULL;
+    ms_node *list = NULL;
+    ms_status status = parse_varied(space, text, diag, &key, &list);
+    if (status != MS_OK) {
+        return status;
+    }
+    int axis = known_axis(key);
+    bool is_order = strcmp(key, "mesh.order") == 0;
+    if (ms_space_is_varied(axes, key) || (axis >= 0 && space->sizes[axis].is_given) ||
+        (is_order && space->orders != NULL)) {
+        return fault_key(space, key, space->place,
+                         "this key stands twice; give all its values at once", diag);
+    }
+    if (axis < 0 && !is_order && strncmp(key, "mesh.", strlen("mesh.")) == 0) {
+        return fault_key(space, key, space->place,
+                         "expected mesh.order, or an axis: tp, cp, ep, pp, dp", diag);
+    }
+    if (strcmp(key, "platform.nodes") == 0 || strcmp(key, "platform.file") == 0) {
+        bool is_nodes = strcmp(key, "platform.nodes") == 0;
+        return fault_key(space, key, space->place,
+                         is_nodes ? "say '--gpus', or 'gpus' in a file, and the mesh follows"
+                                  : "say '--platform', or 'platforms' in a file",
+                         diag);
+    }
+    return axis >= 0  ? read_sizes(space, key, list, diag, &space->sizes[axis])
+           : is_order ? read_orders(space, list, diag)
+                      : read_axis(space, key, list, diag, axes);
+}
+
+/* ---- what the user leaves open ---- */
+
+/* Axes of the mesh that nobody varies stay as the workload has them; dp takes what is left. */
+static ms_status close_mesh(ms_space *space, ms_diag *diag) {
+    const ms_spec_mesh *mesh = &space->base.mesh;
+    int *own = MS_NEW(space->arena, int, KNOWN_AXES);
+    const char **names = MS_NEW(space->arena, const char *, MS_MESH_AXES_MAX);
+    if (own == NULL || names == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    for (int i = 0; i < mesh->axes; i++) {
+        names[i] = mesh->names[i];
+    }
+    space->base_order = (ms_words){names, (size_t)mesh->axes};
+    for (int axis = 0; axis < KNOWN_AXES; axis++) {
+        space_sizes *sizes = &space->sizes[axis];
+        own[axis] = 1;
+        for (int i = 0; i < mesh->axes; i++) {
+            own[axis] =
+                strcmp(mesh->names[i], ms_known_axis(axis)) == 0 ? mesh->sizes[i] : own[axis];
+        }
+        if (!sizes->is_given && axis != KNOWN_DP && sizes->count == 0 && !sizes->is_any) {
+            *sizes = (space_sizes){.items = &own[axis], .count = 1};
+        }
+    }
+    if (space->orders != NULL) {
+        return MS_OK;
+    }
+    ms_words *order = MS_NEW(space->arena, ms_words, 1);
+    ms_status status = order == NULL ? MS_E_NOMEM : MS_OK;
+    status = status == MS_OK ? ms_space_complete_order(space, &space->base_order, order) : status;
+    space->orders = order;
+    space->order_count = 1;
+    return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
+}
+
+static bool starts_with(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Layers are shared out anew where the user varies nothing of it himself, and passes are single
+ * operations unless he says otherwise: four to forty times faster. */
+static void choose_rest(ms_space *space, const ms_vector *axes) {
+    static const char *const OF_LAYERS[] = {"schedule.partition", "schedule.stage_layers",
+                                            "schedule.first_stage_layers",
+                                            "schedule.last_stage_layers"};
+    const ms_job_request *job = space->request->job;
+    space->places_layers = space->base.has_model;
+    for (size_t i = 0; i < sizeof OF_LAYERS / sizeof OF_LAYERS[0]; i++) {
+        space->places_layers = space->places_layers && !ms_space_is_varied(axes, OF_LAYERS[i]);
+    }
+    space->is_at_pass_level = !ms_space_is_varied(axes, "granularity") &&
+                              space->base.simulation.granularity == MS_GRANULARITY_LAYER;
+    for (size_t i = 0; i < job->set_count; i++) {
+        space->is_at_pass_level =
+            space->is_at_pass_level && !starts_with(job->sets[i], "granularity=");
+    }
+}
+
+/* Which values are read with the file, and which a framework's choices depend on. */
+static void classify(const ms_space *space, space_axis *axis) {
+    static const char *const FIT[] = {"schedule.kind", "data_parallel.zero",
+                                      "tensor_parallel.sequence"};
+    for (size_t i = 0; i < axis->count; i++) {
+        const space_value *value = &axis->values[i];
+        for (size_t s = 0; s < value->count; s++) {
+            axis->is_read = axis->is_read || value->settings[s].set == NULL;
+            for (size_t f = 0; f < sizeof FIT / sizeof FIT[0]; f++) {
+                axis->is_fit = axis->is_fit || strcmp(value->settings[s].key, FIT[f]) == 0;
+            }
+        }
+    }
+    axis->is_fit = axis->is_fit && space->base.framework.name != NULL;
+}
+
+static ms_status take_axes(ms_space *space, const ms_vector *axes, ms_diag *diag) {
+    space_axis *copy = MS_NEW(space->arena, space_axis, axes->count);
+    if (axes->count > SPACE_AXES_MAX) {
+        ms_diag_error(diag, "more than %d keys vary", (int)SPACE_AXES_MAX);
+        return MS_E_USAGE;
+    }
+    if (axes->failed || (copy == NULL && axes->count > 0)) {
+        return ms_diag_no_memory(diag);
+    }
+    space->templates.count =
+        space->cluster_count * (space->base.framework.name == NULL ? 1 : FIT_CLASSES);
+    space->count = (int64_t)space->shape_count;
+    for (size_t i = 0; i < axes->count; i++) {
+        copy[i] = MS_AT(axes, space_axis, i);
+        classify(space, &copy[i]);
+        space->templates.count *= copy[i].is_read || copy[i].is_fit ? copy[i].count : 1;
+        bool is_too_many = space->count > INT64_MAX / (int64_t)copy[i].count ||
+                           space->templates.count > TEMPLATES_MAX;
+        if (is_too_many) {
+            ms_diag_error(diag, "too many candidates: '%s' has %zu values", copy[i].key,
+                          copy[i].count);
+            return MS_E_USAGE;
+        }
+        space->count *= (int64_t)copy[i].count;
+    }
+    space->axes = copy;
+    space->axis_count = axes->count;
+    space->templates.items = MS_NEW(space->arena, space_template *, space->templates.count);
+    return space->templates.items == NULL ? ms_diag_no_memory(diag) : MS_OK;
+}
+
+static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
+    const ms_space_request *request = space->request;
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < request->varied.count && status != MS_E_NOMEM; i++) {
+        space->place = request->places == NULL ? NULL : request->places[i];
+        ms_status one = read_varied(space, request->varied.items[i], diag, axes);
+        status = status == MS_OK || one == MS_E_NOMEM ? one : status;
+    }
+    status = status == MS_OK ? ms_space_make_clusters(space, diag) : status;
+    status = status == MS_OK ? ms_space_complete_schedules(space, axes, diag) : status;
+    if (status == MS_OK && request->is_usual) {
+        status = ms_space_add_usual(space, axes, diag);
+    }
+    status = status == MS_OK ? close_mesh(space, diag) : status;
+    status = status == MS_OK ? ms_space_make_shapes(space, diag) : status;
+    if (status == MS_OK) {
+        choose_rest(space, axes);
+        status = take_axes(space, axes, diag);
+    }
+    return status;
+}
+
+ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_diag *diag,
+                        ms_space **space_out) {
+    ms_space *space = MS_NEW(arena, ms_space, 1);
+    if (space == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    *space = (ms_space){.request = request, .arena = arena};
+    ms_status status = ms_job_spec_read(request->job, arena, diag, &space->base);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (space->base.placement.is_given &&
+        (request->gpus.count > 0 || request->platforms.count > 0)) {
+        ms_diag_error(diag, "the workload's 'placement' says which GPUs it takes; take it out, or "
+                            "leave '--gpus' and '--platform' out");
+        return MS_E_USAGE;
+    }
+    ms_vector axes;
+    ms_vector_init(&axes, sizeof(space_axis));
+    find_other(space);
+    status = lay_out(space, diag, &axes);
+    ms_vector_release(&axes);
+    *space_out = space;
+    return status;
+}
+
+int64_t ms_space_count(const ms_space *space) {
+    return space->count;
+}
+
+const ms_job_spec *ms_space_base(const ms_space *space) {
+    return &space->base;
+}
+
+ms_status ms_space_axes(const ms_space *space, ms_arena *arena, const ms_space_axis_view **axes_out,
+                        size_t *count_out) {
+    ms_space_axis_view *views =
+        MS_NEW(arena, ms_space_axis_view, space->axis_count + KNOWN_AXES + 1);
+    size_t count = 0;
+    if (views == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int axis = 0; axis < KNOWN_AXES; axis++) {
+        const space_sizes *sizes = &space->sizes[axis];
+        if (sizes->is_any || sizes->count > 1) {
+            views[count++] =
+                (ms_space_axis_view){MS_MESH_KEYS[axis], sizes->is_any ? 0 : sizes->count};
+        }
+    }
+    if (space->order_count > 1) {
+        views[count++] = (ms_space_axis_view){"mesh.order", space->order_count};
+    }
+    for (size_t i = 0; i < space->axis_count; i++) {
+        views[count++] = (ms_space_axis_view){space->axes[i].key, space->axes[i].count};
+    }
+    *axes_out = views;
+    *count_out = count;
+    return MS_OK;
+}

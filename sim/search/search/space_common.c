@@ -1,0 +1,97 @@
+/* What all files of a space need: its workload read anew, what is varied, orders with all axes. */
+#include <string.h>
+
+#include "search/search/space.h"
+
+const char *ms_known_axis(int axis) {
+    return ms_axis_name((ms_axis)(MS_AXIS_TP + axis));
+}
+
+const char *const MS_MESH_KEYS[KNOWN_AXES] = {"mesh.tp", "mesh.cp", "mesh.ep", "mesh.pp",
+                                              "mesh.dp"};
+
+ms_status ms_space_read(const ms_space *space, const ms_words *settings, ms_diag *diag,
+                        ms_job_spec *spec_out) {
+    const ms_job_request *own = space->request->job;
+    size_t count = own->set_count + settings->count;
+    const char **sets = MS_NEW(space->arena, const char *, count);
+    if (sets == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    for (size_t i = 0; i < count; i++) {
+        sets[i] = i < own->set_count ? own->sets[i] : settings->items[i - own->set_count];
+    }
+    ms_job_request request = *own;
+    request.sets = sets;
+    request.set_count = count;
+    return ms_job_spec_read(&request, space->arena, diag, spec_out);
+}
+
+ms_status ms_space_fault(const ms_node *node, const char *path, const char *option,
+                         const char *text, ms_diag *diag) {
+    if (node != NULL) {
+        return ms_config_fault(diag, node, path, "%s", text);
+    }
+    ms_diag_error(diag, "%s: %s", option, text);
+    return MS_E_INPUT;
+}
+
+const ms_node *ms_space_place(const ms_node *list, size_t index) {
+    const ms_node *child = list == NULL || list->type != MS_NODE_SEQUENCE ? NULL : list->first;
+    for (size_t i = 0; i < index && child != NULL; i++) {
+        child = child->next;
+    }
+    return child == NULL ? list : child;
+}
+
+bool ms_space_is_varied(const ms_vector *axes, const char *key) {
+    for (size_t i = 0; i < axes->count; i++) {
+        const space_axis *axis = &MS_AT(axes, space_axis, i);
+        for (size_t v = 0; v < axis->count; v++) {
+            for (size_t s = 0; s < axis->values[v].count; s++) {
+                if (strcmp(axis->values[v].settings[s].key, key) == 0) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+bool ms_space_has_word(const ms_words *words, const char *word) {
+    bool is_there = false;
+    for (size_t i = 0; i < words->count; i++) {
+        is_there = is_there || strcmp(words->items[i], word) == 0;
+    }
+    return is_there;
+}
+
+/* An order with all axes: those that it leaves out stand before tp, whose traffic never rests. */
+ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
+                                  ms_words *order_out) {
+    static const int MISSING[] = {KNOWN_PP, KNOWN_DP, KNOWN_EP, KNOWN_CP};
+    const char *tp = ms_known_axis(KNOWN_TP);
+    const char **items = MS_NEW(space->arena, const char *, given->count + KNOWN_AXES + 1);
+    size_t count = 0;
+    if (items == NULL) {
+        return MS_E_NOMEM;
+    }
+    bool is_innermost = given->count > 0 && strcmp(given->items[given->count - 1], tp) == 0;
+    size_t before = is_innermost ? given->count - 1 : given->count;
+    for (size_t i = 0; i < before; i++) {
+        items[count++] = given->items[i];
+    }
+    if (space->other != NULL && !ms_space_has_word(given, space->other)) {
+        items[count++] = space->other;
+    }
+    for (size_t i = 0; i < sizeof MISSING / sizeof MISSING[0]; i++) {
+        if (!ms_space_has_word(given, ms_known_axis(MISSING[i]))) {
+            items[count++] = ms_known_axis(MISSING[i]);
+        }
+    }
+    if (is_innermost || !ms_space_has_word(given, tp)) {
+        items[count++] = tp;
+    }
+    *order_out = (ms_words){.items = items, .count = count};
+    return MS_OK;
+}

@@ -1,0 +1,148 @@
+/* From a space's file to what is asked of a space. */
+#include <string.h>
+
+#include "base/config/input.h"
+#include "search/points.h"
+#include "search/search/space.h"
+#include "search/sweep/values.h"
+
+/* Keys of the file. */
+typedef struct space_text {
+    bool is_usual;
+    ms_ints gpus;
+    ms_words platforms;
+    const ms_node *vary;
+} space_text;
+
+#define AT(member) offsetof(space_text, member)
+
+static const char ALL[] = "all"; /* of an axis of the mesh: every divisor */
+
+static const ms_field_shape ALL_OR_VALUES = {.also = &MS_SWEEP_VALUES_ROW};
+static const char *const ALL_WORDS[] = {ALL, NULL};
+static const ms_field ALL_ROW =
+    MS_KEY("values", NULL, ENUM, 0, .words = ALL_WORDS, .shape = &ALL_OR_VALUES);
+static const ms_field_shape VARIED = {.each = &ALL_ROW};
+
+const ms_field MS_SPACE_FIELDS[] = {
+    MS_KEY("usual", "vary what is usual, too", BOOL, AT(is_usual), .fallback = "false"),
+    MS_KEY("gpus", "numbers of GPUs; those of the workload where it is not given", INTS, AT(gpus),
+           MS_RANGE(1, 1 << 24)),
+    MS_KEY("platforms", "platform files, or names of some; the workload's where it is not given",
+           WORDS, AT(platforms)),
+    MS_KEY("vary",
+           "keys, and of each a list of values, a range {from, to, step or factor}, or, of an axis "
+           "of the mesh, all",
+           NODE, AT(vary), .shape = &VARIED),
+    {.key = NULL},
+};
+
+static bool is_of_mesh(const char *key) {
+    bool is_found = false;
+    for (int axis = 0; axis < KNOWN_AXES; axis++) {
+        is_found = is_found || strcmp(key, MS_MESH_KEYS[axis]) == 0;
+    }
+    return is_found;
+}
+
+/* The values of a range, or of a list, as they stand between the brackets of one. */
+static const char *join(const ms_node *node, const ms_words *values, ms_arena *arena) {
+    if (node->type == MS_NODE_SEQUENCE) { /* whose elements may need quotes in there */
+        const char *list = ms_sweep_value_text(node, arena);
+        return list == NULL ? NULL : ms_arena_strndup(arena, list + 1, strlen(list) - 2);
+    }
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (size_t i = 0; i < values->count; i++) {
+        ms_buffer_printf(&text, "%s%s", i == 0 ? "" : ", ", values->items[i]);
+    }
+    return ms_buffer_keep(&text, arena);
+}
+
+/* A key with its values, as --vary has them. */
+static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag,
+                             const char **text_out) {
+    ms_words values = {NULL, 0};
+    const char *path = ms_arena_printf(arena, "vary.%s", node->key);
+    if (path == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    if (strchr(node->key, '=') != NULL) {
+        return ms_config_fault(diag, node, path, "expected a key such as 'batch.micro'");
+    }
+    bool is_all =
+        node->type == MS_NODE_SCALAR && strcmp(node->text, ALL) == 0 && is_of_mesh(node->key);
+    ms_status status = is_all ? MS_OK : ms_sweep_list_values(node, path, arena, diag, &values);
+    if (status != MS_OK) {
+        return status;
+    }
+    const char *text = is_all ? ALL : join(node, &values, arena);
+    *text_out = text == NULL ? NULL : ms_point_setting(node->key, text, arena);
+    return *text_out == NULL ? ms_diag_no_memory(diag) : MS_OK;
+}
+
+/* Whether the command line varies the key, too: then its values count. */
+static bool is_taken(const ms_words *own, const char *key) {
+    size_t length = strlen(key);
+    bool is_found = false;
+    for (size_t i = 0; i < own->count; i++) {
+        is_found =
+            is_found || (strncmp(own->items[i], key, length) == 0 && own->items[i][length] == '=');
+    }
+    return is_found;
+}
+
+static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
+                            ms_space_request *request) {
+    if (vary != NULL && vary->type != MS_NODE_MAPPING) {
+        return ms_config_fault(diag, vary, "vary",
+                               "expected keys and their values, such as 'mesh.tp: [1, 2, 4]'");
+    }
+    const ms_words own = request->varied;
+    size_t count = own.count + (vary == NULL ? 0 : vary->count);
+    const char **items = MS_NEW(arena, const char *, count + 1);
+    const ms_node **places = MS_NEW(arena, const ms_node *, count + 1);
+    if (items == NULL || places == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_words all = {items, 0};
+    for (; all.count < own.count; all.count++) {
+        items[all.count] = own.items[all.count];
+        places[all.count] = NULL;
+    }
+    ms_status status = MS_OK;
+    for (const ms_node *child = vary == NULL ? NULL : vary->first;
+         child != NULL && status != MS_E_NOMEM; child = child->next) {
+        if (!is_taken(&own, child->key)) {
+            places[all.count] = child;
+            ms_status one = read_varied(child, arena, diag, &items[all.count++]);
+            status = status == MS_OK || one == MS_E_NOMEM ? one : status;
+        }
+    }
+    request->varied = all;
+    request->places = places;
+    return status;
+}
+
+ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
+                             ms_space_request *request) {
+    ms_node *root = NULL;
+    space_text text = {.is_usual = false};
+    ms_status status = ms_yaml_load(path, arena, diag, &root);
+    status = status == MS_OK ? ms_input_expect(root, MS_INPUT_SPACE, path, diag) : status;
+    status =
+        status == MS_OK ? ms_config_read(root, MS_SPACE_FIELDS, "", &text, arena, diag) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    request->is_usual = request->is_usual || text.is_usual;
+    if (request->gpus.count == 0) {
+        request->gpus = text.gpus;
+        request->gpus_place = ms_node_get(root, "gpus");
+    }
+    if (request->platforms.count == 0) {
+        request->platforms = text.platforms;
+        request->platforms_place = ms_node_get(root, "platforms");
+    }
+    return add_varied(text.vary, arena, diag, request);
+}

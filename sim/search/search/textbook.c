@@ -1,0 +1,139 @@
+/* Device meshes in closed form. */
+#include "search/textbook.h"
+
+#include <stdlib.h>
+
+#include "base/buffer.h"
+
+ms_textbook ms_textbook_usual(int devices, double parameters) {
+    return (ms_textbook){.devices = devices,
+                         .parameters = parameters,
+                         .state_B = 16,
+                         .layers = 80,
+                         .activation_B = 3e9,
+                         .device_B = 80e9,
+                         .node_devices = 8,
+                         .microbatches = 16,
+                         .stage_s = 8e-3,
+                         .node_Bps = 600e9,
+                         .network_Bps = 100e9,
+                         .rack_Bps = 25e9};
+}
+
+static ms_textbook_mesh price(const ms_textbook *in, int dp, int pp, int tp) {
+    double state_B = in->state_B * in->parameters;
+    double tensor_Bps = tp <= in->node_devices ? in->node_Bps : in->network_Bps;
+    ms_textbook_mesh m = {.dp = dp, .pp = pp, .tp = tp};
+    m.memory_B = state_B / in->devices + in->activation_B / ((double)pp * tp);
+    m.fits = pp <= in->layers && m.memory_B <= in->device_B;
+    m.tensor_s = (tp - 1) * (state_B / in->layers) / (tp * tensor_Bps);
+    m.pipeline_s = (pp - 1) * in->activation_B / (pp * in->network_Bps);
+    m.bubble_s = (double)(pp - 1) / in->microbatches * in->stage_s;
+    m.data_s = (dp - 1) * (state_B / ((double)pp * tp)) / (dp * in->rack_Bps);
+    m.cost_s = m.tensor_s + m.pipeline_s + m.bubble_s + m.data_s;
+    return m;
+}
+
+static int sign(double difference) {
+    return (difference > 0) - (difference < 0);
+}
+
+static int compare(const void *left, const void *right) {
+    const ms_textbook_mesh *a = left;
+    const ms_textbook_mesh *b = right;
+    const int by[] = {(int)b->fits - (int)a->fits, sign(a->cost_s - b->cost_s), a->dp - b->dp,
+                      a->pp - b->pp, a->tp - b->tp};
+    for (size_t i = 0; i + 1 < sizeof by / sizeof by[0]; i++) {
+        if (by[i] != 0) {
+            return by[i];
+        }
+    }
+    return by[sizeof by / sizeof by[0] - 1];
+}
+
+static ms_status check(const ms_textbook *in, ms_diag *diag) {
+    bool has_counts =
+        in->devices >= 1 && in->layers >= 1 && in->node_devices >= 1 && in->microbatches >= 1;
+    bool has_sizes = in->parameters > 0 && in->state_B > 0 && in->activation_B > 0 &&
+                     in->device_B > 0 && in->stage_s > 0 && in->node_Bps > 0 &&
+                     in->network_Bps > 0 && in->rack_Bps > 0;
+    if (!has_counts || !has_sizes) {
+        ms_diag_error(diag, "a mesh needs at least one device, layer and microbatch, and sizes, "
+                            "times and bandwidths above 0");
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+/* All divisors of a number, ascending where it matters to nobody. */
+static void add_divisors(int number, ms_vector *divisors) {
+    for (int low = 1; low <= number / low; low++) {
+        if (number % low == 0) {
+            int high = number / low;
+            ms_vector_add(divisors, &low, 1);
+            if (high != low) {
+                ms_vector_add(divisors, &high, 1);
+            }
+        }
+    }
+}
+
+static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vector *meshes) {
+    for (size_t i = 0; i < divisors->count; i++) {
+        int dp = MS_AT(divisors, int, i);
+        int rest = in->devices / dp;
+        for (size_t j = 0; j < divisors->count; j++) {
+            int pp = MS_AT(divisors, int, j);
+            if (rest % pp == 0) {
+                const ms_textbook_mesh mesh = price(in, dp, pp, rest / pp);
+                ms_vector_add(meshes, &mesh, 1);
+            }
+        }
+    }
+}
+
+/* Move the meshes to where the caller keeps them. */
+static ms_status hand_out(ms_vector *meshes, ms_arena *arena, ms_textbook_mesh **meshes_out,
+                          size_t *fitting_out) {
+    ms_textbook_mesh *list = MS_NEW(arena, ms_textbook_mesh, meshes->count);
+    if (meshes->failed || list == NULL) {
+        return MS_E_NOMEM;
+    }
+    *fitting_out = 0;
+    for (size_t i = 0; i < meshes->count; i++) {
+        list[i] = MS_AT(meshes, ms_textbook_mesh, i);
+        *fitting_out += list[i].fits;
+    }
+    qsort(list, meshes->count, sizeof *list, compare);
+    *meshes_out = list;
+    return MS_OK;
+}
+
+ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag *diag,
+                             ms_textbook_mesh **meshes_out, size_t *count_out,
+                             size_t *fitting_out) {
+    ms_status status = check(input, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_vector divisors, meshes;
+    ms_vector_init(&divisors, sizeof(int));
+    ms_vector_init(&meshes, sizeof(ms_textbook_mesh));
+    add_divisors(input->devices, &divisors);
+    add_meshes(input, &divisors, &meshes);
+    meshes.failed = meshes.failed || divisors.failed;
+    *count_out = meshes.count;
+    status = hand_out(&meshes, arena, meshes_out, fitting_out);
+    ms_vector_release(&divisors);
+    ms_vector_release(&meshes);
+    return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
+}
+
+const ms_textbook_mesh *ms_textbook_first_of_three(const ms_textbook_mesh *meshes, size_t count) {
+    for (size_t i = 0; i < count && meshes[i].fits; i++) {
+        if (meshes[i].dp > 1 && meshes[i].pp > 1 && meshes[i].tp > 1) {
+            return &meshes[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,133 @@
+/* Values of keys: from YAML to settings, and into a spec. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/search/space.h"
+#include "search/sweep/values.h"
+
+/* ---- into a spec ---- */
+
+static bool read_int(const char *value, int *out) {
+    char *end = NULL;
+    long number = strtol(value, &end, 10);
+    bool is_int = end != value && *end == '\0' && number >= 0 && number <= MS_BATCH_MAX;
+    *out = is_int ? (int)number : *out;
+    return is_int;
+}
+
+static bool read_word(const char *value, const char *const *words, int *out) {
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], value) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool set_kind(ms_job_spec *spec, const char *value) {
+    ms_schedule_kind kind = MS_SCHEDULE_CUSTOM;
+    if (ms_schedule_kind_from_name(value, &kind) != MS_OK) {
+        return false; /* a file, or none at all */
+    }
+    spec->schedule.kind = kind;
+    spec->schedule.csv = NULL;
+    return true;
+}
+
+static bool set_chunks(ms_job_spec *spec, const char *value) {
+    return read_int(value, &spec->schedule.chunks);
+}
+
+static bool set_group(ms_job_spec *spec, const char *value) {
+    return read_int(value, &spec->schedule.group);
+}
+
+static bool set_micro(ms_job_spec *spec, const char *value) {
+    return read_int(value, &spec->batch.micro);
+}
+
+static bool set_global(ms_job_spec *spec, const char *value) {
+    return read_int(value, &spec->batch.global);
+}
+
+static bool set_zero(ms_job_spec *spec, const char *value) {
+    return read_int(value, &spec->data.zero);
+}
+
+static bool set_expert_ep(ms_job_spec *spec, const char *value) {
+    return read_int(value, &spec->experts.ep);
+}
+
+static bool set_expert_tp(ms_job_spec *spec, const char *value) {
+    return read_int(value, &spec->experts.tp);
+}
+
+static bool set_recompute(ms_job_spec *spec, const char *value) {
+    int word = 0;
+    bool is_word = read_word(value, ms_job_spec_words("recompute"), &word);
+    spec->recompute.kind = is_word ? (ms_recompute)word : spec->recompute.kind;
+    return is_word;
+}
+
+static bool set_sequence(ms_job_spec *spec, const char *value) {
+    static const char *const WORDS[] = {"false", "true", NULL};
+    int word = 0;
+    bool is_word = read_word(value, WORDS, &word);
+    spec->tensor.has_sequence_parallel = is_word ? word == 1 : spec->tensor.has_sequence_parallel;
+    return is_word;
+}
+
+ms_setter *ms_space_setter(const char *key) {
+    static const struct {
+        const char *key;
+        ms_setter *set;
+    } SETTERS[] = {{"schedule.kind", set_kind},       {"schedule.v", set_chunks},
+                   {"schedule.group", set_group},     {"batch.micro", set_micro},
+                   {"batch.global", set_global},      {"data_parallel.zero", set_zero},
+                   {"recompute", set_recompute},      {"tensor_parallel.sequence", set_sequence},
+                   {"expert_mesh.ep", set_expert_ep}, {"expert_mesh.tp", set_expert_tp}};
+    for (size_t i = 0; i < sizeof SETTERS / sizeof SETTERS[0]; i++) {
+        if (strcmp(SETTERS[i].key, key) == 0) {
+            return SETTERS[i].set;
+        }
+    }
+    return NULL;
+}
+
+/* ---- from YAML ---- */
+
+/* One key with its value; a setter that cannot take the value leaves it to the file's reader. */
+static ms_status read_setting(const char *key, const ms_node *node, ms_arena *arena, ms_diag *diag,
+                              space_setting *setting_out) {
+    ms_job_spec trial = {0};
+    const char *value = ms_sweep_value_text(node, arena);
+    *setting_out = (space_setting){.key = key, .value = value};
+    if (value == NULL || key == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_setter *set = node->type == MS_NODE_SCALAR ? ms_space_setter(key) : NULL;
+    setting_out->set = set != NULL && set(&trial, value) ? set : NULL;
+    return MS_OK;
+}
+
+ms_status ms_space_read_value(const char *key, const ms_node *node, ms_arena *arena, ms_diag *diag,
+                              space_value *value_out) {
+    bool is_composite = node->type == MS_NODE_MAPPING;
+    size_t count = is_composite ? node->count : 1;
+    space_setting *settings = MS_NEW(arena, space_setting, count);
+    if (settings == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_status status = MS_OK;
+    if (!is_composite) {
+        status = read_setting(key, node, arena, diag, settings);
+    }
+    const ms_node *child = is_composite ? node->first : NULL;
+    for (size_t i = 0; child != NULL && status == MS_OK; child = child->next, i++) {
+        const char *path = ms_arena_printf(arena, "%s.%s", key, child->key);
+        status = read_setting(path, child, arena, diag, &settings[i]);
+    }
+    *value_out = (space_value){.settings = settings, .count = count};
+    return status;
+}

@@ -1,0 +1,277 @@
+/* Times per stage from a CSV file: a header line with the names of the columns, one line per stage.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/config/cells.h"
+#include "base/config/config.h"
+#include "search/schedules.h"
+
+enum { COLUMNS_MAX = 16, STAGE = 0, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, P2P, NAMES };
+
+static const char *const NAME[NAMES] = {"stage", "forward", "input_gradient", "weight_gradient",
+                                        "p2p"};
+
+typedef struct profile {
+    ms_arena *arena;
+    ms_diag *diag;
+    const char *path;
+    ms_span body;
+    int line; /* 1-based */
+    const char *line_start;
+    int columns[COLUMNS_MAX]; /* what each column of the file is */
+    int column_count;
+    bool has_stages; /* a column says which stage a line is of */
+    int stages;
+    int read;              /* lines of stages so far */
+    bool *is_given;        /* [stages] */
+    double *values[NAMES]; /* [stages] each */
+} profile;
+
+/* Report a fault of a cell, of the line if that is NULL, or of the file in line 0. */
+__attribute__((format(printf, 3, 4))) static void fault(const profile *p, const ms_cell *cell,
+                                                        const char *format, ...) {
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    ms_mark mark = {.file = p->path,
+                    .source = p->body.from,
+                    .source_B = (size_t)(p->body.to - p->body.from),
+                    .line = p->line};
+    if (cell != NULL) {
+        size_t width = (size_t)(cell->place.to - cell->place.from);
+        mark.column = (int)(cell->place.from - p->line_start) + 1;
+        mark.width = width == 0 ? 1 : (int)width;
+    }
+    ms_diag_at(p->diag, &mark, NULL, "%s", what);
+}
+
+/* The word of a cell, cut at `size`. */
+static void copy_word(const ms_cell *cell, char *word, size_t size) {
+    size_t length = (size_t)(cell->text.to - cell->text.from);
+    length = length < size ? length : size - 1;
+    memcpy(word, cell->text.from, length);
+    word[length] = '\0';
+}
+
+static void read_name(profile *p, const ms_cell *cell, unsigned *seen) {
+    char word[64];
+    copy_word(cell, word, sizeof word);
+    int column = 0;
+    while (column < NAMES && strcmp(word, NAME[column]) != 0) {
+        column++;
+    }
+    if (column < NAMES && (*seen & (1U << column)) == 0 && p->column_count < COLUMNS_MAX) {
+        *seen |= 1U << column;
+        p->columns[p->column_count++] = column;
+        return;
+    }
+    fault(p, cell, "'%s' is no column that can stand here%s", word,
+          ms_nearest_hint(word, NAME, NAMES).text);
+}
+
+static void read_header(profile *p, ms_span line) {
+    unsigned seen = 0;
+    ms_cell cell;
+    while (ms_cells_take(&line, &cell)) {
+        if (cell.fault == NULL) {
+            read_name(p, &cell, &seen);
+        } else {
+            fault(p, &cell, "the cell %s", cell.fault);
+        }
+    }
+    p->has_stages = (seen & (1U << STAGE)) != 0;
+    for (int column = FORWARD; column <= WEIGHT_GRADIENT; column++) {
+        if ((seen & (1U << column)) == 0) {
+            fault(p, NULL, "column '%s' is missing", NAME[column]);
+        }
+    }
+}
+
+static bool read_number(const profile *p, const ms_cell *cell, double *out) {
+    char word[64];
+    copy_word(cell, word, sizeof word);
+    char *end = NULL;
+    double value = strtod(word, &end);
+    bool is_number = word[0] != '\0' && *end == '\0' && isfinite(value) && value >= 0 &&
+                     strspn(word, "+-.0123456789eE") == strlen(word);
+    if (!is_number || value > MS_SCHEDULE_COST_MAX) {
+        fault(p, cell, "expected a number from 0 to %g, got '%s'", MS_SCHEDULE_COST_MAX, word);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+/* Which stage a line is of: what its column says, else as it comes.  -1 (reported) if none. */
+static int read_stage(const profile *p, const ms_cell *cells) {
+    if (!p->has_stages) {
+        return p->read;
+    }
+    const ms_cell *cell = cells;
+    for (int i = 0; p->columns[i] != STAGE; i++) {
+        cell++;
+    }
+    double stage = 0;
+    if (!read_number(p, cell, &stage)) {
+        return -1;
+    }
+    if (stage != floor(stage) || stage >= p->stages) {
+        fault(p, cell, "expected a stage from 0 to %d", p->stages - 1);
+        return -1;
+    }
+    if (p->is_given[(int)stage]) {
+        fault(p, cell, "stage %d stands twice", (int)stage);
+        return -1;
+    }
+    return (int)stage;
+}
+
+/* Behind the last stage there is no boundary: the cell is empty or 0. */
+static void read_last_p2p(const profile *p, const ms_cell *cell) {
+    double value = 0;
+    if (cell->text.from != cell->text.to && read_number(p, cell, &value) && value != 0) {
+        fault(p, cell,
+              "stage %d is the last one and has no boundary behind it; leave its p2p empty",
+              p->stages - 1);
+    }
+}
+
+/* Cells of a line, as many as there are columns; false (reported) if there are more or fewer, or
+ * quotes that are none. */
+static bool take_cells(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX]) {
+    int count = 0;
+    ms_cell cell;
+    for (; ms_cells_take(&line, &cell); count++) {
+        if (count == p->column_count) {
+            fault(p, &cell, "the header has %d columns, and this is one more", p->column_count);
+            return false;
+        }
+        if (cell.fault != NULL) {
+            fault(p, &cell, "the cell %s", cell.fault);
+            return false;
+        }
+        cells[count] = cell;
+    }
+    if (count < p->column_count) {
+        fault(p, NULL, "expected %d columns, got %d", p->column_count, count);
+    }
+    return count == p->column_count;
+}
+
+static void read_times(profile *p, ms_span line) {
+    ms_cell cells[COLUMNS_MAX];
+    if (!p->has_stages && p->read >= p->stages) {
+        fault(p, NULL, "the schedule has %d stages, and this line is one more", p->stages);
+        p->read++;
+        return;
+    }
+    int stage = take_cells(p, line, cells) ? read_stage(p, cells) : -1;
+    p->read++;
+    if (stage < 0) {
+        return;
+    }
+    p->is_given[stage] = true;
+    for (int i = 0; i < p->column_count; i++) {
+        if (p->columns[i] == P2P && stage == p->stages - 1) {
+            read_last_p2p(p, &cells[i]);
+        } else if (p->columns[i] != STAGE) {
+            read_number(p, &cells[i], &p->values[p->columns[i]][stage]);
+        }
+    }
+}
+
+static bool is_empty(ms_span line) {
+    ms_cell cell;
+    while (ms_cells_take(&line, &cell)) {
+        if (cell.place.from != cell.place.to) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_complete(profile *p) {
+    p->line = 0;
+    if (!p->has_stages && p->read < p->stages) {
+        fault(p, NULL, "expected a header and %d stages, got %d", p->stages, p->read);
+    }
+    for (int stage = 0; p->has_stages && stage < p->stages; stage++) {
+        if (!p->is_given[stage]) {
+            fault(p, NULL, "stage %d is missing", stage);
+        }
+    }
+}
+
+static ms_status read_lines(profile *p) {
+    int errors = p->diag->errors;
+    ms_span rest = p->body;
+    ms_span line;
+    bool has_header = false;
+    while (ms_cells_take_line(&rest, &line)) {
+        p->line++;
+        p->line_start = line.from;
+        if (is_empty(line)) {
+            continue;
+        }
+        if (has_header) {
+            read_times(p, line);
+            continue;
+        }
+        has_header = true;
+        read_header(p, line);
+        if (p->diag->errors > errors) {
+            return MS_E_INPUT; /* without columns the numbers say nothing */
+        }
+    }
+    if (p->diag->errors == errors) {
+        check_complete(p);
+    }
+    return p->diag->errors > errors ? MS_E_INPUT : MS_OK;
+}
+
+static ms_status read_text(profile *p) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    ms_status status = ms_file_read(p->path, MS_FILE_CSV, &text, p->diag);
+    if (status == MS_OK) {
+        const char *copy = ms_arena_strndup(p->arena, ms_buffer_text(&text), text.length);
+        status = copy == NULL ? MS_E_NOMEM : MS_OK;
+        p->body = ms_cells_body(copy == NULL ? "" : copy, copy == NULL ? 0 : text.length);
+    }
+    ms_buffer_release(&text);
+    return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
+}
+
+ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_diag *diag,
+                              ms_schedule_costs *costs_out) {
+    profile p = {.arena = arena,
+                 .diag = diag,
+                 .path = path,
+                 .stages = stages,
+                 .is_given = MS_NEW(arena, bool, stages)};
+    bool has_failed = p.is_given == NULL;
+    for (int column = 0; column < NAMES; column++) {
+        p.values[column] = MS_NEW(arena, double, stages);
+        has_failed = has_failed || p.values[column] == NULL;
+    }
+    if (has_failed) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_status status = read_text(&p);
+    if (status == MS_OK) {
+        status = read_lines(&p);
+    }
+    if (status == MS_OK) {
+        costs_out->forward = p.values[FORWARD];
+        costs_out->input_grad = p.values[INPUT_GRADIENT];
+        costs_out->weight_grad = p.values[WEIGHT_GRADIENT];
+        costs_out->p2p = p.values[P2P];
+    }
+    return status;
+}

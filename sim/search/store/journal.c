@@ -1,0 +1,42 @@
+/* The rollback journal that a killed process leaves beside a store, and that SQLite takes back when
+ * the store is opened. */
+#include "search/store/journal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "base/text.h"
+
+/* How a journal ends that names another one, whose transaction spans several databases. SQLite then
+ * deletes the file of that name, whatever it is.  Source: sqlite.org/fileformat2.html, and
+ * writeSuperJournal and pager_delsuper in SQLite's source. */
+static const unsigned char NAMES_ANOTHER[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+
+static bool names_another(FILE *journal) {
+    unsigned char end[sizeof NAMES_ANOTHER];
+    return fseek(journal, -(long)sizeof end, SEEK_END) == 0 &&
+           fread(end, 1, sizeof end, journal) == sizeof end &&
+           memcmp(end, NAMES_ANOTHER, sizeof end) == 0;
+}
+
+ms_status ms_store_check_journal(const char *store, ms_arena *arena, ms_diag *diag) {
+    const char *path = ms_arena_printf(arena, "%s-journal", store);
+    if (path == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    FILE *journal = fopen(path, "re");
+    if (journal == NULL) {
+        return MS_OK;
+    }
+    bool is_foreign = names_another(journal);
+    fclose(journal);
+    if (is_foreign) {
+        ms_diag_error(
+            diag,
+            "the journal '%s' of the store names another file, which SQLite would delete; "
+            "meshsim writes no such journal",
+            path);
+    }
+    return is_foreign ? MS_E_INPUT : MS_OK;
+}

@@ -1,0 +1,84 @@
+/* Keys of stored rows: what a job is, and who simulated it. */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "search/store.h"
+#include "simulate/engine/engine.h"
+
+/* Another number makes all rows of before unknown; for when the text below changes its meaning. */
+#define KEY_VERSION "meshsim-point 1"
+
+static void put_part(ms_buffer *out, const char *name, const char *text) {
+    ms_buffer_printf(out, "%s %zu\n", name, strlen(text)); /* its length parts it from the next */
+    ms_buffer_puts(out, text);
+}
+
+/* A file by its contents; a path that is not absolute starts in `folder`. */
+static ms_status put_file(ms_buffer *out, const char *folder, const char *path, ms_diag *diag) {
+    ms_buffer place;
+    ms_buffer text;
+    ms_buffer_init(&place);
+    ms_buffer_init(&text);
+    if (path[0] != '/' && folder != NULL) {
+        ms_buffer_printf(&place, "%s/", folder);
+    }
+    ms_buffer_puts(&place, path);
+    ms_status status = place.failed ? MS_E_NOMEM : MS_OK;
+    if (status == MS_OK) {
+        status = ms_file_read(ms_buffer_text(&place), MS_FILE_CSV, &text, diag);
+    }
+    put_part(out, "file", ms_buffer_text(&text));
+    ms_buffer_release(&place);
+    ms_buffer_release(&text);
+    return status;
+}
+
+/* Measured kernels: the platform's text has no more than the name of their file. */
+static void put_kernels(ms_buffer *out, const ms_kernel_table *table) {
+    for (int kernel = 0; table != NULL && kernel < MS_MEASURED_COUNT; kernel++) {
+        for (int i = 0; i < table->counts[kernel]; i++) {
+            const ms_measured_row *row = &table->rows[kernel][i];
+            ms_buffer_printf(out, "kernel %d", kernel);
+            for (int size = 0; size < MS_MEASURED_SIZES; size++) {
+                ms_buffer_printf(out, " %.17g", row->sizes[size]);
+            }
+            ms_buffer_printf(out, " %.17g\n", row->time_s);
+        }
+    }
+}
+
+ms_status ms_store_key(const ms_job_spec *spec, const char *program, ms_diag *diag,
+                       char key_out[MS_SHA256_HEX]) {
+    ms_buffer workload;
+    ms_buffer text;
+    ms_buffer_init(&workload);
+    ms_buffer_init(&text);
+    ms_job_spec plain = *spec; /* what has a name or a place only, left out */
+    plain.name = NULL;
+    plain.description = NULL;
+    if (spec->platform.text != NULL) { /* which says more than a file's name and changes to it */
+        plain.platform.file = "";
+        plain.platform.changes = NULL;
+    }
+    ms_status status = ms_job_spec_write(&plain, &workload);
+    put_part(&text, KEY_VERSION " program", program);
+    put_part(&text, "simgrid", ms_engine_simgrid_version());
+    put_part(&text, "workload", ms_buffer_text(&workload));
+    put_part(&text, "platform", spec->platform.text == NULL ? "" : spec->platform.text);
+    if (status == MS_OK && spec->platform.cluster != NULL) {
+        put_kernels(&text, spec->platform.cluster->gpu.measured);
+    }
+    if (status == MS_OK && spec->schedule.csv != NULL) {
+        status = put_file(&text, spec->folder, spec->schedule.csv, diag);
+    }
+    if (status == MS_OK && spec->placement.file != NULL) {
+        status = put_file(&text, spec->placement.folder, spec->placement.file, diag);
+    }
+    status = status == MS_OK && text.failed ? MS_E_NOMEM : status;
+    if (status == MS_OK) {
+        ms_sha256_hex(ms_buffer_text(&text), text.length, key_out);
+    }
+    ms_buffer_release(&workload);
+    ms_buffer_release(&text);
+    return status;
+}

@@ -1,0 +1,353 @@
+/* Many jobs, simulated several at once, with a store beside them. */
+#include "search/points.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failure.h"
+
+/* A study in work. A point is made twice, once for its key and once for its simulation, so that
+ * thousands of specs with their platforms need not be held at once. */
+typedef struct points_run {
+    const ms_points_study *study;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_arena scratch; /* the point that is made now */
+    ms_point point;
+    ms_store_row *rows;
+    size_t *leader;   /* [count] first point with the same key; itself */
+    size_t next;      /* points below are given, found or need no simulation */
+    size_t ended;     /* and told; with a store they are in it */
+    size_t untold;    /* ended ones that the store holds */
+    ms_status status; /* of `next_job`, which has no other way to tell */
+    ms_points_counts *counts;
+} points_run;
+
+/* ---- settings ---- */
+
+/* Whether a text is a number as JSON has them: RFC 8259 knows no "+1", ".5", "5." or "007". */
+static bool is_json_number(const char *text) {
+    const char *at = text + (*text == '-');
+    if (!isdigit((unsigned char)*at) || (*at == '0' && isdigit((unsigned char)at[1]))) {
+        return false;
+    }
+    at += strspn(at, "0123456789");
+    if (*at == '.') {
+        size_t digits = strspn(at + 1, "0123456789");
+        if (digits == 0) {
+            return false;
+        }
+        at += 1 + digits;
+    }
+    if (*at == 'e' || *at == 'E') {
+        at += at[1] == '-' || at[1] == '+' ? 2 : 1;
+        size_t digits = strspn(at, "0123456789");
+        if (digits == 0) {
+            return false;
+        }
+        at += digits;
+    }
+    return *at == '\0';
+}
+
+const char *ms_point_setting(const char *key, const char *value, ms_arena *arena) {
+    return ms_arena_printf(arena, "%s=%s", key, value);
+}
+
+void ms_point_add_value(ms_value *parent, const char *key, const char *value) {
+    static const char *const WORDS[] = {"false", "true", "null"};
+    enum { WHOLE_DIGITS_MAX = 15 };
+    for (int word = 0; word < 2; word++) {
+        if (strcmp(value, WORDS[word]) == 0) {
+            ms_value_add_bool(parent, key, word == 1);
+            return;
+        }
+    }
+    if (strcmp(value, WORDS[2]) == 0) {
+        ms_value_add(parent, key, MS_VALUE_NULL);
+    } else if (!is_json_number(value)) {
+        ms_value_add_string(parent, key, value);
+    } else if (strpbrk(value, ".eE") == NULL && strlen(value) <= WHOLE_DIGITS_MAX) {
+        ms_value_add_int(parent, key, strtoll(value, NULL, 10));
+    } else {
+        ms_value_add_double(parent, key, strtod(value, NULL));
+    }
+}
+
+void ms_point_add_settings(const ms_words *settings, ms_value *object) {
+    for (size_t i = 0; i < settings->count; i++) {
+        const char *setting = settings->items[i];
+        size_t length = strcspn(setting, "=");
+        const char *key = object == NULL ? NULL : ms_arena_strndup(object->arena, setting, length);
+        if (key != NULL) {
+            ms_point_add_value(object, key, setting + length + (setting[length] == '='));
+        }
+    }
+}
+
+void ms_point_write_settings(const ms_words *settings, ms_buffer *out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_value *object = ms_value_new_object(&scratch);
+    ms_point_add_settings(settings, object);
+    if (object != NULL) {
+        ms_value_write_json(object, 0, out);
+    }
+    out->failed = out->failed || scratch.has_failed;
+    ms_arena_release(&scratch);
+}
+
+/* ---- rows ---- */
+
+void ms_point_take_outcome(const ms_worker_outcome *outcome, const char *program,
+                           ms_store_row *row) {
+    row->program = program;
+    row->figures = outcome->figures;
+    row->reason = outcome->reason;
+    row->status = outcome->status == MS_OK        ? MS_POINT_SIMULATED
+                  : outcome->status == MS_E_INPUT ? MS_POINT_REFUSED
+                                                  : MS_POINT_FAILED;
+}
+
+/* What a row says of its job before it runs. */
+static ms_status describe(points_run *r, ms_store_row *row) {
+    const ms_job_spec *spec = &r->point.spec;
+    ms_buffer settings;
+    ms_buffer_init(&settings);
+    ms_point_write_settings(&r->point.settings, &settings);
+    row->settings = ms_buffer_keep(&settings, r->arena);
+    row->workload = ms_arena_strdup(r->arena, spec->name == NULL ? "" : spec->name);
+    row->platform = ms_arena_strdup(r->arena, spec->platform.cluster->name);
+    row->gpus = ms_spec_ranks(spec);
+    bool has_all = row->settings != NULL && row->workload != NULL && row->platform != NULL;
+    return has_all ? MS_OK : ms_diag_no_memory(r->diag);
+}
+
+static ms_status refuse(points_run *r, ms_store_row *row, const ms_buffer *reason) {
+    row->status = MS_POINT_REFUSED;
+    row->reason = ms_arena_strdup(r->arena, reason->length > 0 ? ms_buffer_text(reason)
+                                                               : ms_status_name(MS_E_INPUT));
+    return row->reason == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
+}
+
+/* Make a point and its row: what it is called, its key, or why there is no such job. */
+static ms_status prepare(points_run *r, size_t index) {
+    ms_store_row *row = &r->rows[index];
+    ms_diag mute;
+    ms_buffer reason;
+    ms_buffer_init(&reason);
+    ms_diag_init_mute(&mute);
+    mute.reason = &reason;
+    ms_arena_clear(&r->scratch);
+    const ms_points_study *study = r->study;
+    size_t failures = ms_failure_count();
+    ms_status status = study->make(study->make_context, index, &r->scratch, &mute, &r->point);
+    status = status == MS_OK ? describe(r, row) : status;
+    status =
+        status == MS_OK ? ms_store_key(&r->point.spec, study->program, &mute, row->key) : status;
+    status = ms_failure_since(failures, status);
+    if (status == MS_E_INPUT) {
+        status = refuse(r, row, &reason);
+    } else if (status == MS_E_NOMEM) {
+        ms_diag_no_memory(r->diag);
+    } else if (status != MS_OK && mute.errors > 0) {
+        ms_diag_error(r->diag, "%s", ms_buffer_text(&reason)); /* it stops everything */
+    }
+    ms_buffer_release(&reason);
+    return status;
+}
+
+/* ---- points that are the same job ---- */
+
+typedef struct keyed {
+    const char *key;
+    size_t index;
+} keyed;
+
+static int compare_keyed(const void *a, const void *b) {
+    const keyed *left = a;
+    const keyed *right = b;
+    int order = strcmp(left->key, right->key);
+    return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+static ms_status find_leaders(points_run *r) {
+    size_t count = r->study->count;
+    keyed *order = MS_NEW(r->arena, keyed, count);
+    if (order == NULL) {
+        return ms_diag_no_memory(r->diag);
+    }
+    for (size_t i = 0; i < count; i++) {
+        order[i] = (keyed){r->rows[i].key, i};
+    }
+    qsort(order, count, sizeof *order, compare_keyed);
+    for (size_t i = 0; i < count; i++) {
+        bool is_same =
+            i > 0 && order[i].key[0] != '\0' && strcmp(order[i].key, order[i - 1].key) == 0;
+        r->leader[order[i].index] = is_same ? r->leader[order[i - 1].index] : order[i].index;
+    }
+    return MS_OK;
+}
+
+/* What a row says of its job and of how it is called here stays; what was found is taken. */
+static void take_found(const ms_store_row *found, ms_store_row *row) {
+    row->program = found->program;
+    row->status = found->status;
+    row->reason = found->reason;
+    row->figures = found->figures;
+}
+
+/* ---- the feed ---- */
+
+static void tell_progress(points_run *r) {
+    const ms_points_study *study = r->study;
+    r->ended++;
+    if (study->progress != NULL) {
+        study->progress(study->progress_context, r->ended, study->count);
+    }
+}
+
+/* Whether the store has a point by now; another process may have put it there. */
+static ms_status look_up(points_run *r, size_t index, bool *is_found_out) {
+    ms_store_row found;
+    *is_found_out = false;
+    if (r->study->store == NULL) {
+        return MS_OK;
+    }
+    ms_status status =
+        ms_store_find(r->study->store, r->rows[index].key, r->arena, &found, is_found_out);
+    if (status == MS_OK && *is_found_out) {
+        take_found(&found, &r->rows[index]);
+        r->counts->stored += found.reason == NULL;
+    }
+    return status;
+}
+
+/* Whether a point needs no simulation. */
+static bool is_settled(points_run *r, size_t index) {
+    if (r->rows[index].status != NULL || r->leader[index] != index) {
+        return true;
+    }
+    bool is_found = false;
+    r->status = look_up(r, index, &is_found);
+    return is_found || r->status != MS_OK;
+}
+
+static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
+    points_run *r = context;
+    const ms_points_study *study = r->study;
+    while (r->status == MS_OK && r->next < study->count) {
+        size_t index = r->next++;
+        if (is_settled(r, index)) {
+            tell_progress(r);
+            continue;
+        }
+        ms_arena_clear(&r->scratch);
+        r->status = study->make(study->make_context, index, &r->scratch, r->diag, &r->point);
+        *ticket_out = index;
+        return r->status == MS_OK ? &r->point.spec : NULL;
+    }
+    return NULL;
+}
+
+void ms_point_tell_failure(ms_status status, const char *reason, ms_diag *diag) {
+    if (status == MS_E_NOMEM || status == MS_E_IO) {
+        ms_diag_error(diag, "%s", reason);
+    }
+}
+
+static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *outcome) {
+    points_run *r = context;
+    ms_store_row *row = &r->rows[ticket];
+    if (outcome->status == MS_E_INTERRUPTED) {
+        return MS_E_INTERRUPTED; /* says nothing of the job */
+    }
+    ms_point_take_outcome(outcome, r->study->program, row);
+    bool is_failed = outcome->status != MS_OK && outcome->status != MS_E_INPUT;
+    r->counts->simulated += outcome->status == MS_OK;
+    r->counts->failed += is_failed;
+    if (is_failed && r->counts->failure == MS_OK) {
+        r->counts->failure = outcome->status;
+        ms_point_tell_failure(outcome->status, outcome->reason, r->diag);
+    }
+    ms_status status = r->status;
+    if (status == MS_OK && r->study->store != NULL && !is_failed) {
+        status = ms_store_hold(r->study->store, row);
+    }
+    r->untold++;
+    return status;
+}
+
+/* Put what the store holds, and tell what is on the disk then. */
+static ms_status settle_now(points_run *r) {
+    ms_status status = r->study->store == NULL ? MS_OK : ms_store_settle(r->study->store);
+    for (; r->untold > 0; r->untold--) {
+        if (status == MS_OK) {
+            tell_progress(r);
+        }
+    }
+    return status;
+}
+
+static ms_status settle(void *context, double *wait_s_out) {
+    points_run *r = context;
+    *wait_s_out = r->study->store == NULL ? 0 : ms_store_wait_s(r->study->store);
+    return *wait_s_out > 0 ? MS_OK : settle_now(r);
+}
+
+static ms_status simulate(points_run *r) {
+    const ms_worker_feed feed = {.next = next_job, .done = end_job, .settle = settle, .context = r};
+    const ms_workers_options options = {.jobs = r->study->jobs};
+    ms_status status = ms_workers_stream(&feed, &options, r->arena, r->diag);
+    ms_status rest = settle_now(r); /* what had ended when an interrupt or a failure came */
+    status = status == MS_OK || (status == MS_E_INTERRUPTED && rest != MS_OK) ? rest : status;
+    return status == MS_OK ? r->status : status;
+}
+
+static void conclude(points_run *r) {
+    for (size_t i = 0; i < r->study->count; i++) {
+        if (r->leader[i] != i) {
+            take_found(&r->rows[r->leader[i]], &r->rows[i]);
+            r->counts->stored += r->rows[i].reason == NULL;
+        }
+        r->counts->refused += strcmp(r->rows[i].status, MS_POINT_REFUSED) == 0;
+    }
+}
+
+ms_status ms_points_run(const ms_points_study *study, ms_arena *arena, ms_diag *diag,
+                        ms_store_row *rows_out, ms_points_counts *counts_out) {
+    points_run r = {.study = study,
+                    .arena = arena,
+                    .diag = diag,
+                    .rows = rows_out,
+                    .leader = MS_NEW(arena, size_t, study->count),
+                    .counts = counts_out};
+    *counts_out = (ms_points_counts){0};
+    memset(rows_out, 0, study->count * sizeof *rows_out);
+    if (r.leader == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_arena_init(&r.scratch);
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < study->count && status == MS_OK; i++) {
+        status = prepare(&r, i);
+    }
+    status = status == MS_OK ? find_leaders(&r) : status;
+    status = status == MS_OK ? simulate(&r) : status;
+    if (status == MS_OK) {
+        conclude(&r);
+    }
+    ms_arena_release(&r.scratch);
+    return status;
+}
+
+ms_status ms_points_verdict(const ms_store_row *rows, size_t count,
+                            const ms_points_counts *counts) {
+    bool fits_any = false;
+    for (size_t i = 0; i < count; i++) {
+        fits_any = fits_any || (rows[i].reason == NULL && rows[i].figures.fits);
+    }
+    ms_status verdict = fits_any ? MS_OK : MS_E_NO;
+    return counts->failure != MS_OK ? counts->failure : verdict;
+}

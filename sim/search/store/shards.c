@@ -1,0 +1,374 @@
+/* Shards of a study: their files, and one store made of them. */
+#include "search/shards.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/usage.h"
+
+#define DB   ".db"
+#define PART ".part"
+
+/* ---- which points ---- */
+
+ms_status ms_shard_read(const char *text, ms_diag *diag, ms_study_shard *shard_out) {
+    int index = -1;
+    int count = 0;
+    int length = 0;
+    bool is_read = strspn(text, "0123456789/") == strlen(text) &&
+                   sscanf(text, "%9d/%9d%n", &index, &count, &length) == 2 && text[length] == '\0';
+    if (!is_read || index >= count || count > MS_SHARDS_MAX) {
+        ms_diag_error(diag, "expected a shard as I/N with 0 <= I < N <= %d, got '%s'",
+                      MS_SHARDS_MAX, text);
+        return MS_E_USAGE;
+    }
+    *shard_out = (ms_study_shard){index, count};
+    return MS_OK;
+}
+
+size_t ms_shard_size(const ms_study_shard *shard, size_t points) {
+    size_t first = (size_t)shard->index;
+    return points <= first ? 0 : (points - first - 1) / (size_t)shard->count + 1;
+}
+
+size_t ms_shard_point(const ms_study_shard *shard, size_t index) {
+    return (size_t)shard->index + index * (size_t)shard->count;
+}
+
+/* ---- its file ---- */
+
+static const char *path_of(const char *folder, const ms_study_shard *shard, const char *ending,
+                           ms_arena *arena) {
+    return ms_arena_printf(arena, "%s/shard-%d-of-%d%s", folder, shard->index, shard->count,
+                           ending);
+}
+
+static ms_status fail(ms_diag *diag, const char *doing, const char *path) {
+    ms_diag_error(diag, "cannot %s '%s': %s", doing, path, strerror(errno));
+    return MS_E_IO;
+}
+
+/* Try to lock the file of that name, which whoever had it before may have removed meanwhile.
+ * Locks of this kind are the process's own: its children do not keep them. */
+static bool try_lock(ms_shard_file *file) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct stat open_one;
+    struct stat named_one;
+    file->lock_file = open(file->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file->lock_file < 0) {
+        return false;
+    }
+    bool is_ours = fcntl(file->lock_file, F_SETLK, &whole) == 0 &&
+                   fstat(file->lock_file, &open_one) == 0 && stat(file->lock, &named_one) == 0 &&
+                   open_one.st_ino == named_one.st_ino;
+    if (!is_ours) {
+        int error = errno;
+        close(file->lock_file);
+        file->lock_file = -1;
+        errno = error;
+    }
+    return is_ours;
+}
+
+static ms_status lock(ms_shard_file *file, double wait_s, ms_diag *diag) {
+    static const struct timespec PAUSE = {.tv_nsec = 50 * 1000 * 1000};
+    double end_s = ms_wall_s() + wait_s;
+    while (!try_lock(file)) {
+        bool is_held = errno == EACCES || errno == EAGAIN || errno == ENOENT || errno == 0;
+        if (!is_held) {
+            return fail(diag, "lock", file->lock);
+        }
+        if (ms_wall_s() >= end_s) {
+            ms_diag_error(diag, "another process works on '%s'", file->part);
+            return MS_E_IO;
+        }
+        nanosleep(&PAUSE, NULL);
+        errno = 0;
+    }
+    return MS_OK;
+}
+
+static bool name_files(const char *folder, const ms_study_shard *shard, ms_arena *arena,
+                       ms_shard_file *file) {
+    *file = (ms_shard_file){.folder = ms_arena_strdup(arena, folder),
+                            .part = path_of(folder, shard, DB PART, arena),
+                            .whole = path_of(folder, shard, DB, arena),
+                            .lock = path_of(folder, shard, ".lock", arena),
+                            .lock_file = -1};
+    return file->folder != NULL && file->part != NULL && file->whole != NULL && file->lock != NULL;
+}
+
+/* Name a complete shard as one in work, as the study may have new points: mostly it has none, and
+ * the shard gets its name back at once. */
+static ms_status name_part(const ms_shard_file *file, ms_diag *diag) {
+    if (access(file->part, F_OK) == 0) {
+        return MS_OK;
+    }
+    if (errno != ENOENT) { /* the file may exist, and a rename would overwrite it */
+        return fail(diag, "open", file->part);
+    }
+    bool is_named = rename(file->whole, file->part) == 0 || errno == ENOENT;
+    return is_named ? MS_OK : fail(diag, "open", file->whole);
+}
+
+ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is_fresh,
+                        double wait_s, ms_arena *arena, ms_diag *diag, ms_shard_file *file_out) {
+    if (!name_files(folder, shard, arena, file_out)) {
+        return ms_diag_no_memory(diag);
+    }
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return fail(diag, "make the folder", folder);
+    }
+    const ms_store_options options = {.is_fresh = is_fresh};
+    if (access(folder, W_OK) != 0 && (errno == EROFS || errno == EACCES)) {
+        /* a complete shard can be read; nobody can change it, so it needs no lock */
+        return ms_store_open(file_out->whole, &options, arena, diag, &file_out->store);
+    }
+    ms_status status = lock(file_out, wait_s, diag);
+    status = status == MS_OK ? name_part(file_out, diag) : status;
+    return status == MS_OK ? ms_store_open(file_out->part, &options, arena, diag, &file_out->store)
+                           : status;
+}
+
+/* See to it that a new name is on the disk. */
+static ms_status sync_folder(const char *folder, ms_diag *diag) {
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_synced = file >= 0 && (fsync(file) == 0 || errno == EINVAL);
+    ms_status status = is_synced ? MS_OK : fail(diag, "write the folder", folder);
+    if (file >= 0) {
+        close(file);
+    }
+    return status;
+}
+
+ms_status ms_shard_close(ms_shard_file *file, bool is_complete, ms_diag *diag) {
+    ms_status status = MS_OK;
+    ms_store_close(file->store);
+    if (file->store != NULL && file->lock_file >= 0 && is_complete) {
+        status = rename(file->part, file->whole) == 0 ? sync_folder(file->folder, diag)
+                                                      : fail(diag, "rename", file->part);
+    }
+    if (file->lock_file >= 0) {
+        unlink(file->lock); /* before the lock ends: who waits for it looks whether it is named */
+        close(file->lock_file);
+    }
+    file->store = NULL;
+    file->lock_file = -1;
+    return status;
+}
+
+/* ---- merging ---- */
+
+/* A row's key, and the shard that has it. */
+typedef struct found_key {
+    char key[MS_SHA256_HEX];
+    int shard;
+} found_key;
+
+typedef struct merging {
+    const char *folder;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_shards_report *report;
+    bool *is_complete; /* [report->count] */
+    ms_store *study;
+    int shard;          /* that is read now */
+    ms_vector keys;     /* of found_key */
+    ms_vector programs; /* of const char *, in the order in which they are met */
+} merging;
+
+/* What a file's name says: the shard, and whether it is complete.  false: it is none's. */
+static bool read_name(const char *name, ms_study_shard *shard, bool *is_complete) {
+    int length = 0;
+    if (sscanf(name, "shard-%9d-of-%9d.db%n", &shard->index, &shard->count, &length) != 2 ||
+        length == 0 || shard->index < 0 || shard->index >= shard->count ||
+        shard->count > MS_SHARDS_MAX) {
+        return false;
+    }
+    *is_complete = name[length] == '\0';
+    return *is_complete || strcmp(name + length, PART) == 0;
+}
+
+static ms_status take_name(merging *m, const char *name) {
+    ms_study_shard shard;
+    bool is_complete = false;
+    if (!read_name(name, &shard, &is_complete)) {
+        return MS_OK;
+    }
+    if (m->report->count != 0 && m->report->count != shard.count) {
+        ms_diag_error(m->diag, "'%s' has shards of %d and of %d: remove those of one study",
+                      m->folder, m->report->count, shard.count);
+        return MS_E_INPUT;
+    }
+    if (m->report->count == 0) {
+        m->report->count = shard.count;
+        m->is_complete = MS_NEW(m->arena, bool, shard.count);
+    }
+    if (m->is_complete == NULL) {
+        return ms_diag_no_memory(m->diag);
+    }
+    m->is_complete[shard.index] = m->is_complete[shard.index] || is_complete;
+    return MS_OK;
+}
+
+static ms_status list_files(merging *m) {
+    DIR *files = opendir(m->folder);
+    if (files == NULL) {
+        bool is_named_wrong = errno == ENOENT || errno == ENOTDIR;
+        ms_status status = fail(m->diag, "read the folder", m->folder);
+        return is_named_wrong ? MS_E_INPUT : status;
+    }
+    ms_status status = MS_OK;
+    for (bool is_over = false; !is_over && status == MS_OK;) {
+        errno = 0;
+        const struct dirent *file = readdir(files);
+        is_over = file == NULL;
+        if (is_over && errno != 0) {
+            status = fail(m->diag, "read the folder", m->folder);
+        } else if (!is_over) {
+            status = take_name(m, file->d_name);
+        }
+    }
+    closedir(files);
+    if (status == MS_OK && m->report->count == 0) {
+        ms_diag_error(m->diag, "'%s' has no shards: no file is called shard-I-of-N.db", m->folder);
+        status = MS_E_INPUT;
+    }
+    return status;
+}
+
+/* Note who has simulated a row. */
+static ms_status take_program(merging *m, const char *program) {
+    ms_vector *known = &m->programs;
+    for (size_t i = 0; i < known->count; i++) {
+        if (strcmp(MS_AT(known, const char *, i), program) == 0) {
+            return MS_OK;
+        }
+    }
+    const char *copy = ms_arena_strdup(m->arena, program);
+    bool has_room = copy != NULL && ms_vector_add(known, &copy, 1) != NULL;
+    return has_room ? MS_OK : ms_diag_no_memory(m->diag);
+}
+
+static ms_status take_row(void *context, const ms_store_row *row) {
+    merging *m = context;
+    found_key *found = ms_vector_add(&m->keys, NULL, 1);
+    if (found == NULL) {
+        return ms_diag_no_memory(m->diag);
+    }
+    memcpy(found->key, row->key, sizeof found->key);
+    found->shard = m->shard;
+    ms_status status = take_program(m, row->program == NULL ? "" : row->program);
+    return status == MS_OK ? ms_store_put(m->study, row) : status;
+}
+
+static ms_status take_shard(merging *m, int index) {
+    const ms_study_shard shard = {index, m->report->count};
+    const ms_store_options options = {.is_read_only = true};
+    ms_arena scratch;
+    ms_store *store = NULL;
+    ms_arena_init(&scratch);
+    const char *path = path_of(m->folder, &shard, DB, &scratch);
+    m->shard = index;
+    ms_status status = path == NULL ? ms_diag_no_memory(m->diag)
+                                    : ms_store_open(path, &options, &scratch, m->diag, &store);
+    status = status == MS_OK ? ms_store_each(store, &scratch, take_row, m) : status;
+    ms_store_close(store);
+    ms_arena_release(&scratch);
+    return status;
+}
+
+static int compare_keys(const void *a, const void *b) {
+    const found_key *left = a;
+    const found_key *right = b;
+    int order = strcmp(left->key, right->key);
+    return order != 0 ? order : (left->shard > right->shard) - (left->shard < right->shard);
+}
+
+static ms_status list_doubles(merging *m) {
+    found_key *keys = m->keys.data;
+    size_t count = m->keys.count;
+    ms_shards_report *report = m->report;
+    report->doubles = MS_NEW(m->arena, ms_shards_double, count);
+    if (report->doubles == NULL) {
+        return ms_diag_no_memory(m->diag);
+    }
+    if (count > 0) {
+        qsort(keys, count, sizeof *keys, compare_keys);
+    }
+    for (size_t i = 1; i < count; i++) {
+        bool is_second = strcmp(keys[i].key, keys[i - 1].key) == 0 &&
+                         (i < 2 || strcmp(keys[i].key, keys[i - 2].key) != 0);
+        if (is_second) {
+            ms_shards_double *found = &report->doubles[report->double_count++];
+            memcpy(found->key, keys[i].key, sizeof found->key);
+            found->first = keys[i - 1].shard;
+            found->second = keys[i].shard;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status list_missing(merging *m) {
+    ms_shards_report *report = m->report;
+    report->missing = MS_NEW(m->arena, int, report->count);
+    if (report->missing == NULL) {
+        return ms_diag_no_memory(m->diag);
+    }
+    for (int i = 0; i < report->count; i++) {
+        if (!m->is_complete[i]) {
+            report->missing[report->missing_count++] = i;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status list_programs(merging *m) {
+    size_t count = m->programs.count;
+    const char **names = MS_NEW(m->arena, const char *, count + 1);
+    if (names == NULL) {
+        return ms_diag_no_memory(m->diag);
+    }
+    for (size_t i = 0; i < count; i++) {
+        names[i] = MS_AT(&m->programs, const char *, i);
+    }
+    m->report->programs = (ms_words){names, count};
+    return MS_OK;
+}
+
+/* All rows in one transaction. */
+static ms_status take_rows(merging *m) {
+    ms_status status = ms_store_begin(m->study);
+    for (int i = 0; i < m->report->count && status == MS_OK; i++) {
+        status = m->is_complete[i] ? take_shard(m, i) : MS_OK;
+    }
+    return status == MS_OK ? ms_store_commit(m->study) : status;
+}
+
+ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
+                          ms_shards_report *report_out) {
+    merging m = {.folder = folder, .arena = arena, .diag = diag, .report = report_out};
+    *report_out = (ms_shards_report){.store = ms_arena_printf(arena, "%s/study.db", folder)};
+    ms_vector_init(&m.keys, sizeof(found_key));
+    ms_vector_init(&m.programs, sizeof(const char *));
+    const ms_store_options options = {.is_fresh = false};
+    ms_status status = report_out->store == NULL ? ms_diag_no_memory(diag) : list_files(&m);
+    status = status == MS_OK ? ms_store_open(report_out->store, &options, arena, diag, &m.study)
+                             : status;
+    status = status == MS_OK ? take_rows(&m) : status;
+    status = status == MS_OK ? ms_store_count(m.study, &report_out->rows) : status;
+    status = status == MS_OK ? list_doubles(&m) : status;
+    status = status == MS_OK ? list_missing(&m) : status;
+    status = status == MS_OK ? list_programs(&m) : status;
+    ms_store_close(m.study);
+    ms_vector_release(&m.keys);
+    ms_vector_release(&m.programs);
+    return status;
+}

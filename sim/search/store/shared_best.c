@@ -1,0 +1,131 @@
+/* The best values of a search, told from shard to shard by small files. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/usage.h"
+#include "search/shards.h"
+
+#define MARK "meshsim-best "
+
+enum { PATH_B = 4096, LINE_B = 128 };
+
+/* Files are read so often at most, and for so small a share of the time. */
+static const double PAUSE_S = 0.2;
+static const double PAUSE_TO_READING = 20.0;
+
+ms_status ms_shared_best_open(const char *folder, const ms_study_shard *shard, const void *study,
+                              size_t length, size_t top, ms_arena *arena,
+                              ms_shared_best *best_out) {
+    *best_out = (ms_shared_best){.folder = folder,
+                                 .shard = *shard,
+                                 .top = top,
+                                 .heard = MS_NEW(arena, double, top),
+                                 .next_s = -INFINITY};
+    ms_sha256_hex(study, length, best_out->study);
+    return best_out->heard == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static bool name_file(const ms_shared_best *best, const char *ending, char path[PATH_B]) {
+    int length = snprintf(path, PATH_B, "%s/best-%d-of-%d.%s", best->folder, best->shard.index,
+                          best->shard.count, ending);
+    return length > 0 && length < PATH_B;
+}
+
+/* A file that is renamed when it is whole, so that nobody reads half a number. */
+void ms_shared_best_tell(const ms_shared_best *best, const double *values, size_t count) {
+    char whole[PATH_B];
+    char part[PATH_B];
+    FILE *file = name_file(best, "txt", whole) && name_file(best, "txt.part", part)
+                     ? fopen(part, "we")
+                     : NULL;
+    if (file == NULL) {
+        return;
+    }
+    fprintf(file, MARK "%s\n", best->study);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(file, "%.17g\n", values[i]);
+    }
+    bool is_written = fclose(file) == 0;
+    if (!is_written || rename(part, whole) != 0) {
+        remove(part);
+    }
+}
+
+/* Keep a value if it is among the best. */
+static void keep(ms_shared_best *best, double value) {
+    size_t at = best->heard_count;
+    if (at == best->top && value >= best->heard[at - 1]) {
+        return;
+    }
+    at = at < best->top ? best->heard_count++ : at - 1;
+    for (; at > 0 && best->heard[at - 1] > value; at--) {
+        best->heard[at] = best->heard[at - 1];
+    }
+    best->heard[at] = value;
+}
+
+static void hear_file(ms_shared_best *best, const char *name) {
+    char path[PATH_B];
+    char line[LINE_B];
+    char *end = NULL;
+    int length = snprintf(path, sizeof path, "%s/%s", best->folder, name);
+    FILE *file = length > 0 && length < PATH_B ? fopen(path, "re") : NULL;
+    if (file == NULL) {
+        return;
+    }
+    bool is_ours = fgets(line, sizeof line, file) != NULL &&
+                   strncmp(line, MARK, sizeof MARK - 1) == 0 &&
+                   strncmp(line + sizeof MARK - 1, best->study, sizeof best->study - 1) == 0;
+    while (is_ours && fgets(line, sizeof line, file) != NULL) {
+        double value = strtod(line, &end);
+        if (end > line && *end == '\n' && isfinite(value)) {
+            keep(best, value);
+        }
+    }
+    fclose(file);
+}
+
+static void hear(ms_shared_best *best) {
+    double start_s = ms_wall_s();
+    if (start_s < best->next_s) {
+        return;
+    }
+    DIR *files = opendir(best->folder);
+    best->heard_count = 0;
+    for (struct dirent *file = files == NULL ? NULL : readdir(files); file != NULL;
+         file = readdir(files)) {
+        int index = -1;
+        int count = 0;
+        int length = 0;
+        bool is_named =
+            sscanf(file->d_name, "best-%9d-of-%9d.txt%n", &index, &count, &length) == 2 &&
+            length > 0 && file->d_name[length] == '\0';
+        if (is_named && count == best->shard.count && index != best->shard.index) {
+            hear_file(best, file->d_name);
+        }
+    }
+    if (files != NULL) {
+        closedir(files);
+    }
+    double end_s = ms_wall_s();
+    best->next_s = end_s + fmax(PAUSE_S, PAUSE_TO_READING * (end_s - start_s));
+}
+
+double ms_shared_best_limit(ms_shared_best *best, const double *values, size_t count) {
+    hear(best);
+    size_t own = 0;
+    size_t other = 0;
+    double limit = INFINITY;
+    if (count + best->heard_count < best->top) {
+        return INFINITY;
+    }
+    for (size_t i = 0; i < best->top; i++) { /* of two rising lists the lower one first */
+        bool is_own =
+            other == best->heard_count || (own < count && values[own] <= best->heard[other]);
+        limit = is_own ? values[own++] : best->heard[other++];
+    }
+    return limit;
+}

@@ -1,0 +1,579 @@
+/* Stores in SQLite: the only file that knows its library.
+ *
+ * A rollback journal, not a write-ahead log: a log needs memory that all processes share, which no
+ * network file system has, and leaves rows in a second file that a copy of the first one lacks. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/target.h"
+#include "base/usage.h"
+#include "search/store.h"
+#include "search/store/journal.h"
+#include "search/store/sqlite_row.h"
+
+/* "mesh" as a number: what `file` and SQLite call the application of a database. */
+enum { APPLICATION_ID = 0x6d657368 };
+/* How long a process waits for others that write, which takes each of them some milliseconds. */
+enum { BUSY_MS = 60000 };
+/* Maximum size of a cell that is read: that of an input file. */
+enum { CELL_MAX_B = 16 * 1024 * 1024 };
+/* Maximum steps of SQLite's virtual machine for a statement before the file is known to be a store.
+ */
+enum { SCHEMA_STEPS_MAX = 100 * 1000 };
+/* How long rows that are held wait for others at most. */
+static const double PAUSE_MAX_S = 1.0;
+struct ms_store {
+    sqlite3 *base;
+    sqlite3_stmt *find;
+    sqlite3_stmt *put;
+    const char *path;
+    ms_store_options options;
+    bool is_frozen; /* it was opened for writing but is read-only */
+    ms_diag *diag;
+    ms_arena texts; /* of the rows that are held */
+    ms_vector held; /* of ms_store_row */
+    double next_s;  /* when they may be put, on the clock of ms_wall_s */
+};
+
+/* ---- faults ---- */
+
+/* The errno behind SQLite's error; 0: none. After a failed read SQLite may report a damaged file,
+ * and only its file object has the errno. */
+static int system_error(const ms_store *store) {
+    int error = store->base == NULL ? 0 : sqlite3_system_errno(store->base);
+    if (store->base != NULL && error == 0) {
+        sqlite3_file_control(store->base, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+    }
+    return error;
+}
+
+/* Tell why SQLite refused.  doing: such as "read". */
+static ms_status fail(const ms_store *store, int code, const char *doing) {
+    const char *path = store->path;
+    int primary = code & 0xff;
+    if (primary == SQLITE_NOMEM) {
+        return ms_diag_no_memory(store->diag);
+    }
+    if (primary == SQLITE_NOTADB) {
+        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is no SQLite database", path);
+        return MS_E_INPUT;
+    }
+    int error = system_error(store);
+    if (primary == SQLITE_CORRUPT && error != 0) {
+        ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path, strerror(error));
+        return MS_E_IO;
+    }
+    /* statements are meshsim's own, so an error in one comes from the contents of the file */
+    if (primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_TOOBIG ||
+        primary == SQLITE_INTERRUPT) {
+        ms_diag_error(store->diag, "the store '%s' is damaged", path);
+        return MS_E_INPUT;
+    }
+    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
+        ms_diag_error(store->diag, "cannot %s the store '%s': another process holds it", doing,
+                      path);
+        return MS_E_IO;
+    }
+    /* SQLite tries to read what it cannot write, and then knows no more than that there is no such
+     * file */
+    if (primary == SQLITE_CANTOPEN && !store->options.is_read_only &&
+        ms_target_check(path, MS_TARGET_FILE, store->diag) != MS_OK) {
+        return MS_E_IO;
+    }
+    bool has_cause = error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN);
+    ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path,
+                  has_cause ? strerror(error) : sqlite3_errstr(code));
+    return MS_E_IO;
+}
+
+static ms_status fail_frozen(const ms_store *store, const char *more) {
+    ms_diag_error(store->diag, "cannot write the store '%s': it may only be read%s", store->path,
+                  more);
+    return MS_E_IO;
+}
+
+/* Run statements that answer nothing. */
+static int run(const ms_store *store, const char *sql) {
+    return sqlite3_exec(store->base, sql, NULL, NULL, NULL);
+}
+
+/* A statement that answers one number. */
+static int ask_number(const ms_store *store, const char *sql, int64_t *number_out) {
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(store->base, sql, -1, &statement, NULL);
+    if (code == SQLITE_OK) {
+        code = sqlite3_step(statement);
+        *number_out = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+        code = code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+    }
+    sqlite3_finalize(statement);
+    return code;
+}
+
+/* ---- statements, made of the columns ---- */
+
+static const char *sql_type(const ms_table_column *column) {
+    static const char *const TYPES[] = {[MS_COLUMN_TEXT] = "TEXT",
+                                        [MS_COLUMN_INT] = "INTEGER",
+                                        [MS_COLUMN_NUMBER] = "REAL",
+                                        [MS_COLUMN_BOOL] = "INTEGER"};
+    return TYPES[column->type];
+}
+
+static void add_names(ms_buffer *sql) {
+    ms_buffer_puts(sql, MS_STORE_OWN_COLUMNS);
+    for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
+        ms_buffer_printf(sql, ", \"%s\"", column->name);
+    }
+}
+
+static void add_find(ms_buffer *sql, const char *tail) {
+    ms_buffer_puts(sql, "SELECT ");
+    add_names(sql);
+    ms_buffer_printf(sql, ", rowid FROM points %s", tail);
+}
+
+static void add_put(ms_buffer *sql, bool replaces) {
+    ms_buffer_printf(sql, "INSERT OR %s INTO points (", replaces ? "REPLACE" : "IGNORE");
+    add_names(sql);
+    ms_buffer_puts(sql, ") VALUES (?, ?, ?, ?");
+    for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
+        ms_buffer_puts(sql, ", ?");
+    }
+    ms_buffer_puts(sql, ")");
+}
+
+static int prepare(const ms_store *store, ms_buffer *sql, sqlite3_stmt **statement_out) {
+    return sql->failed
+               ? SQLITE_NOMEM
+               : sqlite3_prepare_v2(store->base, ms_buffer_text(sql), -1, statement_out, NULL);
+}
+
+static ms_status prepare_both(ms_store *store) {
+    ms_buffer find;
+    ms_buffer put;
+    ms_buffer_init(&find);
+    ms_buffer_init(&put);
+    add_find(&find, "WHERE key = ?");
+    add_put(&put, store->options.is_fresh);
+    int code = prepare(store, &find, &store->find);
+    if (code == SQLITE_OK && !store->options.is_read_only) {
+        code = prepare(store, &put, &store->put);
+    }
+    ms_buffer_release(&find);
+    ms_buffer_release(&put);
+    return code == SQLITE_OK ? MS_OK : fail(store, code, "read");
+}
+
+/* ---- the table ---- */
+
+static void add_table(ms_buffer *sql) {
+    ms_buffer_puts(
+        sql, "CREATE TABLE points (key TEXT PRIMARY KEY, program TEXT, settings TEXT, digest TEXT");
+    for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
+        ms_buffer_printf(sql, ", \"%s\" %s", column->name, sql_type(column));
+    }
+    ms_buffer_puts(sql, ")");
+}
+
+static int create_table(const ms_store *store) {
+    ms_buffer sql;
+    ms_buffer_init(&sql);
+    add_table(&sql);
+    ms_buffer_printf(&sql, "; PRAGMA application_id = %d; ", APPLICATION_ID);
+    int code = sql.failed ? SQLITE_NOMEM : run(store, ms_buffer_text(&sql));
+    ms_buffer_release(&sql);
+    return code;
+}
+
+/* Create the table in a new file, and find out by writing whether the file can be written. */
+static int prepare_table(const ms_store *store, bool is_new) {
+    char version[64];
+    int code = is_new ? create_table(store) : SQLITE_OK;
+    snprintf(version, sizeof version, "PRAGMA user_version = %d", MS_STORE_FORMAT_VERSION);
+    return code == SQLITE_OK ? run(store, version) : code;
+}
+
+/* ---- what a file is ---- */
+
+/* Whether the object of a row of sqlite_master is the table or its index, as meshsim makes them. */
+static bool is_own_object(sqlite3_stmt *object, const char *table_sql) {
+    bool is_table = ms_sqlite_is_text(object, 0, "table") &&
+                    ms_sqlite_is_text(object, 1, "points") &&
+                    ms_sqlite_is_text(object, 2, table_sql);
+    bool is_index = ms_sqlite_is_text(object, 0, "index") &&
+                    ms_sqlite_is_text(object, 1, "sqlite_autoindex_points_1") &&
+                    ms_sqlite_is_text(object, 2, NULL);
+    return is_table || is_index;
+}
+
+/* Check that the file's schema is word for word what this version writes. Such a schema has no
+ * view, trigger, generated column or index expression, in which an untrusted file could run code.
+ */
+static ms_status check_schema(const ms_store *store) {
+    ms_buffer sql;
+    sqlite3_stmt *objects = NULL;
+    ms_buffer_init(&sql);
+    add_table(&sql);
+    int code = sql.failed
+                   ? SQLITE_NOMEM
+                   : sqlite3_prepare_v2(store->base, "SELECT type, name, sql FROM sqlite_master",
+                                        -1, &objects, NULL);
+    ms_status status = MS_OK;
+    int count = 0;
+    while (code == SQLITE_OK && status == MS_OK) {
+        code = sqlite3_step(objects);
+        if (code == SQLITE_ROW && is_own_object(objects, ms_buffer_text(&sql))) {
+            code = SQLITE_OK;
+            count++;
+        } else if (code == SQLITE_ROW) {
+            const unsigned char *type = sqlite3_column_text(objects, 0);
+            const unsigned char *name = sqlite3_column_text(objects, 1);
+            ms_diag_error(store->diag,
+                          "the store '%s' has a %.20s '%.60s' that is not as meshsim makes it",
+                          store->path, type == NULL ? (const unsigned char *)"thing" : type,
+                          name == NULL ? (const unsigned char *)"" : name);
+            status = MS_E_INPUT;
+        }
+    }
+    enum { OBJECTS = 2 };
+    if (code == SQLITE_DONE && count != OBJECTS) {
+        code = SQLITE_CORRUPT;
+    }
+    sqlite3_finalize(objects);
+    ms_buffer_release(&sql);
+    return code == SQLITE_DONE || status != MS_OK ? status : fail(store, code, "read");
+}
+
+/* Check the pages of the file: each is used once, and no row is missing in the table or its index.
+ * O(size of the file). */
+static ms_status check_pages(const ms_store *store) {
+    sqlite3_stmt *check = NULL;
+    ms_status status = MS_OK;
+    int code = sqlite3_prepare_v2(store->base, "PRAGMA integrity_check(1)", -1, &check, NULL);
+    code = code == SQLITE_OK ? sqlite3_step(check) : code;
+    if (code == SQLITE_ROW && system_error(store) != 0) {
+        code = SQLITE_CORRUPT; /* SQLite reports a page that it could not read as a damaged one */
+    } else if (code == SQLITE_ROW && !ms_sqlite_is_text(check, 0, "ok")) {
+        const unsigned char *fault = sqlite3_column_text(check, 0);
+        ms_diag_error(store->diag, "the store '%s' is damaged: %.200s", store->path,
+                      fault == NULL ? (const unsigned char *)"" : fault);
+        status = MS_E_INPUT;
+    }
+    sqlite3_finalize(check);
+    return code == SQLITE_ROW ? status : fail(store, code, "read");
+}
+
+/* Numbers of a file's header. */
+typedef struct database_kind {
+    int64_t application, version, objects;
+} database_kind;
+
+static ms_status check_kind(const ms_store *store, const database_kind *found) {
+    if (found->application != APPLICATION_ID) {
+        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
+                      store->path);
+        return MS_E_INPUT;
+    }
+    if (found->version != MS_STORE_FORMAT_VERSION) {
+        bool is_later = found->version > MS_STORE_FORMAT_VERSION;
+        ms_diag_error(store->diag,
+                      "the store '%s' was written by %s version of meshsim (format %lld; this one "
+                      "reads format %d, and would simulate its points again): name another file",
+                      store->path, is_later ? "a later" : "an earlier", (long long)found->version,
+                      MS_STORE_FORMAT_VERSION);
+        return MS_E_INPUT;
+    }
+    return MS_OK;
+}
+
+static ms_status identify(const ms_store *store, bool *is_new_out) {
+    database_kind found = {0, 0, 0};
+    int code = ask_number(store, "SELECT count(*) FROM sqlite_master", &found.objects);
+    code =
+        code == SQLITE_OK ? ask_number(store, "PRAGMA application_id", &found.application) : code;
+    code = code == SQLITE_OK ? ask_number(store, "PRAGMA user_version", &found.version) : code;
+    if (code != SQLITE_OK) {
+        return fail(store, code, "read");
+    }
+    *is_new_out = found.objects == 0 && found.application == 0 && found.version == 0;
+    if (*is_new_out) {
+        return MS_OK;
+    }
+    ms_status status = check_kind(store, &found);
+    status = status == MS_OK ? check_schema(store) : status;
+    sqlite3_progress_handler(store->base, 0, NULL, NULL);
+    return status == MS_OK ? check_pages(store) : status;
+}
+
+/* ---- opening ---- */
+
+/* Whether SQLite could not write the file or its journal because they are read-only. */
+static bool is_forbidden(const ms_store *store, int code) {
+    int error = system_error(store);
+    return (code & 0xff) == SQLITE_READONLY ||
+           ((code & 0xff) == SQLITE_CANTOPEN &&
+            (error == EROFS || error == EACCES || error == EPERM));
+}
+
+/* Take the lock, look at what is there, and make it a store. All or nothing: a process that is
+ * killed in between leaves the file as it was. *is_frozen_out: the file is read-only. */
+static ms_status begin(ms_store *store, bool *is_frozen_out) {
+    bool is_new = false;
+    *is_frozen_out = sqlite3_db_readonly(store->base, "main") == 1;
+    if (*is_frozen_out) {
+        return MS_OK;
+    }
+    int code = run(store, "BEGIN IMMEDIATE");
+    if (code != SQLITE_OK) {
+        return fail(store, code, "write");
+    }
+    ms_status status = identify(store, &is_new);
+    if (status == MS_OK) {
+        code = prepare_table(store, is_new);
+        code = code == SQLITE_OK ? run(store, "COMMIT") : code;
+        *is_frozen_out = !is_new && is_forbidden(store, code);
+        status = code == SQLITE_OK || *is_frozen_out ? MS_OK : fail(store, code, "write");
+    }
+    if (!sqlite3_get_autocommit(store->base)) {
+        run(store, "ROLLBACK");
+    }
+    return status;
+}
+
+static ms_status look(ms_store *store) {
+    bool is_new = false;
+    ms_status status = identify(store, &is_new);
+    if (status == MS_OK && is_new) {
+        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is empty", store->path);
+        return MS_E_INPUT;
+    }
+    return status;
+}
+
+/* Make SQLite treat the file as untrusted. Source: sqlite.org/security.html, "Untrusted SQLite
+ * Database Files". */
+static int distrust(sqlite3 *base) {
+    static const struct {
+        int option, is_on;
+    } SETTINGS[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                    {SQLITE_DBCONFIG_ENABLE_VIEW, 0}};
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof SETTINGS / sizeof SETTINGS[0] && code == SQLITE_OK; i++) {
+        code = sqlite3_db_config(base, SETTINGS[i].option, SETTINGS[i].is_on, NULL);
+    }
+    sqlite3_limit(base, SQLITE_LIMIT_LENGTH, CELL_MAX_B);
+    return code == SQLITE_OK ? sqlite3_exec(base, "PRAGMA cell_size_check = ON", NULL, NULL, NULL)
+                             : code;
+}
+
+static int stop(void *unused) {
+    (void)unused;
+    return 1;
+}
+
+static ms_status set_up(ms_store *store) {
+    sqlite3_extended_result_codes(store->base, 1);
+    sqlite3_busy_timeout(store->base, BUSY_MS);
+    /* until the schema is known to be meshsim's, which takes a few hundred steps of SQLite's
+     * virtual machine */
+    sqlite3_progress_handler(store->base, SCHEMA_STEPS_MAX, stop, NULL);
+    int code = distrust(store->base);
+    code = code == SQLITE_OK ? run(store, "PRAGMA synchronous = FULL") : code;
+    if (code != SQLITE_OK) {
+        return fail(store, code, "open");
+    }
+    bool is_to_write = !store->options.is_read_only;
+    ms_status status = is_to_write ? begin(store, &store->is_frozen) : MS_OK;
+    if (status == MS_OK && store->is_frozen && store->options.is_fresh) {
+        return fail_frozen(store, "");
+    }
+    if (status == MS_OK && (!is_to_write || store->is_frozen)) {
+        status = look(store);
+    }
+    sqlite3_progress_handler(store->base, 0, NULL, NULL);
+    return status == MS_OK ? prepare_both(store) : status;
+}
+
+ms_status ms_store_open(const char *path, const ms_store_options *options, ms_arena *arena,
+                        ms_diag *diag, ms_store **store_out) {
+    ms_store *store = MS_NEW(arena, ms_store, 1);
+    const char *copy = ms_arena_strdup(arena, path);
+    if (store == NULL || copy == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    *store = (ms_store){.path = copy, .options = *options, .diag = diag};
+    ms_arena_init(&store->texts);
+    ms_vector_init(&store->held, sizeof(ms_store_row));
+    int flags =
+        options->is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    ms_status status = ms_store_check_journal(copy, arena, diag);
+    if (status == MS_OK) {
+        int code = sqlite3_open_v2(copy, &store->base, flags, NULL);
+        status = code == SQLITE_OK ? set_up(store) : fail(store, code, "open");
+    }
+    if (status != MS_OK) {
+        ms_store_close(store);
+        return status;
+    }
+    *store_out = store;
+    return MS_OK;
+}
+
+void ms_store_close(ms_store *store) {
+    if (store != NULL) {
+        sqlite3_finalize(store->find);
+        sqlite3_finalize(store->put);
+        sqlite3_close(store->base);
+        store->find = store->put = NULL;
+        store->base = NULL;
+        ms_vector_release(&store->held);
+        ms_arena_release(&store->texts);
+    }
+}
+
+/* ---- rows ---- */
+
+static ms_status take_found(const ms_store *store, sqlite3_stmt *found, ms_arena *arena,
+                            ms_store_row *row_out) {
+    const ms_sqlite_row reader = {store->path, found, arena, store->diag};
+    return ms_sqlite_take_row(&reader, row_out);
+}
+
+static int find_row(const ms_store *store, const char *key) {
+    int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
+    return code == SQLITE_OK ? sqlite3_step(store->find) : code;
+}
+
+ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_store_row *row_out,
+                        bool *is_found_out) {
+    *is_found_out = false;
+    if (store->options.is_fresh) {
+        return MS_OK;
+    }
+    int code = find_row(store, key);
+    ms_status status = MS_OK;
+    if (code == SQLITE_ROW) {
+        status = take_found(store, store->find, arena, row_out);
+        *is_found_out = status == MS_OK;
+    } else if (code != SQLITE_DONE) {
+        status = fail(store, code, "read");
+    } else if (store->is_frozen) {
+        status = fail_frozen(store, ", and lacks a point of the study");
+    }
+    sqlite3_reset(store->find);
+    return status;
+}
+
+/* A read-only store must have the row already. */
+static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
+    int code = find_row(store, row->key);
+    sqlite3_reset(store->find);
+    if (code == SQLITE_DONE) {
+        return fail_frozen(store, ", and lacks a point of the study");
+    }
+    return code == SQLITE_ROW ? MS_OK : fail(store, code, "read");
+}
+
+ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
+    if (store->is_frozen) {
+        return put_frozen(store, row);
+    }
+    int code = ms_sqlite_bind_row(store->put, row);
+    code = code == SQLITE_OK ? sqlite3_step(store->put) : code;
+    ms_status status = code == SQLITE_DONE ? MS_OK : fail(store, code, "write");
+    sqlite3_reset(store->put);
+    sqlite3_clear_bindings(store->put);
+    return status;
+}
+
+ms_status ms_store_begin(ms_store *store) {
+    int code = run(store, store->is_frozen ? "BEGIN" : "BEGIN IMMEDIATE");
+    return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
+}
+
+ms_status ms_store_commit(ms_store *store) {
+    int code = run(store, "COMMIT");
+    return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
+}
+
+/* A text of a row for as long as it is held; *failed: memory ran out. */
+static const char *keep_text(ms_store *store, const char *text, bool *failed) {
+    const char *copy = text == NULL ? NULL : ms_arena_strdup(&store->texts, text);
+    *failed = *failed || (text != NULL && copy == NULL);
+    return copy;
+}
+
+ms_status ms_store_hold(ms_store *store, const ms_store_row *row) {
+    ms_store_row copy = *row;
+    bool failed = false;
+    copy.program = keep_text(store, row->program, &failed);
+    copy.settings = keep_text(store, row->settings, &failed);
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
+        const char **text = (const char **)(void *)((char *)&copy + c->offset);
+        if (c->type == MS_COLUMN_TEXT) {
+            *text = keep_text(store, *text, &failed);
+        }
+    }
+    failed = failed || ms_vector_add(&store->held, &copy, 1) == NULL;
+    return failed ? ms_diag_no_memory(store->diag) : MS_OK;
+}
+
+double ms_store_wait_s(const ms_store *store) {
+    return store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
+}
+
+ms_status ms_store_settle(ms_store *store) {
+    if (store->held.count == 0) {
+        return MS_OK;
+    }
+    double start_s = ms_wall_s();
+    ms_status status = ms_store_begin(store);
+    for (size_t i = 0; i < store->held.count && status == MS_OK; i++) {
+        status = ms_store_put(store, &MS_AT(&store->held, ms_store_row, i));
+    }
+    status = status == MS_OK ? ms_store_commit(store) : status;
+    if (status != MS_OK && !sqlite3_get_autocommit(store->base)) {
+        run(store, "ROLLBACK");
+    }
+    store->held.count = 0;
+    ms_arena_clear(&store->texts);
+    double end_s = ms_wall_s();
+    store->next_s = end_s + fmin(PAUSE_MAX_S, end_s - start_s);
+    return status;
+}
+
+ms_status ms_store_each(ms_store *store, ms_arena *arena,
+                        ms_status (*visit)(void *context, const ms_store_row *row), void *context) {
+    sqlite3_stmt *all = NULL;
+    ms_buffer sql;
+    ms_buffer_init(&sql);
+    add_find(&sql, "ORDER BY key");
+    int code = prepare(store, &sql, &all);
+    ms_buffer_release(&sql);
+    ms_status status = code == SQLITE_OK ? MS_OK : fail(store, code, "read");
+    for (bool is_over = false; status == MS_OK && !is_over;) {
+        code = sqlite3_step(all);
+        is_over = code == SQLITE_DONE;
+        if (code == SQLITE_ROW) {
+            ms_store_row row;
+            status = take_found(store, all, arena, &row);
+            status = status == MS_OK ? visit(context, &row) : status;
+        } else if (!is_over) {
+            status = fail(store, code, "read");
+        }
+    }
+    sqlite3_finalize(all);
+    return status;
+}
+
+ms_status ms_store_count(ms_store *store, size_t *count_out) {
+    int64_t count = 0;
+    int code = ask_number(store, "SELECT count(*) FROM points", &count);
+    *count_out = (size_t)count;
+    return code == SQLITE_OK ? MS_OK : fail(store, code, "read");
+}

@@ -1,0 +1,234 @@
+/* Cells of stored rows: how they are bound, and what is checked when they are read. */
+#include "search/store/sqlite_row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+
+/* The columns before those of MS_STORE_COLUMNS, in the order of MS_STORE_OWN_COLUMNS. */
+enum { KEY_PLACE, PROGRAM_PLACE, SETTINGS_PLACE, DIGEST_PLACE, FIRST_PLACE };
+/* How far below 0 a figure may be, as sums of rounded times are. */
+static const double ROUNDING = 1e-9;
+
+bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted) {
+    const unsigned char *text = sqlite3_column_text(from, place);
+    return text == NULL ? wanted == NULL
+                        : wanted != NULL && strcmp((const char *)text, wanted) == 0;
+}
+
+static void add_cell(ms_buffer *cells, const char *name, const char *text) {
+    if (text != NULL) {
+        ms_buffer_printf(cells, "%s %zu\n", name, strlen(text)); /* the length tells its end */
+        ms_buffer_puts(cells, text);
+        ms_buffer_puts(cells, "\n");
+    }
+}
+
+/* The digest of a row: SHA-256 over its cells that are not NULL, each as "NAME LENGTH\nVALUE\n" in
+ * the order of the columns, LENGTH in bytes; numbers as "%.17g".  Returns MS_OK; MS_E_NOMEM. */
+static ms_status digest_row(const ms_store_row *row, char digest_out[MS_SHA256_HEX]) {
+    ms_buffer cells;
+    ms_buffer_init(&cells);
+    add_cell(&cells, "key", row->key);
+    add_cell(&cells, "program", row->program);
+    add_cell(&cells, "settings", row->settings);
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
+        const void *field = (const char *)row + c->offset;
+        char number[32] = "";
+        bool is_null = row->reason != NULL && !c->is_of_left_out;
+        if (c->type == MS_COLUMN_TEXT) {
+            add_cell(&cells, c->name, *(const char *const *)field);
+            continue;
+        }
+        if (c->type == MS_COLUMN_INT) {
+            snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)field);
+        } else if (c->type == MS_COLUMN_BOOL) {
+            snprintf(number, sizeof number, "%d", *(const bool *)field);
+        } else {
+            double value = *(const double *)field;
+            is_null = is_null || isnan(value);
+            /* SQLite keeps -0 as 0 */
+            snprintf(number, sizeof number, "%.17g", value == 0 ? 0 : value);
+        }
+        add_cell(&cells, c->name, is_null ? NULL : number);
+    }
+    if (!cells.failed) {
+        ms_sha256_hex(ms_buffer_text(&cells), cells.length, digest_out);
+    }
+    ms_status status = cells.failed ? MS_E_NOMEM : MS_OK;
+    ms_buffer_release(&cells);
+    return status;
+}
+
+/* A text without a NUL in it. */
+static bool is_whole_text(sqlite3_stmt *from, int place) {
+    bool is_text = sqlite3_column_type(from, place) == SQLITE_TEXT;
+    const unsigned char *text = is_text ? sqlite3_column_text(from, place) : NULL;
+    return text != NULL && strlen((const char *)text) == (size_t)sqlite3_column_bytes(from, place);
+}
+
+/* The column of a field of ms_store_row. */
+static int place_of(size_t offset) {
+    int place = FIRST_PLACE;
+    while (MS_STORE_COLUMNS[place - FIRST_PLACE].offset != offset) {
+        place++;
+    }
+    return place;
+}
+
+/* What a column's cell should be; NULL if it is that.  has_figures: the row is of a simulated job.
+ */
+static const char *cell_fault(sqlite3_stmt *from, int place, const ms_table_column *column,
+                              bool has_figures) {
+    int type = sqlite3_column_type(from, place);
+    if (!has_figures && !column->is_of_left_out) {
+        return type == SQLITE_NULL ? NULL : "NULL, for the row has a reason";
+    }
+    if (column->type == MS_COLUMN_TEXT) {
+        bool is_right = (type == SQLITE_NULL && column->is_optional) || is_whole_text(from, place);
+        return is_right ? NULL : "a text";
+    }
+    if (column->type == MS_COLUMN_NUMBER) {
+        double value = sqlite3_column_double(from, place);
+        bool is_step = column->offset == offsetof(ms_store_row, figures.step_time_s);
+        bool is_right = (type == SQLITE_FLOAT && isfinite(value) && value >= -ROUNDING) ||
+                        (type == SQLITE_NULL && !is_step);
+        return is_right ? NULL : "a finite number of at least 0";
+    }
+    int64_t value = sqlite3_column_int64(from, place);
+    bool is_bool = column->type == MS_COLUMN_BOOL;
+    bool is_right = type == SQLITE_INTEGER && value >= 0 && (!is_bool || value <= 1);
+    return is_right ? NULL : is_bool ? "0 or 1" : "a whole number of at least 0";
+}
+
+/* Report a cell that is not what it should be. */
+static ms_status refuse_cell(const ms_sqlite_row *r, int place, const char *expected) {
+    const unsigned char *text = sqlite3_column_text(r->from, place);
+    ms_diag_error(r->diag,
+                  "the store '%s' is damaged: expected %s as '%s' of row %lld, got '%.60s'",
+                  r->path, expected, sqlite3_column_name(r->from, place),
+                  (long long)sqlite3_column_int64(r->from, sqlite3_column_count(r->from) - 1),
+                  text == NULL ? (const unsigned char *)"NULL" : text);
+    return MS_E_INPUT;
+}
+
+static ms_status check_cells(const ms_sqlite_row *r) {
+    for (int place = 0; place < FIRST_PLACE; place++) {
+        if (!is_whole_text(r->from, place)) {
+            return refuse_cell(r, place, "a text");
+        }
+    }
+    if (sqlite3_column_bytes(r->from, KEY_PLACE) >= MS_SHA256_HEX) {
+        return refuse_cell(r, KEY_PLACE, "64 digits at most");
+    }
+    int status_place = place_of(offsetof(ms_store_row, status));
+    int reason_place = place_of(offsetof(ms_store_row, reason));
+    bool has_figures = sqlite3_column_type(r->from, reason_place) == SQLITE_NULL;
+    const char *status = has_figures ? MS_POINT_SIMULATED : MS_POINT_REFUSED;
+    if (!ms_sqlite_is_text(r->from, status_place, status)) {
+        return refuse_cell(r, status_place, has_figures ? "'simulated'" : "'refused'");
+    }
+    int place = FIRST_PLACE;
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++, place++) {
+        const char *expected = cell_fault(r->from, place, c, has_figures);
+        if (expected != NULL) {
+            return refuse_cell(r, place, expected);
+        }
+    }
+    return MS_OK;
+}
+
+/* A column's text in the arena, NULL for SQL's NULL; lack of memory shows in the arena. */
+static const char *take_text(const ms_sqlite_row *r, int place) {
+    const unsigned char *text = sqlite3_column_text(r->from, place);
+    return text == NULL ? NULL : ms_arena_strdup(r->arena, (const char *)text);
+}
+
+static void take_cell(const ms_sqlite_row *r, int place, const ms_table_column *column,
+                      ms_store_row *row) {
+    void *field = (char *)row + column->offset;
+    bool is_null = sqlite3_column_type(r->from, place) == SQLITE_NULL;
+    if (column->type == MS_COLUMN_TEXT) {
+        *(const char **)field = take_text(r, place);
+    } else if (is_null && column->type == MS_COLUMN_NUMBER) {
+        *(double *)field = NAN;
+    } else if (column->type == MS_COLUMN_INT) {
+        *(int64_t *)field = sqlite3_column_int64(r->from, place);
+    } else if (column->type == MS_COLUMN_NUMBER) {
+        *(double *)field = sqlite3_column_double(r->from, place);
+    } else {
+        *(bool *)field = sqlite3_column_int(r->from, place) != 0;
+    }
+}
+
+ms_status ms_sqlite_take_row(const ms_sqlite_row *r, ms_store_row *row_out) {
+    ms_store_row row;
+    char digest[MS_SHA256_HEX] = "";
+    memset(&row, 0, sizeof row); /* the bytes between fields, too */
+    ms_status status = check_cells(r);
+    if (status != MS_OK) {
+        return status;
+    }
+    const char *key = take_text(r, KEY_PLACE);
+    snprintf(row.key, sizeof row.key, "%s", key == NULL ? "" : key);
+    row.program = take_text(r, PROGRAM_PLACE);
+    row.settings = take_text(r, SETTINGS_PLACE);
+    row.reason = take_text(r, place_of(offsetof(ms_store_row, reason)));
+    int place = FIRST_PLACE;
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++, place++) {
+        if (row.reason == NULL || c->is_of_left_out) { /* else it has no figures */
+            take_cell(r, place, c, &row);
+        }
+    }
+    const char *told = take_text(r, DIGEST_PLACE);
+    if (r->arena->has_failed || told == NULL || digest_row(&row, digest) != MS_OK) {
+        return ms_diag_no_memory(r->diag);
+    }
+    if (strcmp(told, digest) != 0) {
+        return refuse_cell(r, DIGEST_PLACE, "the digest of its other cells");
+    }
+    *row_out = row;
+    return MS_OK;
+}
+
+/* ---- writing ---- */
+
+static int bind_text(sqlite3_stmt *to, int place, const char *text) {
+    return sqlite3_bind_text(to, place + 1, text, -1, SQLITE_STATIC); /* NULL is SQL's NULL */
+}
+
+static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
+                     const ms_store_row *row) {
+    if (row->reason != NULL && !column->is_of_left_out) {
+        return sqlite3_bind_null(to, place + 1); /* a job that cannot be has no figures */
+    }
+    const char *field = (const char *)row + column->offset;
+    switch (column->type) {
+    case MS_COLUMN_TEXT:
+        return bind_text(to, place, *(const char *const *)(const void *)field);
+    case MS_COLUMN_INT:
+        return sqlite3_bind_int64(to, place + 1, *(const int64_t *)(const void *)field);
+    case MS_COLUMN_NUMBER: /* NAN becomes SQL's NULL */
+        return sqlite3_bind_double(to, place + 1, *(const double *)(const void *)field);
+    case MS_COLUMN_BOOL:
+        return sqlite3_bind_int(to, place + 1, *(const bool *)(const void *)field);
+    }
+    return SQLITE_MISUSE;
+}
+
+int ms_sqlite_bind_row(sqlite3_stmt *to, const ms_store_row *row) {
+    char digest[MS_SHA256_HEX];
+    int code = digest_row(row, digest) == MS_OK ? SQLITE_OK : SQLITE_NOMEM;
+    code = code == SQLITE_OK ? bind_text(to, KEY_PLACE, row->key) : code;
+    code = code == SQLITE_OK ? bind_text(to, PROGRAM_PLACE, row->program) : code;
+    code = code == SQLITE_OK ? bind_text(to, SETTINGS_PLACE, row->settings) : code;
+    code = code == SQLITE_OK ? sqlite3_bind_text(to, DIGEST_PLACE + 1, digest, -1, SQLITE_TRANSIENT)
+                             : code;
+    int place = FIRST_PLACE;
+    for (const ms_table_column *c = MS_STORE_COLUMNS; code == SQLITE_OK && c->name != NULL; c++) {
+        code = bind_cell(to, place++, c, row);
+    }
+    return code;
+}

@@ -1,0 +1,43 @@
+/* Points of a sweep, each made of its number. */
+#include "search/sweep.h"
+
+const char *ms_sweep_value(const ms_sweep *sweep, size_t point, size_t key) {
+    size_t axis = sweep->keys[key].axis;
+    for (size_t inner = sweep->axis_count; --inner > axis;) {
+        point /= sweep->counts[inner];
+    }
+    return sweep->keys[key].values[point % sweep->counts[axis]];
+}
+
+ms_status ms_sweep_settings(const ms_sweep *sweep, size_t point, ms_arena *arena,
+                            ms_words *settings_out) {
+    size_t count = sweep->key_count + sweep->fixed.count;
+    const char **items = MS_NEW(arena, const char *, count);
+    if (items == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < sweep->key_count; i++) {
+        items[i] = ms_point_setting(sweep->keys[i].path, ms_sweep_value(sweep, point, i), arena);
+        if (items[i] == NULL) {
+            return MS_E_NOMEM;
+        }
+    }
+    for (size_t i = 0; i < sweep->fixed.count; i++) {
+        items[sweep->key_count + i] = sweep->fixed.items[i];
+    }
+    *settings_out = (ms_words){.items = items, .count = count};
+    return MS_OK;
+}
+
+ms_status ms_sweep_make(void *sweep, size_t point, ms_arena *arena, ms_diag *diag,
+                        ms_point *point_out) {
+    const ms_sweep *s = sweep;
+    ms_status status = ms_sweep_settings(s, point, arena, &point_out->settings);
+    if (status != MS_OK) {
+        return ms_diag_no_memory(diag);
+    }
+    ms_job_request request = s->request;
+    request.sets = point_out->settings.items;
+    request.set_count = point_out->settings.count;
+    return ms_job_spec_read(&request, arena, diag, &point_out->spec);
+}

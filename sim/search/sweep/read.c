@@ -1,0 +1,360 @@
+/* From a sweep's file to a sweep. */
+#include <string.h>
+
+#include "base/config/input.h"
+#include "base/failure.h"
+#include "search/sweep.h"
+#include "search/sweep/values.h"
+
+enum { PATH_B = 256 };
+
+/* Keys of the file, as they stand there. */
+typedef struct sweep_text {
+    const char *name, *description, *workload, *platform;
+    const ms_node *set, *axes, *picture;
+} sweep_text;
+
+typedef struct picture_text {
+    int kind;
+    const char *title, *quantity, *x;
+} picture_text;
+
+/* One reading. */
+typedef struct sweep_reading {
+    const char *path;
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_node *root;
+    sweep_text text;
+    const ms_node *key_nodes[MS_SWEEP_KEYS_MAX]; /* where the values of each key stand */
+    ms_sweep *out;
+} sweep_reading;
+
+#define AT(member) offsetof(sweep_text, member)
+
+static const char *const DRAWINGS[] = {"lines", "heat", NULL};
+
+static const ms_field PICTURE_FIELDS[] = {
+    MS_KEY("kind",
+           "a line for each combination of the other axes, or a table of colours over two axes",
+           ENUM, offsetof(picture_text, kind), .words = DRAWINGS, .fallback = "lines"),
+    MS_KEY("title", "what stands above it; the sweep's name where it is not given", STRING,
+           offsetof(picture_text, title)),
+    MS_KEY("quantity", "what is drawn: a column of the results, such as tokens_per_s or peak_B",
+           STRING, offsetof(picture_text, quantity), .fallback = "step_time_s"),
+    MS_KEY("x", "key whose axis runs to the right; of the first axis where it is not given", STRING,
+           offsetof(picture_text, x)),
+    {.key = NULL},
+};
+
+static const ms_field VALUE_ROW = MS_KEY("value", NULL, NODE, 0);
+static const ms_field_shape AXIS = {.each = &MS_SWEEP_VALUES_ROW};
+static const ms_field AXIS_ROW = MS_KEY("axis", NULL, NODE, 0, .shape = &AXIS);
+static const ms_field_shape SETTINGS = {.each = &VALUE_ROW};
+static const ms_field_shape AXES = {.item = &AXIS_ROW};
+
+const ms_field MS_SWEEP_FIELDS[] = {
+    MS_KEY("name", "name of the sweep", STRING, AT(name)),
+    MS_KEY("description", "what it asks", STRING, AT(description)),
+    MS_KEY("workload", "path of the workload file, from the folder of this one", STRING,
+           AT(workload), .is_required = true),
+    MS_KEY("platform", "platform file, or the name of one, instead of the workload's", STRING,
+           AT(platform)),
+    MS_KEY(
+        "set",
+        "keys of the workload, or of its platform as platform.KEY, and their values in all points",
+        NODE, AT(set), .shape = &SETTINGS),
+    MS_KEY("axes",
+           "list of axes, which are crossed: of each a key and its values, or several keys that go "
+           "together",
+           NODE, AT(axes), .shape = &AXES, .is_required = true),
+    MS_KEY("picture", "what --plot draws", NODE, AT(picture), .fields = PICTURE_FIELDS),
+    {.key = NULL},
+};
+
+/* ---- axes ---- */
+
+static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, const char *place) {
+    ms_sweep *out = r->out;
+    ms_words values = {NULL, 0};
+    for (size_t i = 0; i < out->key_count; i++) {
+        if (strcmp(out->keys[i].path, node->key) == 0) {
+            return ms_config_fault(r->diag, node, place, "this key has an axis already");
+        }
+    }
+    if (out->key_count == MS_SWEEP_KEYS_MAX) {
+        return ms_config_fault(r->diag, node, place, "expected at most %d keys in all axes",
+                               MS_SWEEP_KEYS_MAX);
+    }
+    ms_status status = ms_sweep_list_values(node, place, r->arena, r->diag, &values);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (out->counts[axis] != 0 && out->counts[axis] != values.count) {
+        return ms_config_fault(r->diag, node, place,
+                               "expected %zu values, as the keys beside it have, got %zu",
+                               out->counts[axis], values.count);
+    }
+    out->counts[axis] = values.count;
+    r->key_nodes[out->key_count] = node;
+    out->keys[out->key_count++] =
+        (ms_sweep_key){.path = node->key, .values = values.items, .axis = axis};
+    return MS_OK;
+}
+
+static ms_status add_axis(sweep_reading *r, const ms_node *node) {
+    ms_sweep *out = r->out;
+    size_t axis = out->axis_count;
+    const char *place = ms_arena_printf(r->arena, "axes[%zu]", axis);
+    if (place == NULL) {
+        return ms_diag_no_memory(r->diag);
+    }
+    if (node->type != MS_NODE_MAPPING || node->count == 0) {
+        return ms_config_fault(r->diag, node, place,
+                               "expected a key and its values, such as 'mesh.tp: [1, 2, 4]'");
+    }
+    if (axis == MS_SWEEP_AXES_MAX) {
+        return ms_config_fault(r->diag, node, place, "expected at most %d axes", MS_SWEEP_AXES_MAX);
+    }
+    ms_status status = MS_OK;
+    for (const ms_node *child = node->first; child != NULL; child = child->next) {
+        ms_status one = add_key(r, child, axis, place);
+        status = status == MS_OK ? one : status;
+    }
+    out->axis_count++;
+    return status;
+}
+
+static ms_status read_axes(sweep_reading *r) {
+    const ms_node *axes = r->text.axes;
+    ms_sweep *out = r->out;
+    if (axes->type != MS_NODE_SEQUENCE || axes->count == 0) {
+        return ms_config_fault(r->diag, axes, "axes",
+                               "expected a list of axes, such as '- mesh.tp: [1, 2, 4]'");
+    }
+    ms_status status = MS_OK;
+    for (const ms_node *axis = axes->first; axis != NULL; axis = axis->next) {
+        ms_status one = add_axis(r, axis);
+        status = status == MS_OK ? one : status;
+    }
+    out->count = 1;
+    for (size_t i = 0; i < out->axis_count && status == MS_OK; i++) {
+        out->count *= out->counts[i];
+        if (out->count > MS_SWEEP_POINTS_MAX) {
+            return ms_config_fault(r->diag, axes, "axes", "more than %d points",
+                                   MS_SWEEP_POINTS_MAX);
+        }
+    }
+    return status;
+}
+
+/* ---- what all points have ---- */
+
+static ms_status read_fixed(sweep_reading *r) {
+    const ms_node *set = r->text.set;
+    ms_words *fixed = &r->out->fixed;
+    if (set != NULL && set->type != MS_NODE_MAPPING) {
+        return ms_config_fault(r->diag, set, "set",
+                               "expected keys and values, such as 'mesh.tp: 4'");
+    }
+    size_t count = set == NULL ? 0 : set->count;
+    fixed->items = MS_NEW(r->arena, const char *, count + 1); /* one may come behind them */
+    for (const ms_node *child = set == NULL ? NULL : set->first;
+         child != NULL && fixed->items != NULL; child = child->next) {
+        const char *value = ms_sweep_value_text(child, r->arena);
+        fixed->items[fixed->count++] =
+            ms_point_setting(child->key, value == NULL ? "" : value, r->arena);
+    }
+    return r->arena->has_failed ? ms_diag_no_memory(r->diag) : MS_OK;
+}
+
+/* The workload's path, from the folder of the sweep. */
+static ms_status find_workload(sweep_reading *r) {
+    const char *file = r->text.workload;
+    const char *slash = strrchr(r->path, '/');
+    if (file[0] != '/' && slash != NULL) {
+        file = ms_arena_printf(r->arena, "%.*s/%s", (int)(slash - r->path), r->path, file);
+    }
+    r->out->request.workload = file;
+    return file == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
+}
+
+static bool is_varied(const ms_sweep *sweep, const char *path) {
+    bool is_found = false;
+    for (size_t i = 0; i < sweep->key_count; i++) {
+        is_found = is_found || strcmp(sweep->keys[i].path, path) == 0;
+    }
+    return is_found;
+}
+
+/* Passes as single operations are what a sweep simulates, unless somebody says otherwise: four to
+ * forty times faster, and a setting like any other, so that `run` gives the same. */
+static ms_status choose_granularity(sweep_reading *r) {
+    static const char KEY[] = "granularity";
+    ms_node *root = NULL;
+    ms_status status = ms_yaml_load(r->out->request.workload, r->arena, r->diag, &root);
+    bool is_said = status != MS_OK || ms_node_get(root, KEY) != NULL || is_varied(r->out, KEY) ||
+                   (r->text.set != NULL && ms_node_get(r->text.set, KEY) != NULL);
+    if (!is_said) {
+        r->out->fixed.items[r->out->fixed.count++] = "granularity=pass";
+    }
+    return status;
+}
+
+/* ---- whether keys take their values ---- */
+
+/* Read the workload with the fixed settings and these; the fault of a key alone, such as one that
+ * nobody knows, is one of the file. Keys that do not go together make a point that is refused. */
+static ms_status try_settings(sweep_reading *r, const ms_words *settings, const ms_node *node,
+                              const char *place) {
+    ms_arena scratch;
+    ms_buffer reason;
+    ms_diag mute;
+    ms_job_spec spec;
+    ms_arena_init(&scratch);
+    ms_buffer_init(&reason);
+    ms_diag_init_mute(&mute);
+    mute.reason = &reason;
+    ms_job_request request = r->out->request;
+    request.sets = settings->items;
+    request.set_count = settings->count;
+    size_t failures = ms_failure_count();
+    ms_status status = ms_job_spec_read(&request, &scratch, &mute, &spec);
+    status = ms_failure_since(failures, status);
+    if (status == MS_E_INPUT && mute.key_faults > 0) {
+        status = ms_config_fault(r->diag, node, place, "%s", ms_buffer_text(&reason));
+    } else {
+        status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
+    }
+    ms_buffer_release(&reason);
+    ms_arena_release(&scratch);
+    return status;
+}
+
+/* One value of an axis, with those of the keys that go with it. */
+static ms_status try_value(sweep_reading *r, size_t axis, size_t value) {
+    const ms_sweep *out = r->out;
+    const char *items[MS_SWEEP_KEYS_MAX];
+    ms_words settings = {items, 0};
+    const ms_node *node = NULL;
+    for (size_t i = 0; i < out->key_count; i++) {
+        if (out->keys[i].axis == axis) {
+            items[settings.count++] =
+                ms_point_setting(out->keys[i].path, out->keys[i].values[value], r->arena);
+            node = node == NULL ? r->key_nodes[i] : node;
+        }
+    }
+    const char *place = ms_arena_printf(r->arena, "axes[%zu]", axis);
+    return r->arena->has_failed ? ms_diag_no_memory(r->diag)
+                                : try_settings(r, &settings, node, place);
+}
+
+static ms_status try_values(sweep_reading *r) {
+    const ms_sweep *out = r->out;
+    ms_status status =
+        out->fixed.count == 0 ? MS_OK : try_settings(r, &out->fixed, r->text.set, "set");
+    for (size_t axis = 0; axis < out->axis_count; axis++) {
+        ms_status one = MS_OK;
+        for (size_t value = 0; value < out->counts[axis] && one == MS_OK; value++) {
+            one = try_value(r, axis, value);
+        }
+        status = status == MS_OK ? one : status;
+    }
+    return status;
+}
+
+/* ---- the picture ---- */
+
+static const ms_table_column *find_quantity(const char *name) {
+    const ms_table_column *column = MS_STORE_COLUMNS;
+    while (column->name != NULL && strcmp(column->name, name) != 0) {
+        column++;
+    }
+    return column->name != NULL && column->type == MS_COLUMN_NUMBER ? column : NULL;
+}
+
+static ms_status refuse_quantity(const sweep_reading *r, const char *name) {
+    const char *names[PATH_B];
+    size_t count = 0;
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL && count < PATH_B; c++) {
+        names[count++] = c->type == MS_COLUMN_NUMBER ? c->name : NULL;
+    }
+    return ms_config_fault(r->diag, ms_node_get(r->text.picture, "quantity"), "picture.quantity",
+                           "no column of the results is called '%s'%s", name,
+                           ms_nearest_hint(name, names, count).text);
+}
+
+static ms_status find_x(sweep_reading *r, const char *key) {
+    const char *paths[MS_SWEEP_KEYS_MAX];
+    for (size_t i = 0; i < r->out->key_count; i++) {
+        paths[i] = r->out->keys[i].path;
+        if (key != NULL && strcmp(paths[i], key) == 0) {
+            r->out->picture.x = r->out->keys[i].axis;
+            return MS_OK;
+        }
+    }
+    return key == NULL ? MS_OK
+                       : ms_config_fault(r->diag, ms_node_get(r->text.picture, "x"), "picture.x",
+                                         "no axis has the key '%s'%s", key,
+                                         ms_nearest_hint(key, paths, r->out->key_count).text);
+}
+
+static ms_status read_picture(sweep_reading *r) {
+    picture_text text = {0};
+    ms_status status =
+        ms_config_read(r->text.picture, PICTURE_FIELDS, "picture", &text, r->arena, r->diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    r->out->picture = (ms_sweep_picture){
+        .kind = (ms_sweep_drawing)text.kind, .title = text.title, .quantity = text.quantity};
+    status = find_quantity(text.quantity) == NULL ? refuse_quantity(r, text.quantity) : MS_OK;
+    ms_status x = find_x(r, text.x);
+    status = status == MS_OK ? x : status;
+    if (status == MS_OK && text.kind == MS_DRAW_HEAT && r->out->axis_count != 2) {
+        return ms_config_fault(r->diag, ms_node_get(r->text.picture, "kind"), "picture.kind",
+                               "a table of colours is drawn over two axes, and there are %zu",
+                               r->out->axis_count);
+    }
+    return status;
+}
+
+/* ---- all of it ---- */
+
+/* The name of a file without folder and ending. */
+static const char *name_of(const char *path, ms_arena *arena) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash == NULL ? path : slash + 1;
+    const char *dot = strrchr(base, '.');
+    return dot == NULL || dot == base ? base : ms_arena_strndup(arena, base, (size_t)(dot - base));
+}
+
+static ms_status read_root(sweep_reading *r) {
+    ms_status status = ms_yaml_load(r->path, r->arena, r->diag, &r->root);
+    status = status == MS_OK ? ms_input_expect(r->root, MS_INPUT_SWEEP, r->path, r->diag) : status;
+    return status == MS_OK
+               ? ms_config_read(r->root, MS_SWEEP_FIELDS, "", &r->text, r->arena, r->diag)
+               : status;
+}
+
+ms_status ms_sweep_read(const char *path, const char *data_folder, ms_arena *arena, ms_diag *diag,
+                        ms_sweep *sweep_out) {
+    sweep_reading r = {.path = path, .arena = arena, .diag = diag, .out = sweep_out};
+    *sweep_out = (ms_sweep){.request = {.data_folder = data_folder}};
+    ms_status status = read_root(&r);
+    if (r.text.workload == NULL || r.text.axes == NULL) {
+        return status;
+    }
+    sweep_out->name = r.text.name != NULL ? r.text.name : name_of(path, arena);
+    sweep_out->description = r.text.description;
+    sweep_out->request.platform = r.text.platform;
+    ms_status (*const PARTS[])(sweep_reading *) = {find_workload, read_fixed, read_axes,
+                                                   read_picture};
+    for (size_t i = 0; i < sizeof PARTS / sizeof PARTS[0]; i++) {
+        ms_status one = PARTS[i](&r);
+        status = status == MS_OK ? one : status;
+    }
+    status = status == MS_OK ? choose_granularity(&r) : status;
+    status = status == MS_OK ? try_values(&r) : status;
+    return status == MS_OK && sweep_out->name == NULL ? ms_diag_no_memory(diag) : status;
+}

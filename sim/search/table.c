@@ -1,0 +1,265 @@
+/* Columns and rows of a result table: order, JSON and CSV. */
+#include "search/table.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers closer to each other than this share of them are equal but for rounding. */
+static const double ROUNDING = 1e-12;
+
+/* ---- cells ---- */
+
+static const char *text_at(const void *row, size_t offset) {
+    return *(const char *const *)((const char *)row + offset);
+}
+
+static ms_value number_leaf(double number) {
+    return isfinite(number) ? (ms_value){.type = MS_VALUE_DOUBLE, .as.number = number}
+                            : (ms_value){.type = MS_VALUE_NULL};
+}
+
+static ms_value leaf_of(const ms_table_column *column, const void *row) {
+    const void *field = (const char *)row + column->offset;
+    const char *text = NULL;
+    switch (column->type) {
+    case MS_COLUMN_TEXT:
+        text = text_at(row, column->offset);
+        return text == NULL ? (ms_value){.type = MS_VALUE_NULL}
+                            : (ms_value){.type = MS_VALUE_STRING, .as.string = text};
+    case MS_COLUMN_INT:
+        return (ms_value){.type = MS_VALUE_INT, .as.integer = *(const int64_t *)field};
+    case MS_COLUMN_BOOL:
+        return (ms_value){.type = MS_VALUE_BOOL, .as.boolean = *(const bool *)field};
+    case MS_COLUMN_NUMBER:
+        break;
+    }
+    return number_leaf(*(const double *)field);
+}
+
+static double number_at(const ms_table_column *column, const void *row) {
+    const ms_value leaf = leaf_of(column, row);
+    return leaf.type == MS_VALUE_DOUBLE ? leaf.as.number
+           : leaf.type == MS_VALUE_INT  ? (double)leaf.as.integer
+                                        : NAN;
+}
+
+const char *ms_table_reason(const ms_table *table, size_t index) {
+    return table->reason_offset == MS_TABLE_KEEPS_ALL
+               ? NULL
+               : text_at(table->rows[index], table->reason_offset);
+}
+
+size_t ms_table_kept(const ms_table *table) {
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        kept += ms_table_reason(table, i) == NULL;
+    }
+    return kept;
+}
+
+ms_status ms_table_fill(ms_table *table, const void *rows, size_t size, size_t count,
+                        ms_arena *arena) {
+    table->rows = MS_NEW(arena, const void *, count);
+    table->count = table->rows == NULL ? 0 : count;
+    for (size_t i = 0; i < table->count; i++) {
+        table->rows[i] = (const char *)rows + i * size;
+    }
+    return table->rows == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+/* ---- columns by their words ---- */
+
+const char *ms_table_word(const ms_table_column *column) {
+    const char *dot = strrchr(column->name, '.');
+    return dot == NULL ? column->name : dot + 1;
+}
+
+const ms_table_column *ms_table_find_column(const ms_table_column *columns, const char *word) {
+    for (; columns->name != NULL; columns++) {
+        if (columns->sort != MS_SORT_NEVER && strcmp(ms_table_word(columns), word) == 0) {
+            return columns;
+        }
+    }
+    return NULL;
+}
+
+void ms_table_list_columns(const ms_table_column *columns, ms_buffer *out) {
+    const char *before = "";
+    for (; columns->name != NULL; columns++) {
+        if (columns->sort != MS_SORT_NEVER) {
+            ms_buffer_printf(out, "%s%s", before, ms_table_word(columns));
+            before = ", ";
+        }
+    }
+}
+
+/* ---- order ---- */
+
+/* Whether one number stands before another one; what is none stands behind all that are. */
+static bool is_less(double one, double other) {
+    return isnan(other) ? !isnan(one) : one < other - ROUNDING * fabs(other);
+}
+
+static bool comes_before(const ms_table_column *column, const void *one, const void *other) {
+    if (column->type == MS_COLUMN_TEXT) {
+        return strcmp(text_at(one, column->offset), text_at(other, column->offset)) < 0;
+    }
+    double sign = column->sort == MS_SORT_HIGHEST ? -1 : 1;
+    return is_less(sign * number_at(column, one), sign * number_at(column, other));
+}
+
+/* Whether row `at` stands in a wrong order with the one before it. */
+static bool is_out_of_order(const ms_table *table, size_t at) {
+    bool is_left_out = ms_table_reason(table, at) != NULL;
+    bool was_left_out = ms_table_reason(table, at - 1) != NULL;
+    if (is_left_out || was_left_out) {
+        return was_left_out && !is_left_out;
+    }
+    return comes_before(table->sorted_by, table->rows[at], table->rows[at - 1]);
+}
+
+/* One row after the other is moved up to its place: equal ones keep their order, whatever equal
+ * means. */
+void ms_table_sort(ms_table *table) {
+    for (size_t i = 1; i < table->count; i++) {
+        for (size_t at = i; at > 0 && is_out_of_order(table, at); at--) {
+            const void *row = table->rows[at];
+            table->rows[at] = table->rows[at - 1];
+            table->rows[at - 1] = row;
+        }
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Whether --json and CSV say something of this column for a row. */
+static bool has_key(const ms_table_column *column, const void *row, bool is_left_out) {
+    bool is_there = column->is_of_left_out || !is_left_out;
+    return is_there && (!column->is_optional || leaf_of(column, row).type != MS_VALUE_NULL);
+}
+
+/* The object that a column's key lies in: that of the row, or one in it. */
+static ms_value *object_of(ms_value *row, const char *name) {
+    char key[32];
+    const char *dot = strchr(name, '.');
+    if (dot == NULL || row == NULL) {
+        return row;
+    }
+    snprintf(key, sizeof key, "%.*s", (int)(dot - name), name);
+    bool is_last = row->last != NULL && strcmp(row->last->key, key) == 0;
+    return is_last ? row->last : ms_value_add(row, key, MS_VALUE_OBJECT);
+}
+
+void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_left_out,
+                      ms_value *object) {
+    for (const ms_table_column *column = columns; column->name != NULL; column++) {
+        if (has_key(column, row, is_left_out)) {
+            const ms_value leaf = leaf_of(column, row);
+            ms_value_add_leaf(object_of(object, column->name), ms_table_word(column), &leaf);
+        }
+    }
+}
+
+/* The rows that are in the table, or those left out, as a list under `key`. */
+static void add_list(const ms_table *table, bool are_left_out, const char *key, ms_value *object) {
+    ms_value *list = ms_value_add(object, key, MS_VALUE_ARRAY);
+    for (size_t i = 0; i < table->count; i++) {
+        if ((ms_table_reason(table, i) != NULL) == are_left_out) {
+            ms_table_add_row(table->columns, table->rows[i], are_left_out,
+                             ms_value_add(list, NULL, MS_VALUE_OBJECT));
+        }
+    }
+}
+
+void ms_table_add_rows(const ms_table *table, ms_value *object) {
+    add_list(table, false, "rows", object);
+    if (table->reason_offset != MS_TABLE_KEEPS_ALL) {
+        add_list(table, true, "left_out", object);
+    }
+}
+
+/* ---- CSV ---- */
+
+static void add_text(const char *text, ms_buffer *out) {
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        ms_buffer_puts(out, text);
+        return;
+    }
+    ms_buffer_puts(out, "\"");
+    for (const char *at = text; *at != '\0'; at++) {
+        ms_buffer_puts(out, *at == '"' ? "\"" : "");
+        ms_buffer_add(out, at, 1);
+    }
+    ms_buffer_puts(out, "\"");
+}
+
+static void add_csv_cell(const ms_value *leaf, ms_buffer *out) {
+    if (leaf->type == MS_VALUE_STRING) {
+        add_text(leaf->as.string, out);
+    } else if (leaf->type != MS_VALUE_NULL) {
+        ms_value_write_json(leaf, 0, out);
+    }
+}
+
+/* Columns in the order in which rows first have them; of the rows that are left out, or of the
+ * others. False when memory ran out. */
+static bool list_used_by(const ms_table *table, bool is_left_out, ms_vector *used) {
+    for (size_t index = 0; index < table->count; index++) {
+        bool counts = (ms_table_reason(table, index) != NULL) == is_left_out;
+        const ms_table_column *column = table->columns;
+        for (; counts && column->name != NULL; column++) {
+            bool is_known = !has_key(column, table->rows[index], is_left_out);
+            for (size_t u = 0; u < used->count && !is_known; u++) {
+                is_known = MS_AT(used, const ms_table_column *, u) == column;
+            }
+            if (!is_known && ms_vector_add(used, &column, 1) == NULL) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* First those of the rows that count. */
+static bool list_used(const ms_table *table, ms_vector *used) {
+    return list_used_by(table, false, used) && list_used_by(table, true, used);
+}
+
+static void add_csv_row(const ms_table *table, size_t index, const ms_vector *used,
+                        ms_buffer *out) {
+    bool is_left_out = ms_table_reason(table, index) != NULL;
+    for (size_t u = 0; u < used->count; u++) {
+        const ms_table_column *column = MS_AT(used, const ms_table_column *, u);
+        ms_buffer_puts(out, u == 0 ? "" : ",");
+        if (has_key(column, table->rows[index], is_left_out)) {
+            const ms_value leaf = leaf_of(column, table->rows[index]);
+            add_csv_cell(&leaf, out);
+        }
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+static void add_csv_rows(const ms_table *table, bool are_left_out, const ms_vector *used,
+                         ms_buffer *out) {
+    for (size_t i = 0; i < table->count; i++) {
+        if ((ms_table_reason(table, i) != NULL) == are_left_out) {
+            add_csv_row(table, i, used, out);
+        }
+    }
+}
+
+void ms_table_write_csv(const ms_table *table, ms_buffer *out) {
+    ms_vector used; /* const ms_table_column * */
+    ms_vector_init(&used, sizeof(const ms_table_column *));
+    out->failed = !list_used(table, &used) || out->failed;
+    for (size_t u = 0; u < used.count; u++) {
+        ms_buffer_puts(out, u == 0 ? "" : ",");
+        add_text(MS_AT(&used, const ms_table_column *, u)->name, out);
+    }
+    ms_buffer_puts(out, "\n");
+    add_csv_rows(table, false, &used, out);
+    add_csv_rows(table, true, &used, out);
+    ms_vector_release(&used);
+}

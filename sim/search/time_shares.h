@@ -1,0 +1,18 @@
+/* Where the time of a step goes, as columns of a table. */
+#ifndef MS_STUDY_TIME_SHARES_H
+#define MS_STUDY_TIME_SHARES_H
+
+#include "simulate/metrics/metrics.h"
+
+/* Each share by its name in tables and its place in an array of shares.  share(word, place) makes a
+ * column; bubble(word, place) one of a part of the bubble, whose sum has a column of its own. */
+#define MS_TIME_SHARES(share, bubble)                                                              \
+    share("compute", MS_TIME_COMPUTE), share("optimizer", MS_TIME_OPTIMIZER),                      \
+        bubble("bubble_warmup", MS_TIME_BUBBLE_WARMUP),                                            \
+        bubble("bubble_steady", MS_TIME_BUBBLE_STEADY),                                            \
+        bubble("bubble_cooldown", MS_TIME_BUBBLE_COOLDOWN), share("imbalance", MS_TIME_IMBALANCE), \
+        share("exposed_tp", MS_TIME_EXPOSED_TP), share("exposed_cp", MS_TIME_EXPOSED_CP),          \
+        share("exposed_ep", MS_TIME_EXPOSED_EP), share("exposed_pp", MS_TIME_EXPOSED_PP),          \
+        share("exposed_dp", MS_TIME_EXPOSED_DP), share("other", MS_TIME_OTHER)
+
+#endif

@@ -1,0 +1,369 @@
+/* Times of many kernels and collectives, each alone on an idle platform: the file that lists them,
+ * its kinds of points with their keys, and what the cost model says of each. */
+#include "search/times.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collective/collective.h"
+#include "model/kernel_times.h"
+
+enum { GPUS_MAX = 1 << 24, KINDS_MAX = 16, KEY_MAX = 40, BYTES_OF_BF16 = 2 };
+
+/* Times that are found at most: a fit of 20 keys to 10,000 points takes 210,000 at once. */
+enum { TIMES_MAX = 2000000 };
+
+static const char *const TIMINGS[] = {[MS_TIMING_QUEUED] = "queued",
+                                      [MS_TIMING_ONE_THREAD] = "one_thread",
+                                      [MS_TIMING_LONE_CALL] = "lone_call",
+                                      NULL};
+
+/* ---- keys ---- */
+
+#define ROW(type_, key_, member_, ...)                                                             \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_##type_, .offset = offsetof(ms_timed_point, member_),      \
+        __VA_ARGS__                                                                                \
+    }
+#define KIND ROW(NODE, "kind", node, .is_required = true, .help = "what is timed")
+#define SIZE(key_, at_, help_)                                                                     \
+    ROW(NUMBER, key_, sizes[at_], .is_required = true, .minimum = 1, .maximum = 1e15, .help = help_)
+#define BYTES(member_, minimum_, help_)                                                            \
+    ROW(QUANTITY, "bytes", member_, .dimension = MS_DIM_BYTES, .is_required = true,                \
+        .minimum = (minimum_), .maximum = 1e15, .help = (help_))
+
+static const ms_field GEMM_FIELDS[] = {
+    KIND,
+    SIZE("m", 0, "rows of the result"),
+    SIZE("n", 1, "columns of the result"),
+    SIZE("k", 2, "inner dimension"),
+    ROW(NUMBER, "count", sizes[3], .fallback = "1", .minimum = 1, .maximum = 1e15,
+        .help = "independent products in one kernel"),
+    {0},
+};
+static const ms_field ATTENTION_FIELDS[] = {
+    KIND,
+    SIZE("batch", 0, "sequences"),
+    SIZE("sequence", 1, "tokens of a sequence"),
+    SIZE("heads", 2, "heads of queries"),
+    SIZE("kv_heads", 3, "heads of keys and values"),
+    SIZE("query", 4, "size of a query"),
+    SIZE("value", 5, "size of a value"),
+    {0},
+};
+static const ms_field MEMORY_FIELDS[] = {KIND, BYTES(sizes[0], 1, "read and written"), {0}};
+static const ms_field COLLECTIVE_FIELDS[] = {
+    KIND,
+    ROW(INT, "gpus", collective.ranks, .is_required = true, .minimum = 2, .maximum = GPUS_MAX,
+        .help = "that take part, the platform's first ones"),
+    ROW(INT, "nodes", collective.nodes, .minimum = 1, .maximum = GPUS_MAX,
+        .help = "that the benchmark ran on; not given: those of the GPUs"),
+    BYTES(collective.size_B, 0, "size as nccl-tests counts it"),
+    ROW(ENUM, "timing", collective.timing, .words = TIMINGS, .fallback = "queued",
+        .help = "how the benchmark timed it"),
+    {0},
+};
+
+const ms_timed_kind MS_TIMED_KINDS[] = {
+    {"gemm", GEMM_FIELDS, 4, MS_MEASURED_GEMM, MS_COLL_NONE},
+    {"memory", MEMORY_FIELDS, 1, MS_MEASURED_MEMORY, MS_COLL_NONE},
+    {"attention", ATTENTION_FIELDS, 6, MS_MEASURED_ATTENTION, MS_COLL_NONE},
+    {"attention_backward", ATTENTION_FIELDS, 6, MS_MEASURED_ATTENTION_BACKWARD, MS_COLL_NONE},
+    {"p2p", COLLECTIVE_FIELDS, 0, MS_MEASURED_COUNT, MS_COLL_P2P},
+    {"all_reduce", COLLECTIVE_FIELDS, 0, MS_MEASURED_COUNT, MS_COLL_ALL_REDUCE},
+    {"reduce_scatter", COLLECTIVE_FIELDS, 0, MS_MEASURED_COUNT, MS_COLL_REDUCE_SCATTER},
+    {"all_gather", COLLECTIVE_FIELDS, 0, MS_MEASURED_COUNT, MS_COLL_ALL_GATHER},
+    {"all_to_all", COLLECTIVE_FIELDS, 0, MS_MEASURED_COUNT, MS_COLL_ALL_TO_ALL},
+    {"ring_shift", COLLECTIVE_FIELDS, 0, MS_MEASURED_COUNT, MS_COLL_RING_SHIFT},
+    {0},
+};
+
+/* The file's own keys. */
+typedef struct times_text {
+    const ms_node *platform, *points, *variants;
+    ms_words sets;
+} times_text;
+
+#undef ROW
+#define ROW(type_, key_, member_, ...)                                                             \
+    {                                                                                              \
+        .key = (key_), .type = MS_FIELD_##type_, .offset = offsetof(times_text, member_),          \
+        __VA_ARGS__                                                                                \
+    }
+
+static const ms_field FILE_FIELDS[] = {
+    ROW(NODE, "platform", platform,
+        .help = "name or path of a platform, or a mapping of 'file' and keys to change"),
+    ROW(WORDS, "set", sets, .help = "overrides of it, 'key.path=value'"),
+    ROW(NODE, "points", points, .is_required = true, .help = "list of what is timed"),
+    ROW(NODE, "variants", variants, .help = "lists of overrides, each of which is timed"),
+    {0},
+};
+
+/* ---- reading ---- */
+
+typedef struct times_reader {
+    ms_arena *arena;
+    ms_diag *diag;
+    ms_times *out;
+} times_reader;
+
+/* Apply an override of a platform, with "platform." in front or without. */
+static ms_status apply(ms_node *changes, const char *assignment, ms_arena *arena, ms_diag *diag) {
+    static const char PREFIX[] = "platform.";
+    size_t length = strncmp(assignment, PREFIX, sizeof PREFIX - 1) == 0 ? sizeof PREFIX - 1 : 0;
+    ms_status status = ms_node_set(changes, assignment + length, arena, diag);
+    return status == MS_E_USAGE ? MS_E_INPUT : status;
+}
+
+static ms_status refuse_kind(const times_reader *r, const ms_node *node, const char *key_path) {
+    const char *names[KINDS_MAX];
+    size_t count = 0;
+    for (; MS_TIMED_KINDS[count].name != NULL; count++) {
+        names[count] = MS_TIMED_KINDS[count].name;
+    }
+    return ms_config_fault(r->diag, node, key_path, "unknown kind '%s'%s", node->text,
+                           ms_nearest_hint(node->text, names, count).text);
+}
+
+static ms_status read_point(const times_reader *r, const ms_node *node, size_t index,
+                            ms_timed_point *point) {
+    char key_path[KEY_MAX];
+    snprintf(key_path, sizeof key_path, "points[%zu]", index);
+    const ms_node *word = ms_node_get(node, "kind");
+    if (word == NULL || word->type != MS_NODE_SCALAR) {
+        return ms_config_fault(r->diag, word == NULL ? node : word, key_path,
+                               "expected a mapping with a 'kind'");
+    }
+    const ms_timed_kind *kind = MS_TIMED_KINDS;
+    for (; kind->name != NULL && strcmp(kind->name, word->text) != 0; kind++) {
+    }
+    if (kind->name == NULL) {
+        return refuse_kind(r, word, key_path);
+    }
+    ms_status status = ms_config_read(node, kind->fields, key_path, point, r->arena, r->diag);
+    point->kind = (int)(kind - MS_TIMED_KINDS);
+    point->node = node;
+    return status == MS_OK && kind->coll == MS_COLL_P2P && point->collective.ranks != 2
+               ? ms_config_fault(r->diag, ms_node_get(node, "gpus"), key_path, "p2p takes 2 GPUs")
+               : status;
+}
+
+static ms_status read_points(const times_reader *r, const ms_node *list) {
+    ms_timed_point *points = MS_NEW(r->arena, ms_timed_point, list->count);
+    ms_status status = points == NULL ? MS_E_NOMEM : MS_OK;
+    if (list->type != MS_NODE_SEQUENCE) {
+        return ms_config_fault(r->diag, list, "points", "expected a list of points");
+    }
+    for (const ms_node *node = list->first; node != NULL && status != MS_E_NOMEM;
+         node = node->next) {
+        size_t index = r->out->point_count++;
+        ms_status one = read_point(r, node, index, &points[index]);
+        status = one == MS_OK ? status : one;
+    }
+    r->out->points = points;
+    return status;
+}
+
+/* node: the name or path of a platform, or a mapping, which becomes the overrides. */
+static ms_status read_platform(const times_reader *r, ms_node *node, const char *home) {
+    bool is_mapping = node->type == MS_NODE_MAPPING;
+    const ms_node *file = is_mapping ? ms_node_get(node, "file") : node;
+    if (file == NULL || file->type != MS_NODE_SCALAR || file->text[0] == '\0') {
+        return ms_config_fault(r->diag, file == NULL ? node : file, "platform",
+                               "expected the name or path of a platform file");
+    }
+    bool is_beside = home != NULL && strchr(file->text, '/') != NULL && file->text[0] != '/';
+    r->out->name = is_beside ? ms_arena_printf(r->arena, "%s/%s", home, file->text) : file->text;
+    r->out->changes = node;
+    if (is_mapping) {
+        ms_node_remove(node, file);
+    }
+    node->type = MS_NODE_MAPPING;
+    node->text = NULL;
+    return r->out->name == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status read_variant(const times_reader *r, const ms_node *node, ms_words *variant) {
+    *variant = (ms_words){.items = MS_NEW(r->arena, const char *, node->count)};
+    bool is_list = node->type == MS_NODE_SEQUENCE;
+    for (const ms_node *set = node->first; is_list && set != NULL; set = set->next) {
+        is_list = set->type == MS_NODE_SCALAR;
+        if (variant->items != NULL) {
+            variant->items[variant->count++] = set->text;
+        }
+    }
+    return !is_list ? ms_config_fault(r->diag, node, "variants", "expected a list of overrides")
+           : variant->items == NULL ? MS_E_NOMEM
+                                    : MS_OK;
+}
+
+/* list: NULL: there is one variant, without overrides. */
+static ms_status read_variants(const times_reader *r, const ms_node *list) {
+    size_t count = list == NULL ? 1 : list->count;
+    ms_words *variants = MS_NEW(r->arena, ms_words, count);
+    ms_status status = variants == NULL ? MS_E_NOMEM : MS_OK;
+    if (list != NULL && (list->type != MS_NODE_SEQUENCE || count == 0)) {
+        return ms_config_fault(r->diag, list, "variants", "expected a list of lists of overrides");
+    }
+    if (count > TIMES_MAX / (r->out->point_count + 1)) {
+        return ms_config_fault(r->diag, list, "variants", "more than %d times", (int)TIMES_MAX);
+    }
+    const ms_node *node = list == NULL ? NULL : list->first;
+    for (size_t i = 0; node != NULL && status == MS_OK; node = node->next) {
+        status = read_variant(r, node, &variants[i++]);
+    }
+    r->out->variants = variants;
+    r->out->variant_count = count;
+    return status;
+}
+
+static ms_status read_file(const times_reader *r, const char *path, const char *data_folder) {
+    const char *slash = strrchr(path, '/'), *home = NULL; /* the standard input has no folder */
+    times_text text = {.points = NULL};
+    ms_node *root = NULL;
+    if (slash != NULL && slash != path && strncmp(path, "/dev/", 5) != 0) {
+        home = ms_arena_strndup(r->arena, path, (size_t)(slash - path));
+    }
+    ms_status status = ms_yaml_load(path, r->arena, r->diag, &root);
+    status =
+        status == MS_OK ? ms_config_read(root, FILE_FIELDS, "", &text, r->arena, r->diag) : status;
+    bool has_platform = status == MS_OK && text.platform != NULL;
+    status = has_platform ? read_platform(r, ms_node_get(root, "platform"), home) : status;
+    for (size_t i = 0; has_platform && i < text.sets.count && status == MS_OK; i++) {
+        status = apply(r->out->changes, text.sets.items[i], r->arena, r->diag);
+    }
+    status = status == MS_OK ? read_points(r, text.points) : status;
+    status = status == MS_OK ? read_variants(r, text.variants) : status;
+    return status == MS_OK ? ms_platform_folders(home, data_folder, r->arena, &r->out->folders)
+                           : status;
+}
+
+ms_status ms_times_read(const char *path, const char *data_folder, ms_arena *arena, ms_diag *diag,
+                        ms_times *times_out) {
+    *times_out = (ms_times){.point_count = 0};
+    const times_reader r = {arena, diag, times_out};
+    ms_status status = read_file(&r, path, data_folder);
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}
+
+/* ---- times ---- */
+
+static double kernel_s(const ms_gpu_type *gpu, ms_measured_kernel kernel, const double *n) {
+    switch (kernel) {
+    case MS_MEASURED_MEMORY:
+        return ms_memory_time_s(gpu, n[0]);
+    case MS_MEASURED_ATTENTION:
+    case MS_MEASURED_ATTENTION_BACKWARD:
+        return ms_attention_time_s(gpu, n, kernel == MS_MEASURED_ATTENTION_BACKWARD);
+    default:
+        return ms_gemm_time_s(gpu, (ms_gemm_shape){n[0], n[1], n[2], n[3]}, BYTES_OF_BF16);
+    }
+}
+
+/* gpus: 0, 1, 2, ...  Returns MS_E_RANGE for one that the platform cannot do. */
+static ms_status time_collective(const ms_platform *platform, const ms_timed_point *point,
+                                 const int *gpus, double *time_s_out) {
+    ms_timed_collective c = point->collective;
+    const ms_coll_request request = {.kind = MS_TIMED_KINDS[point->kind].coll,
+                                     .gpus = gpus,
+                                     .members = c.ranks,
+                                     .size_B = c.size_B};
+    ms_arena scratch;
+    ms_coll_plan plan;
+    double time_s = 0;
+    if (c.ranks > ms_platform_gpus(platform)) {
+        return MS_E_RANGE;
+    }
+    ms_arena_init(&scratch);
+    ms_status status = ms_coll_plan_build(platform, &request, &scratch, &plan);
+    status = status == MS_OK ? ms_coll_plan_time(platform, &plan, &time_s) : status;
+    ms_arena_release(&scratch);
+    c.nodes = c.nodes == 0 ? 1 + ms_platform_node(platform, c.ranks - 1) : c.nodes;
+    *time_s_out = ms_timed_s(&c, platform, time_s);
+    return status;
+}
+
+static ms_status time_points(const ms_times *times, const ms_platform *platform, const int *gpus,
+                             ms_diag *diag, double *times_s_out) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < times->point_count && status == MS_OK; i++) {
+        const ms_timed_point *point = &times->points[i];
+        const ms_timed_kind *kind = &MS_TIMED_KINDS[point->kind];
+        if (kind->coll == MS_COLL_NONE) {
+            times_s_out[i] = kernel_s(&platform->gpu, kind->kernel, point->sizes);
+        } else {
+            status = time_collective(platform, point, gpus, &times_s_out[i]);
+        }
+        if (status == MS_E_RANGE) {
+            status = ms_config_fault(diag, ms_node_get(point->node, "gpus"), "gpus",
+                                     "%s among %d GPUs is none on '%s', which has %d", kind->name,
+                                     point->collective.ranks, platform->name,
+                                     ms_platform_gpus(platform));
+        }
+    }
+    return status;
+}
+
+/* Load the platform with further overrides. */
+static ms_status load(const ms_times *times, const ms_words *sets, ms_arena *arena, ms_diag *diag,
+                      ms_platform *platform_out, const ms_node **document_out) {
+    ms_node *changes = ms_node_copy(times->changes, arena);
+    ms_status status = changes == NULL ? MS_E_NOMEM : MS_OK;
+    for (size_t i = 0; i < sets->count && status == MS_OK; i++) {
+        status = apply(changes, sets->items[i], arena, diag);
+    }
+    return status == MS_OK ? ms_platform_load(times->name, times->folders, changes, arena, diag,
+                                              platform_out, document_out)
+                           : status;
+}
+
+static ms_status time_variants(ms_times *times, ms_arena *arena, ms_diag *diag) {
+    ms_status status = MS_OK;
+    int most = 0;
+    for (size_t i = 0; i < times->point_count; i++) {
+        int ranks = times->points[i].collective.ranks;
+        most = ranks > most ? ranks : most;
+    }
+    int *gpus = MS_NEW(arena, int, most);
+    times->times_s = MS_NEW(arena, double, times->variant_count * times->point_count);
+    if (gpus == NULL || times->times_s == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int i = 0; i < most; i++) {
+        gpus[i] = i;
+    }
+    for (size_t v = 0; v < times->variant_count && status == MS_OK; v++) {
+        double *row = &times->times_s[v * times->point_count];
+        ms_platform platform;
+        ms_arena own;
+        ms_arena_init(&own);
+        status = load(times, &times->variants[v], &own, diag, &platform, NULL);
+        status = status == MS_OK ? time_points(times, &platform, gpus, diag, row) : status;
+        ms_arena_release(&own);
+    }
+    return status;
+}
+
+ms_status ms_times_run(ms_times *times, ms_arena *arena, ms_diag *diag) {
+    static const ms_words NONE = {.count = 0};
+    const ms_node *document = NULL;
+    ms_node *keys = NULL;
+    ms_status status = load(times, &NONE, arena, diag, &times->platform, &document);
+    status =
+        status == MS_OK ? ms_platform_list(&times->platform, document, arena, diag, &keys) : status;
+    times->keys = keys;
+    status = status == MS_OK ? time_variants(times, arena, diag) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}
+
+double ms_key_number(const ms_node *node) {
+    double value = NAN;
+    const char *why = NULL;
+    bool is_read = node->type != MS_NODE_SCALAR || ms_number_parse(node->text, &value) == MS_OK;
+    for (int d = MS_DIM_NONE + 1; !is_read && d < MS_DIM_COUNT; d++) {
+        is_read = ms_unit_parse(node->text, (ms_dimension)d, &value, &why) == MS_OK;
+    }
+    return value;
+}

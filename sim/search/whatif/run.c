@@ -1,0 +1,149 @@
+/* Changes, simulated and ranked. */
+#include <string.h>
+
+#include "base/failure.h"
+#include "search/points.h"
+#include "search/whatif.h"
+#include "search/workers.h"
+
+/* Changes that make a job, and the specs of these jobs. */
+typedef struct candidates {
+    ms_whatif *rows;    /* [count] */
+    ms_job_spec *specs; /* [count] */
+    size_t count;
+} candidates;
+
+static bool is_of_memory(const ms_whatif *change) {
+    return strncmp(change->settings.items[0], "recompute=", sizeof "recompute=" - 1) == 0;
+}
+
+/* The spec that `run` would read with a change's settings behind the job's own.  Returns MS_E_INPUT
+ * where there is no such job, which nobody is told: the job has no place for the change. */
+static ms_status read_changed(const ms_whatif_study *study, const ms_whatif *change,
+                              ms_arena *arena, ms_job_spec *spec_out) {
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_job_request request = *study->request;
+    const char **sets = MS_NEW(arena, const char *, request.set_count + change->settings.count);
+    if (sets == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < request.set_count; i++) {
+        sets[i] = request.sets[i];
+    }
+    for (size_t i = 0; i < change->settings.count; i++) {
+        sets[request.set_count + i] = change->settings.items[i];
+    }
+    request.sets = sets;
+    request.set_count += change->settings.count;
+    size_t failures = ms_failure_count();
+    ms_status status = ms_job_spec_read(&request, arena, &mute, spec_out);
+    return ms_failure_since(failures, status);
+}
+
+static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, ms_diag *diag,
+                                 candidates *out) {
+    ms_whatif *changes = NULL;
+    size_t count = 0;
+    ms_status status = ms_whatif_list(study->job, arena, diag, &changes, &count);
+    if (status != MS_OK) {
+        return status;
+    }
+    *out = (candidates){.rows = changes, .specs = MS_NEW(arena, ms_job_spec, count)};
+    status = out->specs == NULL ? MS_E_NOMEM : MS_OK;
+    for (size_t i = 0; i < count && status == MS_OK; i++) {
+        status = read_changed(study, &changes[i], arena, &out->specs[out->count]);
+        if (status == MS_OK) {
+            out->rows[out->count++] = changes[i];
+        }
+        status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}
+
+/* Less recomputation counts where it fits; memory that it does not need goes from it. */
+static bool settle_memory(const ms_job *job, const ms_run_figures *figures, ms_arena *arena,
+                          ms_whatif *row) {
+    double capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
+    if (!figures->fits) {
+        return false;
+    }
+    if (figures->peak_B <= capacity_B) {
+        row->settings.count--;
+        row->change =
+            ms_arena_printf(arena, "recompute %s, which fits", strrchr(row->change, ' ') + 1);
+    }
+    return true;
+}
+
+/* Rows of what was simulated, in their order. */
+static ms_status take_outcomes(const ms_whatif_study *study, const candidates *c,
+                               const ms_worker_outcome *outcomes, ms_arena *arena, ms_diag *diag,
+                               size_t *count_out) {
+    size_t kept = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const ms_worker_outcome *outcome = &outcomes[i];
+        ms_whatif row = c->rows[i];
+        bool is_row = outcome->status == MS_OK;
+        if (!is_row && outcome->status != MS_E_INPUT) {
+            ms_diag_error(diag, "what if %s: %s", row.change, outcome->reason);
+            return outcome->status;
+        }
+        if (is_row && is_of_memory(&row)) {
+            is_row = settle_memory(study->job, &outcome->figures, arena, &row);
+        }
+        if (is_row) {
+            row.step_time_s = outcome->figures.step_time_s;
+            c->rows[kept++] = row;
+        }
+    }
+    *count_out = kept;
+    return MS_OK;
+}
+
+ms_status ms_whatif_run(const ms_whatif_study *study, ms_arena *arena, ms_diag *diag,
+                        ms_whatif **rows_out, size_t *count_out) {
+    candidates c;
+    ms_status status = find_candidates(study, arena, diag, &c);
+    if (status != MS_OK) {
+        return status;
+    }
+    const ms_workers_options options = {.jobs = study->jobs,
+                                        .progress = study->progress,
+                                        .progress_context = study->progress_context};
+    ms_worker_outcome *outcomes = MS_NEW(arena, ms_worker_outcome, c.count);
+    if (outcomes == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    status = ms_workers_run(c.specs, c.count, &options, arena, diag, outcomes);
+    if (status == MS_OK) {
+        status = take_outcomes(study, &c, outcomes, arena, diag, count_out);
+    }
+    *rows_out = c.rows;
+    return status;
+}
+
+void ms_whatif_rank(double step_time_s, ms_whatif *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        rows[i].gain = 1.0 - rows[i].step_time_s / step_time_s;
+    }
+    for (size_t i = 1; i < count; i++) { /* a score of rows: insertion keeps equal ones in order */
+        const ms_whatif row = rows[i];
+        size_t at = i;
+        for (; at > 0 && rows[at - 1].gain < row.gain; at--) {
+            rows[at] = rows[at - 1];
+        }
+        rows[at] = row;
+    }
+}
+
+void ms_whatif_add(const ms_whatif *rows, size_t count, ms_value *parent, const char *key) {
+    ms_value *list = ms_value_add(parent, key, MS_VALUE_ARRAY);
+    for (size_t i = 0; i < count; i++) {
+        ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "change", rows[i].change);
+        ms_point_add_settings(&rows[i].settings, ms_value_add(row, "settings", MS_VALUE_OBJECT));
+        ms_value_add_double(row, "step_time_s", rows[i].step_time_s);
+        ms_value_add_double(row, "gain", rows[i].gain);
+    }
+}

@@ -1,0 +1,37 @@
+/* Calls to SimGrid's side of the bridge, which is opened with the first of them. */
+#include "simulate/engine/bridge.h"
+
+#include "simulate/engine/bridge_table.h"
+
+static const ms_bridge_table *the_table = NULL; /* once it is open */
+static char cause[512] = "";                    /* why it is not */
+
+ms_status ms_bridge_load(void) {
+    the_table = the_table == NULL ? ms_bridge_open(cause, sizeof cause) : the_table;
+    return the_table == NULL ? MS_E_IO : MS_OK;
+}
+
+ms_status ms_bridge_start(const ms_bridge_setup *setup) {
+    ms_status status = ms_bridge_load();
+    return status == MS_OK ? the_table->start(setup) : status;
+}
+
+ms_status ms_bridge_tick(double date_s) {
+    return the_table->tick(date_s);
+}
+
+ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
+    return the_table->flow(payload, route, count, token);
+}
+
+ms_status ms_bridge_run(void) {
+    return the_table->run();
+}
+
+double ms_bridge_clock_s(void) {
+    return the_table == NULL ? 0.0 : the_table->clock_s(); /* before the start no time passes */
+}
+
+const char *ms_bridge_error(void) {
+    return the_table == NULL ? cause : the_table->error();
+}

@@ -1,0 +1,62 @@
+/* SimGrid's side of the bridge where it is a module that is opened when it is needed: in the
+ * program. It stands beside the program in a build, in the library folder once that is installed;
+ * a program that was copied elsewhere finds that of its build. MESHSIM_MODULES in the environment
+ * names another folder, and then no other is looked at.
+ *
+ * CMake defines MESHSIM_MODULE (its file name), MESHSIM_MODULE_FROM_BIN (the installed folder, as
+ * seen from the installed program) and MESHSIM_MODULE_BUILT (the folder it was built in). */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/failure.h"
+#include "base/usage.h"
+#include "simulate/engine/bridge_table.h"
+
+/* The module's file.  Returns whether there is one, or one was asked for; if not, path_out says
+ * where it was looked for. */
+static bool find_module(char *path_out, size_t size) {
+    char own[PATH_MAX];
+    const char *given = getenv("MESHSIM_MODULES");
+    if (given != NULL && *given != '\0') {
+        snprintf(path_out, size, "%s/%s", given, MESHSIM_MODULE);
+        return true;
+    }
+    if (!ms_program_folder(own, sizeof own)) {
+        snprintf(own, sizeof own, ".");
+    }
+    const char *const folders[][2] = {
+        {own, ""}, {own, "/" MESHSIM_MODULE_FROM_BIN}, {MESHSIM_MODULE_BUILT, ""}};
+    enum { FOLDERS = sizeof folders / sizeof folders[0] };
+    for (int i = 0; i < FOLDERS; i++) {
+        snprintf(path_out, size, "%s%s/%s", folders[i][0], folders[i][1], MESHSIM_MODULE);
+        if (ms_file_is_there(path_out)) {
+            return true;
+        }
+    }
+    snprintf(path_out, size, "no %s in %s, %s/%s or %s", MESHSIM_MODULE, own, own,
+             MESHSIM_MODULE_FROM_BIN, MESHSIM_MODULE_BUILT);
+    return false;
+}
+
+const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
+    char path[4 * PATH_MAX];
+    if (!find_module(path, sizeof path)) {
+        snprintf(cause_out, size, "%s", path);
+        return NULL;
+    }
+    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* to the end of the process */
+    const ms_bridge_table *table = module == NULL ? NULL : dlsym(module, "ms_bridge_simgrid");
+    if (table == NULL) {
+        const char *why = dlerror();
+        snprintf(cause_out, size, "%s", why == NULL ? "out of memory" : why);
+        return NULL;
+    }
+    if (table->layout != MS_BRIDGE_LAYOUT) {
+        snprintf(cause_out, size, "'%s' is of another version of meshsim", path);
+        return NULL;
+    }
+    return table;
+}

@@ -1,0 +1,115 @@
+/* How much can be asked of each link at once; see demand.h. */
+#include "simulate/engine/demand.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A work that runs on a stream. */
+typedef struct work_place {
+    int32_t stream;
+    int32_t work;
+} work_place;
+
+/* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. */
+typedef struct link_demand {
+    double total_Bps;  /* sum over streams of the most that a phase on them asks for */
+    double stream_Bps; /* that of the stream looked at */
+    double phase_Bps;  /* what the phase looked at asks for */
+    int64_t phase;     /* the last phase that was met on it */
+    int32_t stream;    /* the last stream, plus 1 */
+} link_demand;
+
+static int compare_places(const void *a, const void *b) {
+    const work_place *x = a;
+    const work_place *y = b;
+    if (x->stream != y->stream) {
+        return x->stream < y->stream ? -1 : 1;
+    }
+    return (x->work > y->work) - (x->work < y->work);
+}
+
+/* List where communications run; repeats on one stream in a row are left out. */
+static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *places) {
+    int64_t count = 0;
+    for (int32_t i = 0; i < dag->work_count; i++) {
+        last_stream[i] = -1;
+    }
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        int32_t work = dag->ops[op].work;
+        if (!dag->works[work].is_communication) {
+            continue;
+        }
+        int32_t stream = ms_demand_stream(dag, op);
+        if (stream != last_stream[work]) {
+            last_stream[work] = stream;
+            if (places != NULL) {
+                places[count] = (work_place){.stream = stream, .work = work};
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static void add_demand(link_demand *link, int64_t phase, int32_t stream, double rate_Bps,
+                       double capacity_Bps) {
+    if (link->stream != stream + 1) {
+        link->stream = stream + 1;
+        link->stream_Bps = 0.0;
+    }
+    if (link->phase != phase) {
+        link->phase = phase;
+        link->phase_Bps = 0.0;
+    }
+    /* flows of a phase share the link: together they take no more than it has */
+    link->phase_Bps = fmin(link->phase_Bps + rate_Bps, capacity_Bps);
+    if (link->phase_Bps > link->stream_Bps) {
+        link->total_Bps += link->phase_Bps - link->stream_Bps;
+        link->stream_Bps = link->phase_Bps;
+    }
+}
+
+static void add_place(const ms_dag *dag, const double *flow_Bps, const work_place *place,
+                      int64_t *phase_number, link_demand *links) {
+    const ms_dag_work *work = &dag->works[place->work];
+    for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->network.phases[p];
+        ++*phase_number;
+        for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+            const ms_dag_flow *flow = &dag->network.flows[i];
+            for (int32_t c = 0; c < flow->crossing_count && flow_Bps[i] > 0.0; c++) {
+                const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
+                add_demand(&links[crossing->link], *phase_number, place->stream,
+                           flow_Bps[i] * crossing->weight,
+                           dag->network.links[crossing->link].capacity_Bps);
+            }
+        }
+    }
+}
+
+ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
+                                 bool *can_bind_out) {
+    int32_t *last_stream = MS_NEW(scratch, int32_t, dag->work_count);
+    link_demand *links = MS_NEW(scratch, link_demand, dag->network.link_count);
+    if (last_stream == NULL || links == NULL) {
+        return MS_E_NOMEM;
+    }
+    size_t count = (size_t)list_places(dag, last_stream, NULL);
+    work_place *places = MS_NEW(scratch, work_place, count);
+    if (places == NULL) {
+        return MS_E_NOMEM;
+    }
+    list_places(dag, last_stream, places);
+    qsort(places, count, sizeof *places, compare_places);
+    int64_t phase_number = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || compare_places(&places[i - 1], &places[i]) != 0) {
+            add_place(dag, flow_Bps, &places[i], &phase_number, links);
+        }
+    }
+    for (int32_t i = 0; i < dag->network.link_count; i++) {
+        can_bind_out[i] =
+            links[i].total_Bps > dag->network.links[i].capacity_Bps * (1.0 + MS_LINK_EXCESS);
+    }
+    return MS_OK;
+}

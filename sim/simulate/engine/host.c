@@ -1,0 +1,124 @@
+/* When the hosts of the ranks have launched an operation; see host.h. */
+#include "simulate/engine/host.h"
+
+#include <math.h>
+
+/* The clock of one rank's host while launches are laid out. */
+typedef struct host_clock {
+    double after_s; /* since its last wait */
+    int32_t wait;   /* that wait, -1: none */
+} host_clock;
+
+static const ms_dag_work *work_of(const ms_dag *dag, int32_t op) {
+    return &dag->works[dag->ops[op].work];
+}
+
+static bool takes_time(const ms_dag *dag) {
+    bool takes_any = false;
+    for (int32_t i = 0; i < dag->work_count; i++) {
+        takes_any = takes_any || dag->works[i].host_s > 0.0;
+    }
+    return takes_any;
+}
+
+static int32_t count_waits(const ms_dag *dag) {
+    int32_t count = 0;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        if (work_of(dag, op)->is_synchronising) {
+            count += dag->member_first[op + 1] - dag->member_first[op];
+        }
+    }
+    return count;
+}
+
+/* Let every host launch its rank's operations in their order.  clocks: [rank_count]. */
+static void lay_out(ms_host *host, host_clock *clocks) {
+    const ms_dag *dag = host->dag;
+    int32_t waits = 0;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        const ms_dag_work *work = work_of(dag, op);
+        for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+            host_clock *clock = &clocks[dag->streams[dag->member_stream[j]].rank];
+            if (work->is_synchronising) {
+                host->waits[waits] = (ms_host_wait){
+                    .after_s = clock->after_s, .end_s = -1.0, .earlier = clock->wait};
+                *clock = (host_clock){.wait = waits++};
+            }
+            clock->after_s += work->host_s;
+            host->launches[j] = (ms_host_launch){.after_s = clock->after_s, .wait = clock->wait};
+        }
+    }
+}
+
+ms_status ms_host_init(ms_host *host, const ms_dag *dag, ms_arena *scratch) {
+    *host = (ms_host){.dag = dag};
+    if (!takes_time(dag)) {
+        return MS_OK;
+    }
+    host->launches = MS_NEW(scratch, ms_host_launch, dag->member_count);
+    host->waits = MS_NEW(scratch, ms_host_wait, count_waits(dag));
+    host_clock *clocks = MS_NEW(scratch, host_clock, dag->rank_count);
+    if (host->launches == NULL || host->waits == NULL || clocks == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        clocks[r].wait = -1;
+    }
+    lay_out(host, clocks);
+    return MS_OK;
+}
+
+/* Whether it is not known when a wait ends. */
+static bool is_wait_ahead(const ms_host *host, int32_t wait) {
+    return wait >= 0 && host->waits[wait].end_s < 0.0;
+}
+
+/* When a host goes on after a wait. One whose end is not known is a wait that the operation at hand
+ * does not depend on, and was not held up by. */
+static double end_of_wait_s(const ms_host *host, int32_t wait) {
+    double after_s = 0.0;
+    while (is_wait_ahead(host, wait)) {
+        after_s += host->waits[wait].after_s;
+        wait = host->waits[wait].earlier;
+    }
+    return wait < 0 ? after_s : host->waits[wait].end_s + after_s;
+}
+
+/* The hosts of an operation's members have come to it, and see at `ready_s` that it could start. */
+static void end_waits(ms_host *host, int32_t op, double ready_s) {
+    const ms_dag *dag = host->dag;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        ms_host_wait *wait = &host->waits[host->launches[j].wait];
+        wait->end_s = fmax(ready_s, end_of_wait_s(host, wait->earlier) + wait->after_s);
+    }
+}
+
+double ms_host_launched_s(const ms_host *host, int32_t member) {
+    const ms_host_launch *launch = &host->launches[member];
+    return end_of_wait_s(host, launch->wait) + launch->after_s;
+}
+
+double ms_host_earliest_s(const ms_host *host, int32_t op, double launched_s) {
+    const ms_dag_work *work = work_of(host->dag, op);
+    const ms_dag_piece *piece = ms_dag_piece_of(host->dag, work);
+    double behind_s = piece == NULL ? 0.0 : piece->host_s;
+    return launched_s + behind_s - work->time_s;
+}
+
+double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
+    const ms_dag *dag = host->dag;
+    const ms_dag_work *work = work_of(dag, op);
+    if (work->is_synchronising) {
+        end_waits(host, op, ready_s);
+    }
+    if (work->host_s <= 0.0) {
+        return ready_s;
+    }
+    double launched_s = 0.0;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        launched_s = fmax(launched_s, ms_host_launched_s(host, j));
+        host->has_passed_wait =
+            host->has_passed_wait || is_wait_ahead(host, host->launches[j].wait);
+    }
+    return fmax(ready_s, ms_host_earliest_s(host, op, launched_s));
+}

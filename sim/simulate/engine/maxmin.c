@@ -1,0 +1,425 @@
+/* Flows that share links max-min fairly; see maxmin.h. */
+#include "simulate/engine/maxmin.h"
+
+#include <math.h>
+
+#include "simulate/graph/dag.h"
+
+/* Links whose fair shares are this close become full together. */
+#define SHARE_TOLERANCE 1e-12
+
+ms_status ms_maxmin_init(ms_maxmin *run, const ms_maxmin_setup *setup, ms_arena *scratch) {
+    *run = (ms_maxmin){.setup = *setup,
+                       .look_s = INFINITY,
+                       .links = MS_NEW(scratch, ms_shared_link, setup->link_count)};
+    ms_vector_init(&run->flows, sizeof(ms_shared_flow));
+    ms_vector_init(&run->uses, sizeof(ms_shared_use));
+    ms_vector_init(&run->fresh, sizeof(int32_t));
+    ms_vector_init(&run->changed, sizeof(int32_t));
+    ms_vector_init(&run->met_links, sizeof(int32_t));
+    ms_vector_init(&run->met_flows, sizeof(int32_t));
+    if (run->links == NULL || setup->flows >= INT32_MAX ||
+        ms_event_queue_init(&run->timers, setup->timers, 0, scratch) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    return ms_event_queue_init(&run->ends, setup->flows, (int32_t)setup->flows, scratch);
+}
+
+void ms_maxmin_release(ms_maxmin *run) {
+    ms_vector_release(&run->flows);
+    ms_vector_release(&run->uses);
+    ms_vector_release(&run->fresh);
+    ms_vector_release(&run->changed);
+    ms_vector_release(&run->met_links);
+    ms_vector_release(&run->met_flows);
+}
+
+void ms_maxmin_wake(ms_maxmin *run, double date_s, int32_t token) {
+    if (token == MS_MAXMIN_LOOK) {
+        run->look_s = fmin(run->look_s, date_s);
+    } else {
+        ms_event_queue_add(&run->timers, (ms_event){.time_s = date_s, .op = token});
+    }
+}
+
+/* Append a number.  Returns whether there was memory. */
+static inline bool push(ms_vector *list, int32_t number) {
+    int32_t *place = ms_vector_next(list);
+    if (place != NULL) {
+        *place = number;
+    }
+    return place != NULL;
+}
+
+/* A free place among the flows, -1 when memory runs out. */
+static int32_t take_flow(ms_maxmin *s) {
+    if (s->free_flow == 0) {
+        ms_shared_flow *place = ms_vector_next(&s->flows);
+        if (place != NULL) {
+            place->is_queued = false;
+        }
+        return place == NULL ? -1 : (int32_t)s->flows.count - 1;
+    }
+    int32_t flow = s->free_flow - 1;
+    s->free_flow = ms_maxmin_flow_at(s, flow)->uses;
+    return flow;
+}
+
+static int32_t take_use(ms_maxmin *s) {
+    if (s->free_use == 0) {
+        return ms_vector_next(&s->uses) == NULL ? -1 : (int32_t)s->uses.count - 1;
+    }
+    int32_t use = s->free_use - 1;
+    s->free_use = ms_maxmin_use_at(s, use)->flow_next;
+    return use;
+}
+
+/* Put a flow on a link.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status use_link(ms_maxmin *s, int32_t flow, int32_t link, int32_t weight) {
+    int32_t index = take_use(s);
+    if (index < 0) {
+        return MS_E_NOMEM;
+    }
+    ms_shared_link *l = &s->links[link];
+    *ms_maxmin_use_at(s, index) = (ms_shared_use){.flow = flow,
+                                                  .link = link,
+                                                  .weight = weight,
+                                                  .flow_next = ms_maxmin_flow_at(s, flow)->uses,
+                                                  .link_next = l->uses};
+    if (l->uses > 0) {
+        ms_maxmin_use_at(s, l->uses - 1)->link_last = index + 1;
+    }
+    l->uses = index + 1;
+    ms_maxmin_flow_at(s, flow)->uses = index + 1;
+    return MS_OK;
+}
+
+/* Find the rate of a flow that is alone, and ask its links for it. */
+static void ask_links(ms_maxmin *s, ms_shared_flow *flow) {
+    flow->alone = INFINITY;
+    for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        double rate = s->setup.link_bandwidths[use->link] / use->weight;
+        flow->alone = rate < flow->alone ? rate : flow->alone;
+    }
+    for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        s->links[use->link].asked += flow->alone * use->weight;
+    }
+}
+
+ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, int32_t count,
+                         int32_t token) {
+    int32_t flow = take_flow(run);
+    if (flow < 0 || !push(&run->fresh, flow)) {
+        return MS_E_NOMEM;
+    }
+    ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
+    *f = (ms_shared_flow){
+        .left = payload, .since_s = run->clock_s, .token = token, .is_queued = f->is_queued};
+    ms_status status = MS_OK;
+    for (int32_t i = 0, end = 0; i < count && status == MS_OK; i = end) {
+        while (end < count && route[end] == route[i]) {
+            end++;
+        }
+        status = use_link(run, flow, route[i], end - i);
+    }
+    if (status == MS_OK) {
+        ask_links(run, f);
+    }
+    return status;
+}
+
+bool ms_maxmin_is_full(const ms_maxmin *run, int32_t link) {
+    double room = run->setup.link_bandwidths[link] * (1.0 + MS_LINK_EXCESS);
+    return run->links[link].asked > room;
+}
+
+/* A flow leaves a link, which has room again if it was the last one: no rounding is left behind.
+ *  Returns whether there was memory. */
+static bool leave_link(ms_maxmin *s, const ms_shared_flow *flow, const ms_shared_use *use) {
+    bool has_room = !ms_maxmin_is_full(s, use->link) || push(&s->changed, use->link);
+    ms_shared_link *link = &s->links[use->link];
+    link->asked = link->uses == 0 ? 0.0 : link->asked - flow->alone * use->weight;
+    return has_room;
+}
+
+/* Take a flow off its links, and its place is free.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status remove_flow(ms_maxmin *s, int32_t flow) {
+    ms_shared_flow *f = ms_maxmin_flow_at(s, flow);
+    int32_t next = 0;
+    for (int32_t u = f->uses; u > 0; u = next) {
+        ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        next = use->flow_next;
+        if (use->link_next > 0) {
+            ms_maxmin_use_at(s, use->link_next - 1)->link_last = use->link_last;
+        }
+        if (use->link_last > 0) {
+            ms_maxmin_use_at(s, use->link_last - 1)->link_next = use->link_next;
+        } else {
+            s->links[use->link].uses = use->link_next;
+        }
+        if (!leave_link(s, f, use)) {
+            return MS_E_NOMEM;
+        }
+        use->flow_next = s->free_use;
+        s->free_use = u;
+    }
+    f->uses = s->free_flow;
+    s->free_flow = flow + 1;
+    return MS_OK;
+}
+
+static bool meet_link(ms_maxmin *s, int32_t link) {
+    ms_shared_link *l = &s->links[link];
+    if (l->round == s->round) {
+        return true;
+    }
+    l->round = s->round;
+    l->left = s->setup.link_bandwidths[link];
+    l->weight = 0.0;
+    return l->uses == 0 || push(&s->met_links, link);
+}
+
+/* Meet a flow and all links that it uses. */
+static bool meet_flow(ms_maxmin *s, int32_t flow) {
+    ms_shared_flow *f = ms_maxmin_flow_at(s, flow);
+    f->round = s->round;
+    f->found = 0.0;
+    bool has_room = push(&s->met_flows, flow);
+    for (int32_t u = f->uses; u > 0 && has_room; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        has_room = meet_link(s, ms_maxmin_use_at(s, u - 1)->link);
+    }
+    return has_room;
+}
+
+/* Find all links and flows that are connected with the links on which something changed. */
+static ms_status meet_connected(ms_maxmin *s) {
+    s->round++;
+    s->met_links.count = 0;
+    s->met_flows.count = 0;
+    bool has_room = true;
+    for (size_t i = 0; i < s->changed.count && has_room; i++) {
+        has_room = meet_link(s, MS_AT(&s->changed, int32_t, i));
+    }
+    s->changed.count = 0;
+    for (size_t i = 0; i < s->met_links.count && has_room; i++) {
+        ms_shared_link *link = &s->links[MS_AT(&s->met_links, int32_t, i)];
+        for (int32_t u = link->uses; u > 0 && has_room; u = ms_maxmin_use_at(s, u - 1)->link_next) {
+            const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+            link->weight += use->weight;
+            has_room =
+                ms_maxmin_flow_at(s, use->flow)->round == s->round || meet_flow(s, use->flow);
+        }
+    }
+    return has_room ? MS_OK : MS_E_NOMEM;
+}
+
+/* The least fair share of the links that have flows without a rate; the others leave the list. */
+static double least_share(ms_maxmin *s) {
+    double least = INFINITY;
+    int32_t *list = s->met_links.data;
+    size_t count = 0;
+    for (size_t i = 0; i < s->met_links.count; i++) {
+        const ms_shared_link *link = &s->links[list[i]];
+        if (link->weight > 0.0) {
+            double share = link->left / link->weight;
+            least = share < least ? share : least;
+            list[count++] = list[i];
+        }
+    }
+    s->met_links.count = count;
+    return least;
+}
+
+/* Give a flow its rate, which is no longer there for others on its links. */
+static void give_rate(ms_maxmin *s, ms_shared_flow *flow, double rate) {
+    flow->found = rate;
+    for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        ms_shared_link *link = &s->links[use->link];
+        link->left -= rate * use->weight;
+        link->weight -= use->weight;
+    }
+}
+
+/* All flows of a link that is full at `rate` and have none yet get that rate. */
+static void fill_link(ms_maxmin *s, const ms_shared_link *link, double rate) {
+    int32_t next = 0;
+    for (int32_t u = link->uses; u > 0; u = next) {
+        const ms_shared_use *use = ms_maxmin_use_at(s, u - 1);
+        ms_shared_flow *flow = ms_maxmin_flow_at(s, use->flow);
+        next = use->link_next;
+        if (flow->found == 0.0) {
+            give_rate(s, flow, rate);
+        }
+    }
+}
+
+/* All rates grow together until a link is full, whose flows stay at that: the others grow on.
+ * Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2, max-min flow control. */
+static void find_rates(ms_maxmin *s) {
+    for (double least = least_share(s); isfinite(least); least = least_share(s)) {
+        for (size_t i = 0; i < s->met_links.count; i++) {
+            const ms_shared_link *link = &s->links[MS_AT(&s->met_links, int32_t, i)];
+            if (link->weight > 0.0 &&
+                link->left <= link->weight * least * (1.0 + SHARE_TOLERANCE)) {
+                fill_link(s, link, least);
+            }
+        }
+    }
+}
+
+/* Put the end of a flow among the others. */
+static void set_end(ms_maxmin *s, int32_t index, double date_s) {
+    ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
+    ms_event end = {.time_s = date_s, .op = flow->token, .mover = index + 1};
+    if (flow->is_queued) {
+        ms_event_queue_move(&s->ends, end);
+    } else {
+        ms_event_queue_add(&s->ends, end);
+    }
+    flow->is_queued = true;
+}
+
+/* What is left of a flow now. */
+static void settle(ms_maxmin *s, ms_shared_flow *flow) {
+    flow->left = fmax(0.0, flow->left - flow->rate * (s->clock_s - flow->since_s));
+    flow->since_s = s->clock_s;
+}
+
+/* A flow goes on at the rate that was found for it. */
+static void take_rate(ms_maxmin *s, int32_t index) {
+    ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
+    if (flow->found == flow->rate) {
+        return;
+    }
+    settle(s, flow);
+    flow->rate = flow->found;
+    set_end(s, index, s->clock_s + flow->left / flow->rate);
+}
+
+void ms_maxmin_hand_over(ms_maxmin *run, int32_t flow) {
+    ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
+    settle(run, f);
+    f->is_away = true;
+    run->away++;
+    if (f->is_queued) {
+        set_end(run, flow, INFINITY);
+    }
+}
+
+/* Flows that have started at this instant go at their own rates where there is room, and where not,
+ * their full links have changed.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status start_fresh(ms_maxmin *s) {
+    bool has_memory = true;
+    for (size_t i = 0; i < s->fresh.count; i++) {
+        int32_t index = MS_AT(&s->fresh, int32_t, i);
+        ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
+        bool has_room = true;
+        for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
+            int32_t link = ms_maxmin_use_at(s, u - 1)->link;
+            if (ms_maxmin_is_full(s, link)) {
+                has_room = false;
+                has_memory = push(&s->changed, link) && has_memory;
+            }
+        }
+        if (has_room) {
+            flow->found = flow->alone;
+            take_rate(s, index);
+        }
+    }
+    s->fresh.count = 0;
+    return has_memory ? MS_OK : MS_E_NOMEM;
+}
+
+/* Rates of the flows on links without room, and of those connected with them. */
+static ms_status solve(ms_maxmin *s) {
+    if (meet_connected(s) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    find_rates(s);
+    s->solved += (int64_t)s->met_flows.count;
+    for (size_t i = 0; i < s->met_flows.count; i++) {
+        take_rate(s, MS_AT(&s->met_flows, int32_t, i));
+    }
+    return MS_OK;
+}
+
+/* Rates and ends after all that happened at this instant. */
+static ms_status share(ms_maxmin *s) {
+    if (start_fresh(s) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    if (s->changed.count == 0) {
+        return MS_OK;
+    }
+    s->has_shared = true;
+    return s->setup.share != NULL ? s->setup.share(s->setup.share_context) : solve(s);
+}
+
+static void wake(ms_maxmin *s) {
+    while (ms_event_queue_first_s(&s->timers) <= s->clock_s) {
+        s->setup.on_wake(s->setup.context, ms_event_queue_take(&s->timers).op);
+    }
+    if (s->look_s <= s->clock_s) {
+        s->look_s = INFINITY;
+        s->setup.on_wake(s->setup.context, MS_MAXMIN_LOOK);
+    }
+}
+
+ms_status ms_maxmin_end(ms_maxmin *run, int32_t flow) {
+    const ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
+    int32_t token = f->token;
+    run->away -= f->is_away;
+    ms_status status = remove_flow(run, flow);
+    if (status == MS_OK) {
+        run->setup.on_flow(run->setup.context, token);
+    }
+    return status;
+}
+
+static ms_status end_flows(ms_maxmin *s) {
+    ms_status status = MS_OK;
+    while (status == MS_OK &&
+           ms_event_queue_first_s(&s->ends) <= s->clock_s + s->setup.precision_s) {
+        int32_t flow = ms_event_queue_take(&s->ends).mover - 1;
+        ms_maxmin_flow_at(s, flow)->is_queued = false;
+        status = ms_maxmin_end(s, flow);
+    }
+    return status;
+}
+
+double ms_maxmin_next_s(ms_maxmin *run) {
+    if (run->fresh.count > 0 || run->changed.count > 0) {
+        return run->clock_s;
+    }
+    double flow_s = ms_event_queue_first_s(&run->ends);
+    double timer_s = ms_event_queue_first_s(&run->timers);
+    return fmin(flow_s, fmin(timer_s, run->look_s));
+}
+
+double ms_maxmin_quiet_until_s(ms_maxmin *run) {
+    if (run->fresh.count > 0 || run->changed.count > 0 || run->away > 0) {
+        return run->clock_s;
+    }
+    double flow_s = ms_event_queue_first_s(&run->ends) - run->setup.precision_s;
+    double timer_s = ms_event_queue_first_s(&run->timers);
+    return flow_s < timer_s ? flow_s : timer_s;
+}
+
+ms_status ms_maxmin_step(ms_maxmin *run) {
+    wake(run);
+    ms_status status = end_flows(run);
+    return status == MS_OK ? share(run) : status;
+}
+
+ms_status ms_maxmin_run(ms_maxmin *run) {
+    ms_status status = ms_maxmin_step(run);
+    double next_s = ms_maxmin_next_s(run);
+    for (; status == MS_OK && isfinite(next_s); next_s = ms_maxmin_next_s(run)) {
+        run->clock_s = fmax(run->clock_s, next_s);
+        status = ms_maxmin_step(run);
+    }
+    return status;
+}

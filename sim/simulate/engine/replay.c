@@ -1,0 +1,396 @@
+/* The replay of the operation graph that both engines share. */
+#include "simulate/engine/replay.h"
+#include "simulate/engine/no_memory.h"
+
+#include <math.h>
+
+#include "base/progress.h"
+#include "base/random.h"
+
+enum { PROGRESS_MASK = (1 << 10) - 1 }; /* every so many settled operations who watches is told */
+
+/* Transfers over links that one operation of `work` makes. */
+static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
+    int64_t count = 0;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
+        for (int32_t f = 0; f < phase->flow_count; f++) {
+            count += dag->network.flows[phase->flow_first + f].crossing_count > 0;
+        }
+    }
+    return count;
+}
+
+static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
+    const ms_dag *dag = replay->dag;
+    ms_timeline *t = &replay->timeline;
+    t->op_count = dag->op_count;
+    t->ops_run = dag->op_count;
+    t->start_s = MS_NEW(arena, double, dag->op_count);
+    t->end_s = MS_NEW(arena, double, dag->op_count);
+    t->cause = MS_NEW(arena, int32_t, dag->op_count);
+    t->link_bytes = MS_NEW(arena, double, dag->network.link_count);
+    t->link_busy_s = MS_NEW(arena, double, dag->network.link_count);
+    t->link_peak = MS_NEW(arena, double, dag->network.link_count);
+    return t->start_s != NULL && t->end_s != NULL && t->cause != NULL && t->link_bytes != NULL &&
+           t->link_busy_s != NULL && t->link_peak != NULL;
+}
+
+/* Room for what can lie ahead at once: an operation that starts or computes is the next one of its
+ * streams, at most one a stream; and the ends of communications that slow others down. */
+static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
+    const ms_dag *dag = replay->dag;
+    int64_t capacity = dag->stream_count;
+    for (int32_t i = 0; i < dag->op_count && replay->has_slowdown; i++) {
+        capacity += ms_slowdown_concerns(dag, &dag->works[dag->ops[i].work]);
+    }
+    int32_t movers = replay->has_slowdown ? dag->stream_count : 0;
+    if (ms_event_queue_init(&replay->queue, capacity, movers, scratch) != MS_OK) {
+        return false;
+    }
+    return !replay->has_slowdown ||
+           ms_slowdown_init(&replay->slowdown, dag, &replay->queue, scratch) == MS_OK;
+}
+
+/* What a replay of the graph can borrow from another one. */
+static bool alloc_lasting(ms_replay *replay, ms_arena *scratch) {
+    const ms_dag *dag = replay->dag;
+    ms_successors *next = &replay->next;
+    replay->work_time_s = MS_NEW(scratch, double, dag->work_count);
+    replay->work_transfer_s = MS_NEW(scratch, double, dag->work_count);
+    next->first = MS_NEW(&next->arena, int32_t, (size_t)dag->op_count + 1);
+    next->of = MS_NEW(&next->arena, int32_t, dag->dep_count);
+    return replay->work_time_s != NULL && replay->work_transfer_s != NULL && next->first != NULL &&
+           next->of != NULL;
+}
+
+static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
+    replay->starts = MS_NEW(scratch, ms_start, replay->dag->op_count);
+    return ms_host_init(&replay->host, replay->dag, scratch) == MS_OK && replay->starts != NULL &&
+           alloc_queue(replay, scratch);
+}
+
+static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
+    const ms_dag *dag = replay->dag;
+    int64_t total = 0;
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        const ms_dag_work *work = &dag->works[dag->ops[i].work];
+        total += work->phase_count > 0 ? count_transfers(dag, work) : 0;
+    }
+    replay->account.capacity = total;
+    replay->account.records = MS_NEW(scratch, ms_flow_record, total);
+    return replay->account.records != NULL;
+}
+
+/* Count what each operation waits for. */
+static void count_waiting(ms_replay *replay) {
+    const ms_dag *dag = replay->dag;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        int32_t first = dag->dep_first[dag->member_first[op]];
+        int32_t end = dag->dep_first[dag->member_first[op + 1]];
+        replay->starts[op].waiting += end - first;
+        for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+            if (dag->member_next[j] >= 0) {
+                replay->starts[dag->member_next[j]].waiting++;
+            }
+        }
+    }
+}
+
+/* Turn the dependencies round. Each operation's range is filled from the back, so that `first` ends
+ * up at the beginnings. */
+static void link_successors(ms_replay *replay) {
+    const ms_dag *dag = replay->dag;
+    int32_t *first = replay->next.first;
+    for (int32_t d = 0; d < dag->dep_count; d++) {
+        first[dag->deps[d] + 1]++;
+    }
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        first[i + 1] += first[i];
+    }
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        int32_t end = dag->dep_first[dag->member_first[op + 1]];
+        for (int32_t d = dag->dep_first[dag->member_first[op]]; d < end; d++) {
+            replay->next.of[--first[dag->deps[d] + 1]] = op;
+        }
+    }
+    /* first[i + 1] now holds the beginning of i: shift down by one */
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        first[i] = first[i + 1];
+    }
+    first[dag->op_count] = dag->dep_count;
+}
+
+static void begin_replay(ms_replay *replay, const ms_dag *dag, bool is_alone, ms_arena *scratch) {
+    *replay = (ms_replay){.dag = dag,
+                          .is_alone = is_alone,
+                          .horizon = {.limit_s = INFINITY},
+                          .has_slowdown = ms_slowdown_is_needed(dag->network.compute_slowdown)};
+    ms_arena_init(&replay->next.arena);
+    ms_arena_fail_after(&replay->next.arena, scratch->fail_after);
+}
+
+/* Make what changes while the graph is replayed. */
+static ms_status init_changing(ms_replay *replay, ms_arena *scratch, ms_arena *timeline,
+                               ms_diag *diag) {
+    if (!alloc_timeline(replay, timeline) || !alloc_replay(replay, scratch) ||
+        !alloc_account(replay, scratch)) {
+        return ms_engine_no_memory(diag);
+    }
+    for (int32_t i = 0; i < replay->dag->op_count; i++) {
+        replay->starts[i].cause = -1;
+        replay->timeline.end_s[i] = -1.0; /* not settled */
+    }
+    count_waiting(replay);
+    return MS_OK;
+}
+
+ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
+                         ms_arena *scratch, ms_arena *timeline, ms_diag *diag) {
+    begin_replay(replay, dag, fidelity == MS_FIDELITY_ANALYTIC, scratch);
+    if (!alloc_lasting(replay, scratch)) {
+        return ms_engine_no_memory(diag);
+    }
+    for (int32_t i = 0; i < dag->work_count; i++) {
+        replay->work_time_s[i] =
+            ms_dag_work_time_s(dag, &dag->works[i], replay->is_alone, &replay->work_transfer_s[i]);
+    }
+    link_successors(replay);
+    return init_changing(replay, scratch, timeline, diag);
+}
+
+ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_arena *scratch,
+                               ms_diag *diag) {
+    begin_replay(replay, other->dag, other->is_alone, scratch);
+    replay->work_time_s = other->work_time_s;
+    replay->work_transfer_s = other->work_transfer_s;
+    replay->next.first = other->next.first;
+    replay->next.of = other->next.of;
+    replay->contention = other->contention;
+    return init_changing(replay, scratch, scratch, diag);
+}
+
+/* By how much an operation starts late: that of a rank the same for every microbatch, of all others
+ * another one. */
+static double nudge_s(const ms_replay *replay, int32_t op) {
+    const ms_dag *dag = replay->dag;
+    ms_random random = {(uint64_t)dag->member_stream[dag->member_first[op]] << 32 |
+                        (uint32_t)dag->ops[op].work};
+    double share = ms_random_unit(&random);
+    return replay->nudge.share * share * replay->work_time_s[dag->ops[op].work];
+}
+
+/* Queue the start of `op`, for which all is there but maybe its launch, and ask the cache for what
+ * will be read first when its time comes. */
+static inline void queue_start(ms_replay *replay, int32_t op) {
+    __builtin_prefetch(&replay->dag->ops[op]);
+    __builtin_prefetch(&replay->dag->member_first[op]);
+    __builtin_prefetch(&replay->next.first[op]);
+    __builtin_prefetch(&replay->timeline.end_s[op], 1);
+    ms_start *start = &replay->starts[op];
+    if (replay->host.launches != NULL) {
+        start->time_s = ms_host_start_s(&replay->host, op, start->time_s);
+    }
+    if (replay->nudge.share > 0.0) {
+        start->time_s += nudge_s(replay, op);
+        if (start->time_s > replay->nudge.until_s) {
+            return;
+        }
+    }
+    ms_event event = {.time_s = start->time_s, .op = op};
+    /* A computation that starts now needs no place in the queue: what else happens at this instant
+     * finds all of it left, whether before or after. */
+    if (replay->has_slowdown && start->time_s <= replay->now_s &&
+        ms_dag_is_compute(replay->dag, op)) {
+        replay->timeline.timers++;
+        ms_slowdown_begin(&replay->slowdown, event);
+    } else {
+        ms_event_queue_add(&replay->queue, event);
+    }
+}
+
+void ms_replay_start(ms_replay *replay) {
+    for (int32_t i = 0; i < replay->dag->op_count; i++) {
+        if (replay->starts[i].waiting == 0) {
+            queue_start(replay, i);
+        }
+    }
+}
+
+/* Whether `a` comes first of two operations that end together: the one of the lower role, of the
+ * same role the one that began earlier, as it covers more of the time before. The rest differ in
+ * nothing that figures show. */
+static bool is_first_cause(const ms_replay *replay, int32_t a, int32_t b) {
+    uint64_t role_a = ms_dag_role(replay->dag, a);
+    uint64_t role_b = ms_dag_role(replay->dag, b);
+    if (role_a != role_b) {
+        return role_a < role_b;
+    }
+    double start_a_s = replay->starts[a].time_s;
+    double start_b_s = replay->starts[b].time_s;
+    double together_s = ms_together_s(start_a_s);
+    return start_a_s < start_b_s - together_s || (start_a_s <= start_b_s + together_s && a < b);
+}
+
+/* `op` may not start before `time_s`, when `before` releases it. Of those that release it together,
+ * as far as rounding and SimGrid's clock can tell, one is its cause by what it is: else the cause,
+ * and what the wait counts as, would depend on how a simulation adds up, folded or not. */
+static inline void release(ms_replay *replay, int32_t op, int32_t before, double time_s) {
+    ms_start *start = &replay->starts[op];
+    double later_s = time_s - start->time_s;
+    double together_s = ms_together_s(time_s);
+    if (start->cause < 0 || later_s > together_s ||
+        (later_s >= -together_s && is_first_cause(replay, before, start->cause))) {
+        start->cause = before;
+    }
+    start->time_s = later_s > 0.0 ? time_s : start->time_s;
+    if (--start->waiting == 0) {
+        queue_start(replay, op);
+    }
+}
+
+static void release_streams(ms_replay *replay, int32_t op, double time_s) {
+    const ms_dag *dag = replay->dag;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        if (dag->member_next[j] >= 0) {
+            release(replay, dag->member_next[j], op, time_s);
+        }
+    }
+}
+
+static void release_dependents(ms_replay *replay, int32_t op, double time_s) {
+    for (int32_t i = replay->next.first[op]; i < replay->next.first[op + 1]; i++) {
+        release(replay, replay->next.of[i], op, time_s);
+    }
+}
+
+static void note_end(ms_replay *replay, int32_t op, double end_s) {
+    replay->timeline.end_s[op] = end_s;
+    replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
+    if ((++replay->settled & PROGRESS_MASK) == 0) {
+        ms_progress_done(replay->settled);
+    }
+}
+
+void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
+    const ms_dag_work *work = &replay->dag->works[replay->dag->ops[op].work];
+    note_end(replay, op, end_s);
+    if (replay->has_slowdown && ms_slowdown_concerns(replay->dag, work)) {
+        ms_event_queue_add(&replay->queue, (ms_event){.time_s = end_s, .op = op});
+        if (!work->is_pipelined) {
+            return; /* the event of its end releases the rest, most of which then starts at once */
+        }
+    }
+    release_streams(replay, op, work->is_pipelined ? transfer_s : end_s);
+    release_dependents(replay, op, end_s);
+}
+
+/* Write down the transfers of an operation whose flows run alone on their links. */
+static void record_alone(ms_replay *replay, ms_event start) {
+    const ms_dag *dag = replay->dag;
+    const ms_dag_work *work = &dag->works[dag->ops[start.op].work];
+    double phase_s = start.time_s;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
+        double flows_s = 0.0;
+        double next_s = phase_s + ms_dag_phase_time_s(dag, phase, replay->is_alone, &flows_s);
+        for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
+            double time_s = ms_dag_flow_time_s(dag, f, replay->is_alone);
+            if (dag->network.flows[f].crossing_count > 0) {
+                replay->account.records[replay->account.count++] = (ms_flow_record){
+                    .start_s = phase_s, .end_s = phase_s + time_s, .flow = f, .owner = -1};
+            }
+        }
+        phase_s = next_s;
+        replay->timeline.timers += (flows_s > 0.0) + (phase->latency_s > 0.0);
+    }
+}
+
+/* What happens when the time of a start has come. */
+static void start_op(ms_replay *replay, ms_event start) {
+    int32_t work = replay->dag->ops[start.op].work;
+    if (replay->is_contended != NULL && replay->is_contended[work]) {
+        replay->begin(replay->context, start);
+        return;
+    }
+    if (replay->dag->works[work].is_communication) {
+        record_alone(replay, start);
+    } else {
+        replay->timeline.timers++;
+    }
+    ms_replay_settle(replay, start.op, start.time_s + replay->work_transfer_s[work],
+                     start.time_s + replay->work_time_s[work]);
+}
+
+/* What happens where communication slows computations down. */
+static void happen_beside(ms_replay *replay, ms_event event) {
+    const ms_dag_work *work = &replay->dag->works[replay->dag->ops[event.op].work];
+    if (!work->is_communication) {
+        if (ms_slowdown_is_running(&replay->slowdown, event.op)) {
+            ms_slowdown_end(&replay->slowdown, event.op);
+            ms_replay_settle(replay, event.op, event.time_s, event.time_s);
+        } else {
+            replay->timeline.timers++;
+            ms_slowdown_begin(&replay->slowdown, event);
+        }
+    } else if (replay->timeline.end_s[event.op] >= 0.0) {
+        ms_slowdown_communicate(&replay->slowdown, event, -1);
+        if (!work->is_pipelined) {
+            release_streams(replay, event.op, event.time_s);
+            release_dependents(replay, event.op, event.time_s);
+        }
+    } else {
+        if (ms_slowdown_concerns(replay->dag, work)) {
+            ms_slowdown_communicate(&replay->slowdown, event, 1);
+        }
+        start_op(replay, event);
+    }
+}
+
+/* In the order of time one operation is far from the next in the graph, and waiting for its record
+ * takes longer than what is done with it. So the cache is asked beforehand for what the next start
+ * releases, and for the lists of those that may be next after it. */
+static inline void fetch_ahead(const ms_replay *replay) {
+    const ms_queued *heap = replay->queue.heap;
+    const ms_successors *all = &replay->next;
+    int32_t soon = 1 + MS_EVENT_CHILDREN; /* behind the place of the event at hand */
+    soon = replay->queue.count < soon ? replay->queue.count : soon;
+    ms_queued first = soon > 1 ? heap[1] : 0;
+    for (int32_t i = 1; i < soon; i++) {
+        int32_t op = ms_queued_op(heap[i]);
+        __builtin_prefetch(&all->of[all->first[op]]);
+        __builtin_prefetch(&replay->dag->member_next[replay->dag->member_first[op]]);
+        first = heap[i] < first ? heap[i] : first;
+    }
+    int32_t next_op = ms_queued_op(first);
+    for (int32_t i = all->first[next_op]; i < all->first[next_op + 1]; i++) {
+        __builtin_prefetch(&replay->starts[all->of[i]], 1);
+    }
+}
+
+void ms_replay_drain(ms_replay *replay) {
+    double first_s = 0.0;
+    while (first_s = ms_event_queue_first_s(&replay->queue),
+           (first_s <= replay->horizon.limit_s || first_s < replay->horizon.quiet_s) &&
+               isfinite(first_s)) {
+        ms_event event = ms_event_queue_take(&replay->queue);
+        replay->now_s = event.time_s;
+        fetch_ahead(replay);
+        if (replay->has_slowdown) {
+            happen_beside(replay, event);
+        } else {
+            start_op(replay, event);
+        }
+    }
+}
+
+void ms_replay_release(ms_replay *replay) {
+    ms_arena_release(&replay->next.arena);
+}
+
+void ms_replay_tell_starts(ms_replay *replay) {
+    for (int32_t i = 0; i < replay->dag->op_count; i++) {
+        replay->timeline.start_s[i] = replay->starts[i].time_s;
+        replay->timeline.cause[i] = replay->starts[i].cause;
+    }
+}

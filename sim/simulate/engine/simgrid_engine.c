@@ -1,0 +1,279 @@
+/* The engine of flows: operations with contended transfers, on top of the replay. Those that have
+ * to share links are SimGrid's (handover.h), or our own (maxmin.h) when that is asked for. */
+#include "simulate/engine/bridge.h"
+#include "simulate/engine/contention.h"
+#include "simulate/engine/demand.h"
+#include "simulate/engine/handover.h"
+#include "simulate/engine/maxmin.h"
+#include "simulate/engine/no_memory.h"
+#include "simulate/engine/replay.h"
+#include "simulate/engine/simgrid_start.h"
+
+#include <math.h>
+
+/* Token of a wake-up that is for the queue; the others are streams. */
+enum { LOOK = MS_MAXMIN_LOOK };
+
+/* The operation that holds a stream and has contended transfers. */
+typedef struct active_op {
+    double phase_s; /* when its phase begins */
+    double flows_s; /* latest end of a flow of the phase so far */
+    int32_t op;
+    int32_t phase; /* index into ms_dag_network.phases */
+    int32_t left;  /* contended flows of the phase that have not ended */
+} active_op;
+
+typedef struct flow_run {
+    ms_replay *replay;
+    const ms_contention *contention;
+    active_op *active;   /* [stream_count] by the operation's lowest stream */
+    ms_maxmin transfers; /* contended flows, and the clock */
+    int32_t live;        /* contended flows under way */
+    int32_t under_way;   /* operations with contended flows, begun and not settled */
+    double look_s;       /* when the clock wakes the queue next; INFINITY: not set */
+    ms_status status;    /* first failure */
+} flow_run;
+
+static double clock_s(const flow_run *run) {
+    return run->transfers.clock_s;
+}
+
+static void wake_at(flow_run *run, double date_s, int32_t token) {
+    ms_maxmin_wake(&run->transfers, date_s, token);
+}
+
+static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
+    ms_account *account = &run->replay->account;
+    account->records[account->count] =
+        (ms_flow_record){.start_s = start_s, .end_s = start_s, .flow = flow, .owner = stream};
+    return (int32_t)account->count++;
+}
+
+/* Where communication slows computations down, nothing may happen beside contended flows before
+ * the clock has come to it: the end of a flow could still change it. */
+static void set_limit(flow_run *run) {
+    bool is_free = !run->replay->has_slowdown || run->under_way == 0;
+    run->replay->horizon.limit_s = is_free ? INFINITY : clock_s(run);
+    run->replay->horizon.quiet_s = 0.0;
+}
+
+/* Let the replay go on as far as it may, and have the clock wake it where it has to wait. */
+static void drain(flow_run *run) {
+    ms_replay *replay = run->replay;
+    ms_replay_drain(replay);
+    double next_s = ms_event_queue_first_s(&replay->queue);
+    if (next_s < run->look_s) {
+        run->look_s = next_s;
+        wake_at(run, run->look_s, LOOK);
+    }
+}
+
+/* A flow whose time is known; returns its end. */
+static double run_alone(flow_run *run, int32_t flow, double start_s) {
+    double end_s = start_s + ms_dag_flow_time_s(run->replay->dag, flow, false);
+    if (run->replay->dag->network.flows[flow].crossing_count > 0) {
+        run->replay->account.records[add_record(run, flow, start_s, -1)].end_s = end_s;
+        run->replay->timeline.timers += end_s > start_s;
+    }
+    return end_s;
+}
+
+static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
+    const ms_contention *c = run->contention;
+    active_op *active = &run->active[stream];
+    int32_t first = c->route_first[flow];
+    int32_t count = c->route_first[flow + 1] - first;
+    int32_t record = add_record(run, flow, active->phase_s, stream);
+    const int32_t *route = &c->route[first];
+    ms_status status =
+        ms_maxmin_flow(&run->transfers, (double)c->payload[flow], route, count, record);
+    if (status != MS_OK) {
+        run->status = status;
+        return;
+    }
+    active->left++;
+    run->live++;
+    ms_timeline *timeline = &run->replay->timeline;
+    timeline->flows++;
+    timeline->flows_peak = run->live > timeline->flows_peak ? run->live : timeline->flows_peak;
+}
+
+/* Start the flows of the phase that `stream` has come to; its time is now. */
+static void start_phase(flow_run *run, int32_t stream) {
+    active_op *active = &run->active[stream];
+    const ms_dag_phase *phase = &run->replay->dag->network.phases[active->phase];
+    active->flows_s = active->phase_s;
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        if (run->contention->is_contended_flow[i]) {
+            start_contended(run, i, stream);
+        } else {
+            active->flows_s = fmax(active->flows_s, run_alone(run, i, active->phase_s));
+        }
+    }
+}
+
+static bool is_contended_phase(const flow_run *run, const ms_dag_phase *phase) {
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        if (run->contention->is_contended_flow[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The flows of the phase have ended: its latency passes. */
+static void end_phase(flow_run *run, active_op *active) {
+    double latency_s = run->replay->dag->network.phases[active->phase].latency_s;
+    active->phase_s = active->flows_s + latency_s;
+    active->phase++;
+    run->replay->timeline.timers += latency_s > 0.0;
+}
+
+/* Carry on with the operation on `stream` until it has to wait for the clock or is over. */
+static void advance(flow_run *run, int32_t stream) {
+    const ms_dag *dag = run->replay->dag;
+    active_op *active = &run->active[stream];
+    const ms_dag_work *work = &dag->works[dag->ops[active->op].work];
+    while (active->phase < work->phase_first + work->phase_count) {
+        bool is_contended = is_contended_phase(run, &dag->network.phases[active->phase]);
+        if (is_contended && active->phase_s > clock_s(run)) {
+            wake_at(run, active->phase_s, stream);
+            return;
+        }
+        start_phase(run, stream);
+        if (is_contended) {
+            return;
+        }
+        end_phase(run, active);
+    }
+    run->under_way--;
+    set_limit(run);
+    ms_replay_settle(run->replay, active->op, active->flows_s, active->phase_s);
+}
+
+static void begin(void *context, ms_event start) {
+    flow_run *run = context;
+    const ms_dag *dag = run->replay->dag;
+    int32_t stream = ms_demand_stream(dag, start.op);
+    if (start.time_s < run->replay->horizon.quiet_s) {
+        run->transfers.clock_s = fmax(clock_s(run), start.time_s); /* nothing lies between */
+    }
+    run->active[stream] = (active_op){.op = start.op,
+                                      .phase = dag->works[dag->ops[start.op].work].phase_first,
+                                      .phase_s = start.time_s};
+    run->under_way++;
+    set_limit(run);
+    advance(run, stream);
+}
+
+static void on_wake(void *context, int32_t token) {
+    flow_run *run = context;
+    if (token != LOOK) {
+        start_phase(run, token);
+        return;
+    }
+    set_limit(run);
+    run->look_s = clock_s(run) >= run->look_s ? INFINITY : run->look_s;
+    /* what does not concern flows need not wake the clock for each of its dates */
+    run->replay->horizon.quiet_s = ms_maxmin_quiet_until_s(&run->transfers);
+    drain(run);
+}
+
+static void on_flow(void *context, int32_t index) {
+    flow_run *run = context;
+    set_limit(run);
+    ms_replay_drain(
+        run->replay); /* what comes before the flow's end, by less than the clock shows */
+    ms_flow_record *record = &run->replay->account.records[index];
+    active_op *active = &run->active[record->owner];
+    record->end_s = fmax(record->start_s, clock_s(run));
+    active->flows_s = fmax(active->flows_s, record->end_s);
+    run->live--;
+    if (--active->left == 0) {
+        end_phase(run, active);
+        advance(run, record->owner);
+        drain(run);
+    }
+}
+
+/* The most flows that operations can have under way: one of each stream, which is in one phase. */
+static int64_t most_flows(const flow_run *run) {
+    const ms_dag *dag = run->replay->dag;
+    int64_t most = 0;
+    for (int32_t p = 0; p < dag->network.phase_count; p++) {
+        const ms_dag_phase *phase = &dag->network.phases[p];
+        most = phase->flow_count > most ? phase->flow_count : most;
+    }
+    int64_t all = most * dag->stream_count;
+    return all < run->replay->account.capacity ? all : run->replay->account.capacity;
+}
+
+/* Have clock and links at hand.  handover: who shares links; NULL: that is done by our own.
+ *  Returns MS_OK; MS_E_NOMEM. */
+static ms_status init_transfers(flow_run *run, ms_handover *handover, ms_arena *scratch) {
+    ms_maxmin_setup setup = {.link_bandwidths = run->contention->bandwidths,
+                             .link_count = run->contention->link_count,
+                             .timers = run->replay->dag->stream_count,
+                             .flows = most_flows(run),
+                             .context = run,
+                             .on_wake = on_wake,
+                             .on_flow = on_flow,
+                             .share = handover != NULL ? ms_handover_share : NULL,
+                             .share_context = handover};
+    ms_status status = ms_simgrid_choose_precision(run->replay, scratch, &setup.precision_s);
+    return status == MS_OK ? ms_maxmin_init(&run->transfers, &setup, scratch) : status;
+}
+
+static ms_status run_graph(flow_run *run) {
+    ms_replay *replay = run->replay;
+    replay->is_contended = run->contention->is_contended_work;
+    replay->begin = begin;
+    replay->context = run;
+    ms_replay_start(replay);
+    drain(run);
+    ms_status status = run->status == MS_OK ? ms_maxmin_run(&run->transfers) : MS_OK;
+    return run->status == MS_OK ? status : run->status;
+}
+
+/* What has not been reported yet. */
+static ms_status report(ms_status status, ms_diag *diag) {
+    if (status == MS_E_BUG) {
+        ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());
+    }
+    return status == MS_E_NOMEM ? ms_engine_no_memory(diag) : status;
+}
+
+ms_status ms_engine_find_contention(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+    if (replay->contention != NULL) {
+        return MS_OK;
+    }
+    ms_contention *found = MS_NEW(scratch, ms_contention, 1);
+    if (found == NULL) {
+        return ms_engine_no_memory(diag);
+    }
+    replay->contention = found;
+    return ms_contention_find(replay->dag, scratch, diag, found);
+}
+
+ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,
+                              ms_diag *diag) {
+    flow_run run = {.replay = replay, .look_s = INFINITY, .status = MS_OK};
+    ms_handover handover;
+    bool is_own = solver == MS_SOLVER_MAXMIN;
+    run.active = MS_NEW(scratch, active_op, replay->dag->stream_count);
+    if (run.active == NULL) {
+        return ms_engine_no_memory(diag);
+    }
+    ms_status status = ms_engine_find_contention(replay, scratch, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    run.contention = replay->contention;
+    ms_handover_init(&handover, &run.transfers, diag);
+    status = init_transfers(&run, is_own ? NULL : &handover, scratch);
+    status = status == MS_OK ? run_graph(&run) : status;
+    replay->timeline.has_shared = run.transfers.has_shared;
+    ms_maxmin_release(&run.transfers);
+    ms_handover_release(&handover);
+    return report(status, diag);
+}

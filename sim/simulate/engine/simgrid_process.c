@@ -1,0 +1,107 @@
+/* Runs SimGrid in a child process (simgrid_process.h), which writes the timeline to shared memory.
+ */
+#include "simulate/engine/simgrid_process.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/child.h"
+#include "simulate/engine/no_memory.h"
+
+/* Memory that both processes share. */
+typedef struct shared_run {
+    ms_timeline timeline; /* its arrays lie behind this struct */
+    char message[2048];   /* the first fault */
+} shared_run;
+
+typedef struct child_run {
+    ms_replay_work *work;
+    ms_replay *replay;
+    ms_arena *scratch;
+    shared_run *shared;
+} child_run;
+
+static size_t ops_B(const ms_dag *dag) {
+    return (size_t)dag->op_count * sizeof(double);
+}
+
+static size_t links_B(const ms_dag *dag) {
+    return (size_t)dag->network.link_count * sizeof(double);
+}
+
+static size_t shared_B(const ms_dag *dag) {
+    return sizeof(shared_run) + 3 * ops_B(dag) + 3 * links_B(dag);
+}
+
+/* Copy a timeline into another one, which keeps its own arrays. */
+static void copy_timeline(const ms_dag *dag, const ms_timeline *from, ms_timeline *to) {
+    ms_timeline arrays = *to;
+    memcpy(arrays.start_s, from->start_s, ops_B(dag));
+    memcpy(arrays.end_s, from->end_s, ops_B(dag));
+    memcpy(arrays.cause, from->cause, (size_t)dag->op_count * sizeof *from->cause);
+    memcpy(arrays.link_bytes, from->link_bytes, links_B(dag));
+    memcpy(arrays.link_busy_s, from->link_busy_s, links_B(dag));
+    memcpy(arrays.link_peak, from->link_peak, links_B(dag));
+    *to = *from;
+    to->start_s = arrays.start_s;
+    to->end_s = arrays.end_s;
+    to->cause = arrays.cause;
+    to->link_bytes = arrays.link_bytes;
+    to->link_busy_s = arrays.link_busy_s;
+    to->link_peak = arrays.link_peak;
+}
+
+/* Set the arrays of the shared timeline, which follow the struct in the shared memory. */
+static void lay_out(const ms_dag *dag, shared_run *shared) {
+    char *at = (char *)(shared + 1);
+    ms_timeline *t = &shared->timeline;
+    t->start_s = (double *)(void *)at;
+    t->end_s = (double *)(void *)(at += ops_B(dag));
+    t->link_bytes = (double *)(void *)(at += ops_B(dag));
+    t->link_busy_s = (double *)(void *)(at += links_B(dag));
+    t->link_peak = (double *)(void *)(at += links_B(dag));
+    t->cause = (int32_t *)(void *)(at + links_B(dag));
+}
+
+/* Keep the first message, without what ms_diag_error begins it with and without its end. */
+static void keep_message(void *context, const char *text) {
+    static const char HEAD[] = "meshsim: error: ";
+    shared_run *shared = context;
+    size_t head_B = strncmp(text, HEAD, sizeof HEAD - 1) == 0 ? sizeof HEAD - 1 : 0;
+    if (shared->message[0] == '\0') {
+        snprintf(shared->message, sizeof shared->message, "%.*s", (int)(strlen(text) - head_B - 1),
+                 text + head_B);
+    }
+}
+
+static ms_status run_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
+    child_run *run = context;
+    ms_diag diag;
+    ms_diag_init(&diag, keep_message, run->shared);
+    ms_status status = run->work(run->replay, run->scratch, &diag);
+    if (status == MS_OK) {
+        copy_timeline(run->replay->dag, &run->replay->timeline, &run->shared->timeline);
+    }
+    cause_out[0] = '\0'; /* the message says it */
+    return status;
+}
+
+ms_status ms_simgrid_run_apart(ms_replay_work *work, ms_replay *replay, ms_arena *scratch,
+                               ms_diag *diag) {
+    static const ms_child_options SIMGRID = {.library = "SimGrid"};
+    char cause[MS_CHILD_CAUSE_B] = "";
+    size_t size_B = shared_B(replay->dag);
+    child_run run = {work, replay, scratch, ms_child_share(size_B)};
+    if (run.shared == NULL) {
+        return ms_engine_no_memory(diag);
+    }
+    lay_out(replay->dag, run.shared);
+    ms_status status = ms_child_run(run_in_child, &run, &SIMGRID, cause);
+    if (status == MS_OK) {
+        copy_timeline(replay->dag, &run.shared->timeline, &replay->timeline);
+    } else {
+        ms_diag_error(diag, "%s", run.shared->message[0] != '\0' ? run.shared->message : cause);
+    }
+    ms_child_unshare(run.shared, size_B);
+    return status;
+}

@@ -1,0 +1,165 @@
+/* Computations that communication on their rank slows down; see slowdown.h. */
+#include "simulate/engine/slowdown.h"
+
+#include <math.h>
+
+bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work) {
+    return work->is_communication && dag->network.compute_slowdown[work->coll] > 1.0;
+}
+
+static void list_streams(ms_slowdown *s) {
+    const ms_dag *dag = s->dag;
+    for (int32_t i = 0; i < dag->stream_count; i++) {
+        s->stream_first[dag->streams[i].rank + 1]++;
+    }
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        s->stream_first[r + 1] += s->stream_first[r];
+    }
+    /* filled from the back of each rank's range: stream_first[r + 1] moves to its beginning ... */
+    for (int32_t i = dag->stream_count - 1; i >= 0; i--) {
+        s->streams[--s->stream_first[dag->streams[i].rank + 1]] = i;
+    }
+    /* ... and every beginning goes back to its own place */
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        s->stream_first[r] = s->stream_first[r + 1];
+    }
+    s->stream_first[dag->rank_count] = dag->stream_count;
+}
+
+ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_queue *queue,
+                           ms_arena *scratch) {
+    *slowdown = (ms_slowdown){
+        .dag = dag,
+        .queue = queue,
+        .running = MS_NEW(scratch, ms_running, dag->stream_count),
+        .on_stream = MS_NEW(scratch, int32_t, dag->stream_count),
+        .stream_first = MS_NEW(scratch, int32_t, (size_t)dag->rank_count + 1),
+        .streams = MS_NEW(scratch, int32_t, dag->stream_count),
+        .live = MS_NEW(scratch, int32_t, (size_t)dag->rank_count * MS_COLL_COUNT),
+        .factor = MS_NEW(scratch, double, dag->rank_count),
+        .computing = MS_NEW(scratch, int32_t, dag->rank_count),
+    };
+    if (slowdown->running == NULL || slowdown->on_stream == NULL ||
+        slowdown->stream_first == NULL || slowdown->streams == NULL || slowdown->live == NULL ||
+        slowdown->factor == NULL || slowdown->computing == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < dag->stream_count; i++) {
+        slowdown->on_stream[i] = -1;
+    }
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        slowdown->factor[r] = 1.0;
+    }
+    list_streams(slowdown);
+    return MS_OK;
+}
+
+static int32_t first_stream(const ms_dag *dag, int32_t op) {
+    return dag->member_stream[dag->member_first[op]];
+}
+
+bool ms_slowdown_is_running(const ms_slowdown *slowdown, int32_t op) {
+    return slowdown->on_stream[first_stream(slowdown->dag, op)] == op;
+}
+
+/* What slows a computation down now: of several members' ranks, the slowest holds up the rest. Of a
+ * piece, what it computes takes longer, and what it waits for does not. */
+static double factor_of(const ms_slowdown *s, int32_t op) {
+    const ms_dag *dag = s->dag;
+    double factor = 1.0;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        factor = fmax(factor, s->factor[dag->streams[dag->member_stream[j]].rank]);
+    }
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    const ms_dag_piece *piece = ms_dag_piece_of(dag, work);
+    if (piece == NULL || work->time_s <= 0.0) {
+        return factor;
+    }
+    return 1.0 + (factor - 1.0) * ((piece->compute_s - piece->slowed_s) / work->time_s);
+}
+
+/* value: `op`, or -1 when it has ended. */
+static void set_on_streams(ms_slowdown *s, int32_t op, int32_t value) {
+    const ms_dag *dag = s->dag;
+    for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
+        s->on_stream[dag->member_stream[j]] = value;
+        s->computing[dag->streams[dag->member_stream[j]].rank] += value < 0 ? -1 : 1;
+    }
+}
+
+void ms_slowdown_begin(ms_slowdown *slowdown, ms_event start) {
+    const ms_dag *dag = slowdown->dag;
+    ms_running *running = &slowdown->running[first_stream(dag, start.op)];
+    *running = (ms_running){.left_s = dag->works[dag->ops[start.op].work].time_s,
+                            .since_s = start.time_s,
+                            .factor = factor_of(slowdown, start.op)};
+    set_on_streams(slowdown, start.op, start.op);
+    ms_event_queue_add(slowdown->queue, (ms_event){.time_s = ms_running_end_s(running),
+                                                   .op = start.op,
+                                                   .mover = 1 + first_stream(dag, start.op)});
+}
+
+void ms_slowdown_end(ms_slowdown *slowdown, int32_t op) {
+    set_on_streams(slowdown, op, -1);
+}
+
+/* The factor on a computation may have changed at `now_s`: if so, so does its end. */
+static void adjust(ms_slowdown *s, int32_t op, double now_s) {
+    ms_running *running = &s->running[first_stream(s->dag, op)];
+    double factor = factor_of(s, op);
+    if (factor == running->factor) {
+        return;
+    }
+    ms_running_change(running, now_s, factor);
+    ms_event_queue_move(s->queue, (ms_event){.time_s = ms_running_end_s(running),
+                                             .op = op,
+                                             .mover = 1 + first_stream(s->dag, op)});
+}
+
+/* The largest factor of what communicates on a rank. */
+static double largest_factor(const ms_slowdown *s, int32_t rank) {
+    double factor = 1.0;
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        if (s->live[rank * MS_COLL_COUNT + kind] > 0) {
+            factor = fmax(factor, s->dag->network.compute_slowdown[kind]);
+        }
+    }
+    return factor;
+}
+
+static void set_factor(ms_slowdown *s, int32_t rank, double factor, double now_s) {
+    s->factor[rank] = factor;
+    for (int32_t i = s->stream_first[rank]; i < s->stream_first[rank + 1] && s->computing[rank] > 0;
+         i++) {
+        if (s->on_stream[s->streams[i]] >= 0) {
+            adjust(s, s->on_stream[s->streams[i]], now_s);
+        }
+    }
+}
+
+/* A communication of a kind starts (change 1) or ends (change -1) on a rank. */
+static void communicate_on(ms_slowdown *s, int32_t rank, int32_t kind, int32_t change,
+                           double now_s) {
+    int32_t live = s->live[rank * MS_COLL_COUNT + kind] += change;
+    double own = s->dag->network.compute_slowdown[kind];
+    if (change > 0 && own > s->factor[rank]) {
+        set_factor(s, rank, own, now_s);
+    } else if (live == 0 && own == s->factor[rank]) {
+        double factor = largest_factor(s, rank);
+        if (factor != own) {
+            set_factor(s, rank, factor, now_s);
+        }
+    }
+}
+
+void ms_slowdown_communicate(ms_slowdown *slowdown, ms_event event, int32_t change) {
+    const ms_dag *dag = slowdown->dag;
+    int32_t kind = dag->works[dag->ops[event.op].work].coll;
+    for (int32_t j = dag->member_first[event.op]; j < dag->member_first[event.op + 1]; j++) {
+        const ms_dag_stream *stream = &dag->streams[dag->member_stream[j]];
+        communicate_on(slowdown, stream->rank, kind, change, event.time_s);
+        if (stream->peer >= 0 && stream->peer != stream->rank) {
+            communicate_on(slowdown, stream->peer, kind, change, event.time_s);
+        }
+    }
+}

@@ -1,0 +1,535 @@
+#include "simulate/graph/dag.h"
+
+#include "simulate/graph/pieces.h"
+#include "simulate/graph/work_times.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RANKS,
+    STREAMS,
+    LINKS,
+    CROSSINGS,
+    FLOWS,
+    PHASES,
+    WORKS,
+    OPS,
+    MEMBER_FIRST,
+    MEMBER_STREAM,
+    MEMBER_NEXT,
+    DEP_FIRST,
+    DEPS,
+    STEPS,
+    PIECES,
+    PARTS,
+    PART_WAITS,
+};
+
+void ms_dag_init(ms_dag *dag) {
+    static const size_t SIZES[] = {
+        [RANKS] = sizeof(ms_dag_rank),    [STREAMS] = sizeof(ms_dag_stream),
+        [LINKS] = sizeof(ms_dag_link),    [CROSSINGS] = sizeof(ms_dag_crossing),
+        [FLOWS] = sizeof(ms_dag_flow),    [PHASES] = sizeof(ms_dag_phase),
+        [WORKS] = sizeof(ms_dag_work),    [OPS] = sizeof(ms_dag_op),
+        [MEMBER_FIRST] = sizeof(int32_t), [MEMBER_STREAM] = sizeof(int32_t),
+        [MEMBER_NEXT] = sizeof(int32_t),  [DEP_FIRST] = sizeof(int32_t),
+        [DEPS] = sizeof(int32_t),         [STEPS] = sizeof(int32_t),
+        [PIECES] = sizeof(ms_dag_piece),  [PARTS] = sizeof(ms_dag_part),
+        [PART_WAITS] = sizeof(int32_t),
+    };
+    *dag = (ms_dag){0};
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        ms_vector_init(&dag->builder.vectors[i], SIZES[i]);
+    }
+    ms_vector_init(&dag->builder.stream_last, sizeof(int32_t));
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        dag->network.compute_slowdown[kind] = 1.0;
+    }
+}
+
+void ms_dag_release(ms_dag *dag) {
+    for (size_t i = 0; i < sizeof dag->builder.vectors / sizeof dag->builder.vectors[0]; i++) {
+        ms_vector_release(&dag->builder.vectors[i]);
+    }
+    ms_vector_release(&dag->builder.stream_last);
+    ms_dag_init(dag);
+}
+
+/* Room for one more record, NULL after a failure. */
+static inline void *next_record(ms_dag *dag, int which) {
+    ms_vector *vector = &dag->builder.vectors[which];
+    bool has_numbers = !dag->builder.failed && vector->count < INT32_MAX;
+    void *record = has_numbers ? ms_vector_next(vector) : NULL;
+    dag->builder.failed = record == NULL;
+    return record;
+}
+
+/* Append one record; its index, or -1. */
+static int32_t add(ms_dag *dag, int which, const void *record) {
+    ms_vector *vector = &dag->builder.vectors[which];
+    void *place = next_record(dag, which);
+    if (place == NULL) {
+        return -1;
+    }
+    memcpy(place, record, vector->item_B);
+    return (int32_t)(vector->count - 1);
+}
+
+/* The same for the columns of numbers, of which a graph has tens of millions. */
+static inline void add_number(ms_dag *dag, int which, int32_t number) {
+    int32_t *place = next_record(dag, which);
+    if (place != NULL) {
+        *place = number;
+    }
+}
+
+/* Whether there is a record of a kind that the next one can belong to; else the graph has failed.
+ */
+static bool has_any(ms_dag *dag, int which) {
+    dag->builder.failed = dag->builder.failed || dag->builder.vectors[which].count == 0;
+    return !dag->builder.failed;
+}
+
+int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t pp) {
+    return add(dag, RANKS,
+               &(ms_dag_rank){.rank = rank, .multiplicity = multiplicity, .pp = pp, .compute = -1});
+}
+
+int32_t ms_dag_add_stream(ms_dag *dag, int32_t rank, int32_t peer, ms_axis axis) {
+    int32_t none = -1;
+    if (rank < 0 || (size_t)rank >= dag->builder.vectors[RANKS].count) {
+        dag->builder.failed = true;
+        return -1;
+    }
+    int32_t stream =
+        add(dag, STREAMS, &(ms_dag_stream){.rank = rank, .peer = peer, .axis = (int32_t)axis});
+    if (stream < 0 || ms_vector_add(&dag->builder.stream_last, &none, 1) == NULL) {
+        dag->builder.failed = true;
+        return -1;
+    }
+    ms_dag_rank *owner = &MS_AT(&dag->builder.vectors[RANKS], ms_dag_rank, rank);
+    if (axis == MS_AXIS_NONE && owner->compute < 0) {
+        owner->compute = stream;
+    }
+    return stream;
+}
+
+int32_t ms_dag_add_link(ms_dag *dag, double capacity_Bps, int32_t id, int32_t tier) {
+    return add(dag, LINKS, &(ms_dag_link){.capacity_Bps = capacity_Bps, .id = id, .tier = tier});
+}
+
+int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work) {
+    ms_dag_work copy = *work;
+    copy.phase_first = (int32_t)dag->builder.vectors[PHASES].count;
+    copy.phase_count = 0;
+    return add(dag, WORKS, &copy);
+}
+
+int32_t ms_dag_add_phase(ms_dag *dag, double latency_s) {
+    if (!has_any(dag, WORKS)) {
+        return -1;
+    }
+    int32_t phase = add(dag, PHASES,
+                        &(ms_dag_phase){.latency_s = latency_s,
+                                        .flow_first = (int32_t)dag->builder.vectors[FLOWS].count});
+    if (phase >= 0) {
+        ms_vector *works = &dag->builder.vectors[WORKS];
+        MS_AT(works, ms_dag_work, works->count - 1).phase_count++;
+    }
+    return phase;
+}
+
+int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
+    if (!has_any(dag, PHASES)) {
+        return -1;
+    }
+    int32_t flow =
+        add(dag, FLOWS,
+            &(ms_dag_flow){.bytes = bytes,
+                           .slowness = 1.0,
+                           .alone_s = -1.0,
+                           .crossing_first = (int32_t)dag->builder.vectors[CROSSINGS].count});
+    if (flow >= 0) {
+        ms_vector *phases = &dag->builder.vectors[PHASES];
+        MS_AT(phases, ms_dag_phase, phases->count - 1).flow_count++;
+    }
+    return flow;
+}
+
+int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own) {
+    if (!has_any(dag, FLOWS)) {
+        return -1;
+    }
+    int32_t crossing =
+        add(dag, CROSSINGS,
+            &(ms_dag_crossing){.link = link, .weight = weight, .own = own, .carried = own});
+    if (crossing >= 0) {
+        ms_vector *flows = &dag->builder.vectors[FLOWS];
+        MS_AT(flows, ms_dag_flow, flows->count - 1).crossing_count++;
+    }
+    return crossing;
+}
+
+int32_t ms_dag_add_piece(ms_dag *dag) {
+    return add(dag, PIECES,
+               &(ms_dag_piece){.part_first = (int32_t)dag->builder.vectors[PARTS].count});
+}
+
+int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
+    if (!has_any(dag, PIECES)) {
+        return -1;
+    }
+    ms_dag_part copy = *part;
+    copy.wait_first = (int32_t)dag->builder.vectors[PART_WAITS].count;
+    copy.wait_count = 0;
+    int32_t index = add(dag, PARTS, &copy);
+    if (index >= 0) {
+        ms_vector *pieces = &dag->builder.vectors[PIECES];
+        MS_AT(pieces, ms_dag_piece, pieces->count - 1).part_count++;
+    }
+    return index;
+}
+
+void ms_dag_add_part_wait(ms_dag *dag, int32_t part) {
+    if (has_any(dag, PARTS) && add(dag, PART_WAITS, &part) >= 0) {
+        ms_vector *parts = &dag->builder.vectors[PARTS];
+        MS_AT(parts, ms_dag_part, parts->count - 1).wait_count++;
+    }
+}
+
+/* Crossings of a work: those from *first_out up to *end_out. Phases, flows and crossings of a work
+ * follow each other. */
+static void find_crossings(const ms_dag *dag, int32_t work, int32_t *first_out, int32_t *end_out) {
+    const ms_vector *v = dag->builder.vectors;
+    const ms_dag_work *w = &MS_AT(&v[WORKS], ms_dag_work, work);
+    *first_out = 0;
+    *end_out = 0;
+    for (int32_t p = w->phase_first; p < w->phase_first + w->phase_count; p++) {
+        const ms_dag_phase *phase = &MS_AT(&v[PHASES], ms_dag_phase, p);
+        for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
+            const ms_dag_flow *flow = &MS_AT(&v[FLOWS], ms_dag_flow, f);
+            *first_out = *end_out == 0 ? flow->crossing_first : *first_out;
+            *end_out = flow->crossing_first + flow->crossing_count;
+        }
+    }
+}
+
+bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b) {
+    const ms_vector *crossings = &dag->builder.vectors[CROSSINGS];
+    int32_t first[2];
+    int32_t end[2];
+    find_crossings(dag, a, &first[0], &end[0]);
+    find_crossings(dag, b, &first[1], &end[1]);
+    for (int32_t i = first[0]; i < end[0]; i++) {
+        for (int32_t j = first[1]; j < end[1]; j++) {
+            if (MS_AT(crossings, ms_dag_crossing, i).link ==
+                MS_AT(crossings, ms_dag_crossing, j).link) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void ms_dag_set_alone(ms_dag *dag, double alone_s) {
+    if (has_any(dag, FLOWS)) {
+        ms_vector *flows = &dag->builder.vectors[FLOWS];
+        MS_AT(flows, ms_dag_flow, flows->count - 1).alone_s = alone_s;
+    }
+}
+
+void ms_dag_set_slowness(ms_dag *dag, double slowness) {
+    if (has_any(dag, FLOWS)) {
+        ms_vector *flows = &dag->builder.vectors[FLOWS];
+        MS_AT(flows, ms_dag_flow, flows->count - 1).slowness = slowness;
+    }
+}
+
+void ms_dag_set_carried(ms_dag *dag, double carried) {
+    if (has_any(dag, CROSSINGS)) {
+        ms_vector *crossings = &dag->builder.vectors[CROSSINGS];
+        MS_AT(crossings, ms_dag_crossing, crossings->count - 1).carried = carried;
+    }
+}
+
+void ms_dag_begin_step(ms_dag *dag) {
+    int32_t first = (int32_t)dag->builder.vectors[OPS].count;
+    add(dag, STEPS, &first);
+}
+
+void ms_dag_reserve(ms_dag *dag, double ops) {
+    static const int ARRAYS[] = {OPS, MEMBER_FIRST, MEMBER_STREAM, MEMBER_NEXT, DEP_FIRST, DEPS};
+    for (size_t i = 0; i < sizeof ARRAYS / sizeof ARRAYS[0]; i++) {
+        ms_vector_reserve(&dag->builder.vectors[ARRAYS[i]], (size_t)fmin(ops, INT32_MAX));
+    }
+}
+
+int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
+    int32_t first = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
+    add_number(dag, MEMBER_FIRST, first);
+    ms_dag_op *place = next_record(dag, OPS);
+    if (place == NULL) {
+        return -1;
+    }
+    *place = *op;
+    return (int32_t)dag->builder.vectors[OPS].count - 1;
+}
+
+void ms_dag_add_member(ms_dag *dag, int32_t stream) {
+    if (stream < 0 || (size_t)stream >= dag->builder.stream_last.count || !has_any(dag, OPS)) {
+        dag->builder.failed = true;
+        return;
+    }
+    int32_t first = (int32_t)dag->builder.vectors[DEPS].count;
+    int32_t *last = &MS_AT(&dag->builder.stream_last, int32_t, stream);
+    if (*last >= 0) {
+        int32_t op = (int32_t)dag->builder.vectors[OPS].count - 1;
+        MS_AT(&dag->builder.vectors[MEMBER_NEXT], int32_t, *last) = op;
+    }
+    *last = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
+    add_number(dag, MEMBER_STREAM, stream);
+    add_number(dag, MEMBER_NEXT, -1);
+    add_number(dag, DEP_FIRST, first);
+}
+
+void ms_dag_add_dep(ms_dag *dag, int32_t op) {
+    if (op >= 0 && has_any(dag, MEMBER_STREAM)) {
+        add_number(dag, DEPS, op);
+    }
+}
+
+static void set_pointers(ms_dag *dag) {
+    const ms_vector *v = dag->builder.vectors;
+    dag->ranks = v[RANKS].data;
+    dag->streams = v[STREAMS].data;
+    dag->network.links = v[LINKS].data;
+    dag->network.crossings = v[CROSSINGS].data;
+    dag->network.flows = v[FLOWS].data;
+    dag->network.phases = v[PHASES].data;
+    dag->network.pieces.pieces = v[PIECES].data;
+    dag->network.pieces.parts = v[PARTS].data;
+    dag->network.pieces.waits = v[PART_WAITS].data;
+    dag->network.pieces.count = (int32_t)v[PIECES].count;
+    dag->works = v[WORKS].data;
+    dag->ops = v[OPS].data;
+    dag->member_first = v[MEMBER_FIRST].data;
+    dag->member_stream = v[MEMBER_STREAM].data;
+    dag->member_next = v[MEMBER_NEXT].data;
+    dag->dep_first = v[DEP_FIRST].data;
+    dag->deps = v[DEPS].data;
+    dag->step_first = v[STEPS].data;
+    dag->rank_count = (int32_t)v[RANKS].count;
+    dag->stream_count = (int32_t)v[STREAMS].count;
+    dag->network.link_count = (int32_t)v[LINKS].count;
+    dag->network.crossing_count = (int32_t)v[CROSSINGS].count;
+    dag->network.flow_count = (int32_t)v[FLOWS].count;
+    dag->network.phase_count = (int32_t)v[PHASES].count;
+    dag->work_count = (int32_t)v[WORKS].count;
+    dag->op_count = (int32_t)v[OPS].count;
+    dag->member_count = (int32_t)v[MEMBER_STREAM].count;
+    dag->dep_count = (int32_t)v[DEPS].count;
+    dag->step_count = (int32_t)v[STEPS].count - 1;
+}
+
+static bool is_amount(double value) {
+    return value >= 0.0 && isfinite(value);
+}
+
+static const char *find_bad_slowdown(const ms_dag *dag) {
+    for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
+        if (!(dag->network.compute_slowdown[kind] >= 1.0) ||
+            !isfinite(dag->network.compute_slowdown[kind])) {
+            return "a slow-down of computations that is below 1 or not finite";
+        }
+    }
+    return NULL;
+}
+
+static const char *find_bad_work(const ms_dag *dag) {
+    for (int32_t i = 0; i < dag->work_count; i++) {
+        const ms_dag_work *work = &dag->works[i];
+        if (!is_amount(work->time_s) || !is_amount(work->host_s)) {
+            return "a work with a time that is negative or not finite";
+        }
+        if (work->is_communication != (work->phase_count > 0)) {
+            return "a communication without phases, or a computation with phases";
+        }
+        if (work->coll >= MS_COLL_COUNT) {
+            return "a work of a kind that does not exist";
+        }
+        if (work->stands_for < 1) {
+            return "a work that stands for nothing";
+        }
+        if (work->piece < 0 || work->piece > dag->network.pieces.count ||
+            (work->piece > 0 && work->is_communication)) {
+            return "a work that is a piece that does not exist";
+        }
+    }
+    for (int32_t i = 0; i < dag->network.phase_count; i++) {
+        if (!is_amount(dag->network.phases[i].latency_s)) {
+            return "a phase with a latency that is negative or not finite";
+        }
+    }
+    return NULL;
+}
+
+static const char *find_bad_link(const ms_dag *dag) {
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
+        if (!is_amount(dag->network.flows[i].bytes)) {
+            return "a flow with a number of bytes that is negative or not finite";
+        }
+        if (!(dag->network.flows[i].slowness >= 1.0)) {
+            return "a flow whose slowness is below 1";
+        }
+    }
+    for (int32_t i = 0; i < dag->network.crossing_count; i++) {
+        const ms_dag_crossing *crossing = &dag->network.crossings[i];
+        if (crossing->link < 0 || crossing->link >= dag->network.link_count || crossing->own < 1 ||
+            crossing->weight < crossing->own) {
+            return "a crossing of a link that does not exist, or without weight";
+        }
+    }
+    for (int32_t i = 0; i < dag->network.link_count; i++) {
+        if (!(dag->network.links[i].capacity_Bps > 0.0) ||
+            !isfinite(dag->network.links[i].capacity_Bps)) {
+            return "a link without a finite capacity";
+        }
+    }
+    return NULL;
+}
+
+/* A link stands at most once among the crossings of a flow: how often it is crossed is a weight.
+ * last_flow: [link_count] zeros. */
+static const char *find_repeated_link(const ms_dag *dag, int32_t *last_flow) {
+    for (int32_t i = 0; i < dag->network.flow_count; i++) {
+        const ms_dag_flow *flow = &dag->network.flows[i];
+        for (int32_t c = 0; c < flow->crossing_count; c++) {
+            int32_t link = dag->network.crossings[flow->crossing_first + c].link;
+            if (last_flow[link] == i + 1) {
+                return "a flow with two crossings of one link";
+            }
+            last_flow[link] = i + 1;
+        }
+    }
+    return NULL;
+}
+
+static const char *find_bad_op(const ms_dag *dag) {
+    if (dag->step_first[0] != 0) {
+        return "an operation before the first step";
+    }
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        if (dag->ops[i].work < 0 || dag->ops[i].work >= dag->work_count) {
+            return "an operation without work";
+        }
+        if (dag->member_first[i + 1] <= dag->member_first[i]) {
+            return "an operation without members";
+        }
+    }
+    for (int32_t i = 0; i < dag->dep_count; i++) {
+        if (dag->deps[i] >= dag->op_count) {
+            return "a dependency on an operation that does not exist";
+        }
+    }
+    return NULL;
+}
+
+/* *fault_out: what is wrong, NULL if nothing. */
+static ms_status check(const ms_dag *dag, const char **fault_out) {
+    *fault_out = find_bad_slowdown(dag);
+    *fault_out = *fault_out == NULL ? find_bad_work(dag) : *fault_out;
+    *fault_out = *fault_out == NULL ? find_bad_link(dag) : *fault_out;
+    *fault_out = *fault_out == NULL ? find_bad_op(dag) : *fault_out;
+    *fault_out = *fault_out == NULL ? ms_dag_find_bad_piece(dag) : *fault_out;
+    if (*fault_out != NULL || dag->network.link_count == 0) {
+        return MS_OK;
+    }
+    ms_vector last_flow;
+    ms_vector_init(&last_flow, sizeof(int32_t));
+    ms_status status = MS_E_NOMEM;
+    if (ms_vector_add(&last_flow, NULL, (size_t)dag->network.link_count) != NULL) {
+        *fault_out = find_repeated_link(dag, last_flow.data);
+        status = MS_OK;
+    }
+    ms_vector_release(&last_flow);
+    return status;
+}
+
+static bool is_out_of_memory(const ms_dag *dag) {
+    bool is_out = dag->builder.stream_last.failed;
+    for (size_t i = 0; i < sizeof dag->builder.vectors / sizeof dag->builder.vectors[0]; i++) {
+        is_out = is_out || dag->builder.vectors[i].failed;
+    }
+    return is_out;
+}
+
+ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
+    int32_t members = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
+    int32_t deps = (int32_t)dag->builder.vectors[DEPS].count;
+    int32_t ops = (int32_t)dag->builder.vectors[OPS].count;
+    const char *fault = NULL;
+    add(dag, MEMBER_FIRST, &members);
+    add(dag, DEP_FIRST, &deps);
+    if (dag->builder.vectors[STEPS].count == 0) {
+        add(dag, STEPS, &(int32_t){0});
+    }
+    add(dag, STEPS, &ops);
+    set_pointers(dag);
+    if (dag->builder.failed && !is_out_of_memory(dag)) {
+        fault = "a record that belongs to something that does not exist";
+    } else if (dag->builder.failed || check(dag, &fault) != MS_OK) {
+        ms_diag_error(diag, "out of memory while building the operation graph");
+        return MS_E_NOMEM;
+    }
+    if (fault != NULL) {
+        ms_diag_error(diag, "bug: the operation graph has %s", fault);
+        return MS_E_BUG;
+    }
+    if (ms_dag_time_flows(dag) != MS_OK || ms_dag_time_pieces(dag) != MS_OK) {
+        ms_diag_error(diag, "out of memory while building the operation graph");
+        return MS_E_NOMEM;
+    }
+    return MS_OK;
+}
+
+/* The operation that a member belongs to. */
+static int32_t op_of_member(const ms_dag *dag, int32_t member) {
+    int32_t low = 0;
+    int32_t high = dag->op_count;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        *(dag->member_first[middle] <= member ? &low : &high) = middle;
+    }
+    return low;
+}
+
+int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member) {
+    for (int32_t before = member - 1; before >= 0; before--) {
+        if (dag->member_stream[before] == dag->member_stream[member]) {
+            return op_of_member(dag, before);
+        }
+    }
+    return -1;
+}
+
+char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size) {
+    const ms_dag_op *o = &dag->ops[op];
+    const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[op]]];
+    char place[96] = "";
+    int length = 0;
+    if (o->stage >= 0) {
+        length += snprintf(place, sizeof place, " stage %d", o->stage);
+    }
+    if (o->mb >= 0) {
+        length += snprintf(place + length, sizeof place - (size_t)length, " mb %d", o->mb);
+    }
+    if (o->layer >= 0) {
+        snprintf(place + length, sizeof place - (size_t)length, " layer %d", o->layer);
+    }
+    snprintf(text_out, size, "%s%s on rank %d", ms_op_kind_name((ms_op_kind)o->kind), place,
+             dag->ranks[stream->rank].rank);
+    return text_out;
+}

@@ -1,0 +1,353 @@
+/* A piece is played on one member, for all others do the same at the same time: its computations
+ * one after the other on the compute stream, its communications each on its communicator. */
+#include "simulate/graph/pieces.h"
+
+#include <math.h>
+
+#include "base/arena.h"
+#include "collective/slowdown.h"
+
+/* A stretch of a member's time in a piece; it starts where the one before it ends, the first at 0.
+ */
+typedef struct stretch {
+    double end_s;
+    ms_axis axis; /* that it waits for; MS_AXIS_NONE: it computes */
+} stretch;
+
+/* A piece under way. Arrays have room for the longest piece. */
+typedef struct player {
+    ms_dag *dag;
+    ms_dag_piece *piece;
+    ms_dag_part *parts;
+    double *host_end_s; /* [parts] ends where only hosts hold parts up */
+    int32_t *cause;     /* [parts] the part that released each, -1: the piece's start */
+    int32_t *last;      /* [communicators] the newest part on each, -1: none */
+    int32_t *order;     /* [parts] communications of an axis by their start */
+    stretch *stretches; /* [2 parts + 1] as many as there are different starts and ends */
+    int32_t stretch_count;
+    int32_t at;          /* the stretch that communication of the axis at hand has come to */
+    ms_slow_span *spans; /* [parts] communications so far */
+    int32_t span_count;
+    int32_t live; /* no span before it lasts any more */
+    int32_t next; /* the newest part that others wait for: -1: none */
+    double now_s; /* its end */
+} player;
+
+static const ms_dag_work *work_of(const player *p, int32_t part) {
+    return &p->dag->works[p->parts[part].work];
+}
+
+static int32_t wait_of(const player *p, int32_t part, int32_t i) {
+    return p->dag->network.pieces.waits[p->parts[part].wait_first + i];
+}
+
+/* `part` may not start before `before` has ended. */
+static void wait_for(player *p, int32_t part, int32_t before) {
+    double end_s = p->parts[before].end_s;
+    if (p->cause[part] < 0 || end_s > p->parts[part].start_s) {
+        p->cause[part] = before;
+    }
+    p->parts[part].start_s = fmax(p->parts[part].start_s, end_s);
+}
+
+/* When a part can start: behind what the member waits for next, the parts it names, and the part
+ * before it on its communicator. */
+static void find_start(player *p, int32_t part) {
+    p->parts[part].start_s = 0.0;
+    p->cause[part] = -1;
+    if (p->next >= 0) {
+        wait_for(p, part, p->next);
+    }
+    for (int32_t i = 0; i < p->parts[part].wait_count; i++) {
+        wait_for(p, part, wait_of(p, part, i));
+    }
+    if (p->parts[part].communicator >= 0) {
+        int32_t *last = &p->last[p->parts[part].communicator];
+        if (*last >= 0) {
+            wait_for(p, part, *last);
+        }
+        *last = part;
+    }
+}
+
+/* When a computation ends that starts at its start. What communicates beside it has started before
+ * it was launched, and so stands among the parts before it; computations follow each other, so that
+ * what has ended before one plays no part for those behind it. */
+static double compute_end_s(player *p, int32_t part, bool is_slowed) {
+    double start_s = p->parts[part].start_s, time_s = work_of(p, part)->time_s;
+    if (!is_slowed || time_s <= 0.0) {
+        return start_s + time_s;
+    }
+    while (p->live < p->span_count && p->spans[p->live].until_s <= start_s) {
+        p->live++;
+    }
+    return ms_slowed_end_s(p->spans + p->live, p->span_count - p->live, start_s, time_s);
+}
+
+/* When a communication ends, which slows down what computes until then. */
+static double communicate_end_s(player *p, int32_t part) {
+    const ms_dag_work *work = work_of(p, part);
+    bool is_alone = p->dag->network.pieces.is_alone;
+    double start_s = p->parts[part].start_s;
+    double end_s = start_s + ms_dag_work_time_s(p->dag, work, is_alone, NULL);
+    p->spans[p->span_count++] =
+        (ms_slow_span){start_s, end_s, p->dag->network.compute_slowdown[work->coll]};
+    return end_s;
+}
+
+static void play(player *p) {
+    bool is_slowed = ms_slowdown_is_needed(p->dag->network.compute_slowdown);
+    p->next = -1;
+    p->live = p->span_count = 0;
+    p->now_s = 0.0;
+    for (int32_t i = 0; i < p->piece->part_count; i++) {
+        p->last[i] = -1;
+    }
+    for (int32_t i = 0; i < p->piece->part_count; i++) {
+        ms_dag_part *part = &p->parts[i];
+        find_start(p, i);
+        part->end_s = work_of(p, i)->is_communication ? communicate_end_s(p, i)
+                                                      : compute_end_s(p, i, is_slowed);
+        if (!part->is_async) {
+            p->next = i;
+            p->now_s = part->end_s;
+        }
+    }
+}
+
+/* How long the piece takes when its hosts begin to launch it at 0 and nothing else holds it up, as
+ * the host of every operation does (sim/simulate/engine/host.md).  *launched_out: their last launch
+ * [s]. Returns its end. */
+static double play_hosts(player *p, double *launched_out) {
+    double clock_s = 0.0;
+    double next_s = -INFINITY;
+    for (int32_t i = 0; i < p->piece->part_count; i++) {
+        p->last[i] = -1;
+    }
+    for (int32_t i = 0; i < p->piece->part_count; i++) {
+        const ms_dag_work *work = work_of(p, i);
+        int16_t communicator = p->parts[i].communicator;
+        double time_s = p->parts[i].end_s - p->parts[i].start_s;
+        clock_s += work->host_s;
+        double start_s = fmax(next_s, work->is_communication ? clock_s : clock_s - time_s);
+        for (int32_t w = 0; w < p->parts[i].wait_count; w++) {
+            start_s = fmax(start_s, p->host_end_s[wait_of(p, i, w)]);
+        }
+        if (communicator >= 0) {
+            int32_t last = p->last[communicator];
+            start_s = last >= 0 ? fmax(start_s, p->host_end_s[last]) : start_s;
+            p->last[communicator] = i;
+        }
+        p->host_end_s[i] = start_s + time_s;
+        next_s = p->parts[i].is_async ? next_s : p->host_end_s[i];
+    }
+    *launched_out = clock_s;
+    return next_s;
+}
+
+static void add_stretch(player *p, double end_s, ms_axis axis) {
+    double begin_s = p->stretch_count > 0 ? p->stretches[p->stretch_count - 1].end_s : 0.0;
+    if (end_s > begin_s) {
+        p->stretches[p->stretch_count++] = (stretch){end_s, axis};
+    }
+}
+
+/* The stretches of a gap that ends at `to_s` and is ended by `cause`: each communication of the
+ * chain back from it covers the time from its start on, as in the metrics of a whole timeline. */
+static void split_gap(player *p, double to_s, int32_t cause) {
+    double from_s = p->stretch_count > 0 ? p->stretches[p->stretch_count - 1].end_s : 0.0;
+    if (to_s <= from_s || cause < 0) {
+        return;
+    }
+    int32_t before = p->cause[cause];
+    double start_s = p->parts[cause].start_s;
+    if (start_s > from_s && before >= 0 && work_of(p, before)->is_communication) {
+        split_gap(p, start_s, before);
+    }
+    add_stretch(p, to_s, (ms_axis)p->parts[cause].axis);
+}
+
+/* Where a member's time goes. */
+static void list_stretches(player *p) {
+    ms_dag_piece *piece = p->piece;
+    p->stretch_count = 0;
+    for (int32_t i = 0; i < piece->part_count; i++) {
+        if (!work_of(p, i)->is_communication) {
+            split_gap(p, p->parts[i].start_s, p->cause[i]);
+            add_stretch(p, p->parts[i].end_s, MS_AXIS_NONE);
+            piece->slowed_s +=
+                fmax(0.0, p->parts[i].end_s - p->parts[i].start_s - work_of(p, i)->time_s);
+        }
+    }
+    split_gap(p, p->now_s, p->next);
+    double begin_s = 0.0;
+    for (int32_t i = 0; i < p->stretch_count; i++) {
+        double length_s = p->stretches[i].end_s - begin_s;
+        begin_s = p->stretches[i].end_s;
+        if (p->stretches[i].axis == MS_AXIS_NONE) {
+            piece->compute_s += length_s;
+        } else {
+            piece->axes[p->stretches[i].axis].waited_s += length_s;
+        }
+    }
+}
+
+/* The chain of what released what, back from the end. */
+static void follow_chain(player *p) {
+    double to_s = p->now_s;
+    for (int32_t i = p->next; i >= 0; i = p->cause[i]) {
+        double from_s = fmin(p->parts[i].start_s, to_s);
+        if (work_of(p, i)->is_communication) {
+            p->piece->axes[p->parts[i].axis].critical_s += to_s - from_s;
+        }
+        to_s = from_s;
+    }
+}
+
+/* Add a stretch in which the axis is busy, which comes after those before, to what the member does
+ * meanwhile. */
+static void meet(player *p, ms_axis axis, double from_s, double to_s) {
+    ms_dag_piece_axis *use = &p->piece->axes[axis];
+    use->busy_s += to_s - from_s;
+    while (from_s < to_s && p->at < p->stretch_count) {
+        const stretch *s = &p->stretches[p->at];
+        if (s->end_s <= from_s) {
+            p->at++;
+            continue;
+        }
+        double until_s = fmin(s->end_s, to_s);
+        double *sum = s->axis == MS_AXIS_NONE ? &use->overlapped_s
+                      : s->axis == axis       ? &use->exposed_s
+                                              : &use->in_idle_s;
+        *sum += until_s - from_s;
+        from_s = until_s;
+    }
+}
+
+/* Communications of one axis, by their start.  Returns how many. */
+static int32_t order_axis(player *p, ms_axis axis) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < p->piece->part_count; i++) {
+        if (!work_of(p, i)->is_communication || p->parts[i].axis != axis) {
+            continue;
+        }
+        int32_t at = count++;
+        for (; at > 0 && p->parts[p->order[at - 1]].start_s > p->parts[i].start_s; at--) {
+            p->order[at] = p->order[at - 1];
+        }
+        p->order[at] = i;
+    }
+    return count;
+}
+
+static void measure_axis(player *p, ms_axis axis) {
+    int32_t count = order_axis(p, axis);
+    p->piece->comm_axes |= count > 0 ? MS_AXIS_BIT(axis) : 0;
+    p->at = 0;
+    for (int32_t i = 0; i < count;) {
+        double from_s = p->parts[p->order[i]].start_s;
+        double to_s = p->parts[p->order[i]].end_s;
+        for (i++; i < count && p->parts[p->order[i]].start_s <= to_s; i++) {
+            to_s = fmax(to_s, p->parts[p->order[i]].end_s);
+        }
+        meet(p, axis, from_s, to_s);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        p->piece->axes[axis].bytes += work_of(p, p->order[i])->bytes;
+    }
+}
+
+/* Set what the work that is the piece comes to. */
+static void sum_up(player *p, ms_dag_work *work) {
+    double launched_s = 0.0;
+    double end_s = play_hosts(p, &launched_s);
+    work->time_s = p->now_s;
+    work->host_s = launched_s;
+    p->piece->host_s = fmax(0.0, end_s - launched_s);
+    work->flop = 0.0;
+    work->bytes = 0.0;
+    for (int32_t i = 0; i < p->piece->part_count; i++) {
+        const ms_dag_work *part = work_of(p, i);
+        if (!part->is_communication) {
+            work->flop += part->flop;
+            work->bytes += part->bytes;
+        }
+    }
+}
+
+static void play_work(player *p, ms_dag_work *work) {
+    p->piece = &p->dag->network.pieces.pieces[work->piece - 1];
+    p->parts = p->dag->network.pieces.parts + p->piece->part_first;
+    play(p);
+    sum_up(p, work);
+    p->piece->compute_s = 0.0;
+    p->piece->slowed_s = 0.0;
+    for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+        p->piece->axes[axis] = (ms_dag_piece_axis){.bytes = 0.0};
+    }
+    list_stretches(p);
+    follow_chain(p);
+    p->piece->comm_axes = 0;
+    p->piece->waited_s = 0.0;
+    for (int axis = MS_AXIS_NONE + 1; axis < MS_AXIS_COUNT; axis++) {
+        measure_axis(p, (ms_axis)axis);
+        p->piece->waited_s += p->piece->axes[axis].waited_s;
+    }
+}
+
+static int32_t longest_piece(const ms_dag *dag) {
+    int32_t longest = 0;
+    for (int32_t i = 0; i < dag->network.pieces.count; i++) {
+        int32_t count = dag->network.pieces.pieces[i].part_count;
+        longest = count > longest ? count : longest;
+    }
+    return longest;
+}
+
+const char *ms_dag_find_bad_piece(const ms_dag *dag) {
+    const ms_dag_pieces *all = &dag->network.pieces;
+    for (int32_t i = 0; i < all->count; i++) {
+        for (int32_t k = 0; k < all->pieces[i].part_count; k++) {
+            const ms_dag_part *part = &all->parts[all->pieces[i].part_first + k];
+            if (part->work < 0 || part->work >= dag->work_count || part->axis >= MS_AXIS_COUNT ||
+                dag->works[part->work].piece != 0 ||
+                dag->works[part->work].is_communication != (part->communicator >= 0) ||
+                part->communicator >= all->pieces[i].part_count) {
+                return "a part of a piece that is no work";
+            }
+            for (int32_t w = 0; w < part->wait_count; w++) {
+                if (all->waits[part->wait_first + w] < 0 || all->waits[part->wait_first + w] >= k) {
+                    return "a part of a piece that waits for one behind it";
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+ms_status ms_dag_time_pieces(ms_dag *dag) {
+    if (dag->network.pieces.count == 0) {
+        return MS_OK;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    size_t longest = (size_t)longest_piece(dag);
+    player p = {.dag = dag,
+                .host_end_s = MS_NEW(&scratch, double, longest),
+                .cause = MS_NEW(&scratch, int32_t, longest),
+                .last = MS_NEW(&scratch, int32_t, longest),
+                .order = MS_NEW(&scratch, int32_t, longest),
+                .spans = MS_NEW(&scratch, ms_slow_span, longest),
+                .stretches = MS_NEW(&scratch, stretch, 2 * longest + 1)};
+    ms_status status = p.host_end_s == NULL || p.cause == NULL || p.last == NULL ||
+                               p.order == NULL || p.spans == NULL || p.stretches == NULL
+                           ? MS_E_NOMEM
+                           : MS_OK;
+    for (int32_t w = 0; w < dag->work_count && status == MS_OK; w++) {
+        if (dag->works[w].piece > 0) {
+            play_work(&p, &dag->works[w]);
+        }
+    }
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -1,0 +1,108 @@
+/* How much can be asked of each link at once by all ranks; why, see simulate/engine/contention.h.
+ */
+#include <math.h>
+
+#include "base/number.h"
+#include "simulate/lower/refine.h"
+
+/* One entry per link. Phases and streams are numbered from 1; 0: none yet. */
+typedef struct link_need {
+    double capacity_Bps;
+    double total_Bps;  /* sum over streams of the most that a phase on them asks for */
+    double stream_Bps; /* that of the stream looked at */
+    double phase_Bps;  /* what the phase looked at asks for */
+    double total_weight, stream_weight, phase_weight; /* the same in crossings */
+    int64_t phase;                                    /* the last phase that was met on it */
+    int64_t stream;                                   /* the last stream */
+    bool is_short;                                    /* for flows of one phase */
+} link_need;
+
+typedef struct demand_finder {
+    const ms_platform *platform;
+    link_need *links;
+    int64_t phase;
+    int64_t stream;
+} demand_finder;
+
+static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps) {
+    link_need *link = &f->links[crossing->link];
+    if (link->stream != f->stream) {
+        link->stream = f->stream;
+        link->stream_Bps = link->stream_weight = 0.0;
+    }
+    if (link->phase != f->phase) {
+        link->phase = f->phase;
+        link->phase_Bps = link->phase_weight = 0.0;
+    }
+    double asked_Bps = link->phase_Bps + rate_Bps * crossing->weight;
+    link->is_short = link->is_short || asked_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
+    link->phase_Bps = ms_smaller(asked_Bps, link->capacity_Bps);
+    link->phase_weight += crossing->weight;
+    link->total_weight += ms_larger(0.0, link->phase_weight - link->stream_weight);
+    link->stream_weight = ms_larger(link->stream_weight, link->phase_weight);
+    if (link->phase_Bps > link->stream_Bps) {
+        link->total_Bps += link->phase_Bps - link->stream_Bps;
+        link->stream_Bps = link->phase_Bps;
+    }
+}
+
+static void ask_for_plan(demand_finder *f, const ms_coll_plan *plan) {
+    for (int p = 0; p < plan->phase_count; p++) {
+        if (ms_coll_phase_is_again(plan, p)) {
+            continue;
+        }
+        f->phase++;
+        for (int i = 0; i < plan->phases[p].count; i++) {
+            const ms_flow *flow = &plan->phases[p].flows[i];
+            double rate_Bps = INFINITY;
+            for (int c = 0; c < flow->count; c++) {
+                const ms_flow_link *crossing = &flow->links[c];
+                rate_Bps =
+                    ms_smaller(rate_Bps, f->links[crossing->link].capacity_Bps / crossing->weight);
+            }
+            for (int c = 0; c < flow->count && flow->bytes > 0.0; c++) {
+                ask(f, &flow->links[c], rate_Bps);
+            }
+        }
+    }
+}
+
+/* The communications [first, end) of one stream, group by group: each group has such a stream. */
+static void ask_for_stream(demand_finder *f, const ms_traffic *traffic, size_t first, size_t end) {
+    int32_t comm = MS_AT(&traffic->streams, ms_comm_stream, first).comm;
+    int groups = MS_AT(&traffic->comms, ms_step_comm, comm).groups->count;
+    for (int g = 0; g < groups; g++) {
+        f->stream++;
+        for (size_t i = first; i < end; i++) {
+            comm = MS_AT(&traffic->streams, ms_comm_stream, i).comm;
+            ask_for_plan(f, &MS_AT(&traffic->comms, ms_step_comm, comm).plans[g]);
+        }
+    }
+}
+
+ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
+                                ms_arena *scratch, bool *can_bind_out, double *crowd_out) {
+    demand_finder f = {.platform = platform,
+                       .links = MS_NEW(scratch, link_need, platform->link_count)};
+    if (f.links == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int i = 0; i < platform->link_count; i++) {
+        f.links[i].capacity_Bps = ms_platform_link(platform, i).capacity_Bps;
+    }
+    const ms_vector *streams = &traffic->streams;
+    for (size_t first = 0, end = 0; first < streams->count; first = end) {
+        while (end < streams->count && MS_AT(streams, ms_comm_stream, end).stream ==
+                                           MS_AT(streams, ms_comm_stream, first).stream) {
+            end++;
+        }
+        ask_for_stream(&f, traffic, first, end);
+    }
+    for (int i = 0; i < platform->link_count; i++) {
+        const link_need *link = &f.links[i];
+        can_bind_out[i] =
+            link->is_short || link->total_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
+        crowd_out[i] = can_bind_out[i] ? link->total_weight : 0.0;
+    }
+    return MS_OK;
+}

@@ -1,0 +1,162 @@
+/* Works of communications: one for all groups of a class. See decision note folding.md beside this
+ * file. */
+#include "simulate/lower/traffic.h"
+
+#include "collective/coll_class.h"
+
+/* A work being laid out. */
+typedef struct work_layout {
+    ms_works *w;
+    const ms_step_comm *comm;
+    const int *led; /* [groups] of the communication: those that it stands for */
+    int groups;
+} work_layout;
+
+/* The link that names the class of a link: itself where nothing is folded. */
+static int32_t class_of(const ms_works *w, int32_t link) {
+    return w->link_class == NULL ? link : w->link_class[link];
+}
+
+/* Flow `f` of phase `p` in the i-th group. */
+static const ms_flow *flow_of(const work_layout *l, int i, int p, int f) {
+    return &l->comm->plans[l->led[i]].phases[p].flows[f];
+}
+
+/* Count what all groups' flows in one place put on each link, and on links of each class. */
+static void load_links(const work_layout *l, int p, int f) {
+    for (int i = 0; i < l->groups; i++) {
+        const ms_flow *flow = flow_of(l, i, p, f);
+        for (int c = 0; c < flow->count; c++) {
+            const ms_flow_link *crossing = &flow->links[c];
+            ms_link_load *link = &l->w->link_load[crossing->link];
+            ms_link_load *class = &l->w->link_load[class_of(l->w, crossing->link)];
+            link->load += crossing->weight;
+            class->class_load += crossing->weight;
+            class->most = crossing->weight > class->most ? crossing->weight : class->most;
+        }
+    }
+}
+
+/* One crossing for each class of links, and forget the counts. Links of a class carry the same. */
+static bool add_crossings(const work_layout *l, int p, int f) {
+    bool is_even = true;
+    for (int i = 0; i < l->groups; i++) {
+        const ms_flow *flow = flow_of(l, i, p, f);
+        for (int c = 0; c < flow->count; c++) {
+            ms_link_load *link = &l->w->link_load[flow->links[c].link];
+            int32_t first = class_of(l->w, flow->links[c].link);
+            ms_link_load *class = &l->w->link_load[first];
+            if (class->class_load > 0) {
+                class->crossing_load = link->load;
+                ms_dag_add_crossing(l->w->dag, ms_works_link(l->w, first), link->load, class->most);
+                ms_dag_set_carried(l->w->dag, (double)class->class_load / l->groups);
+                class->class_load = class->most = 0;
+            }
+            is_even = is_even && (link->load == 0 || link->load == class->crossing_load);
+            link->load = 0;
+        }
+    }
+    return is_even;
+}
+
+/* A plan that stands for itself. */
+static void add_plan(ms_works *w, const ms_coll_plan *plan) {
+    for (int p = 0; p < plan->phase_count; p++) {
+        ms_dag_add_phase(w->dag, plan->phases[p].latency_s);
+        for (int f = 0; f < plan->phases[p].count; f++) {
+            const ms_flow *flow = &plan->phases[p].flows[f];
+            ms_works_add_flow(w, flow);
+            for (int i = 0; i < flow->count; i++) {
+                const ms_flow_link *crossing = &flow->links[i];
+                ms_dag_add_crossing(w->dag, ms_works_link(w, crossing->link), crossing->weight,
+                                    crossing->weight);
+            }
+        }
+    }
+}
+
+/* The plan of the first group, over classes of links. */
+static ms_status add_class(const work_layout *l, const ms_coll_plan *plan) {
+    bool is_even = true;
+    for (int p = 0; p < plan->phase_count; p++) {
+        const ms_phase *phase = &plan->phases[p];
+        double *alone_s = MS_NEW(l->w->arena, double, phase->count);
+        if (alone_s == NULL ||
+            ms_coll_phase_times_alone(l->w->platform, phase, l->w->arena, alone_s) != MS_OK) {
+            return MS_E_NOMEM;
+        }
+        ms_dag_add_phase(l->w->dag, phase->latency_s);
+        for (int f = 0; f < phase->count; f++) {
+            ms_works_add_flow(l->w, &phase->flows[f]);
+            ms_dag_set_alone(l->w->dag, alone_s[f]);
+            load_links(l, p, f);
+            is_even = add_crossings(l, p, f) && is_even;
+        }
+    }
+    if (!is_even) {
+        ms_diag_error(l->w->diag, "bug: links of one class carry different loads");
+        return MS_E_BUG;
+    }
+    return MS_OK;
+}
+
+static ms_status make_alone(ms_works *w, const ms_coll_request *request, bool is_pipelined,
+                            int32_t *work_out) {
+    ms_coll_plan plan;
+    ms_status status = ms_works_plan(w, request, 1, &plan);
+    if (status == MS_OK) {
+        const ms_dag_work work = {.stands_for = 1, .is_pipelined = is_pipelined};
+        *work_out = ms_works_add(w, request, &plan, work);
+        add_plan(w, &plan);
+        status = *work_out < 0 ? MS_E_NOMEM : MS_OK;
+    }
+    return status;
+}
+
+ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, int32_t *work_out) {
+    return make_alone(w, request, false, work_out);
+}
+
+ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *work_out) {
+    const ms_comm_groups *groups = comm->groups;
+    work_layout l = {.w = w,
+                     .comm = comm,
+                     .led = groups->led + groups->group_first[k],
+                     .groups = groups->group_first[k + 1] - groups->group_first[k]};
+    if (w->link_class == NULL) {
+        ms_coll_request request = comm->request;
+        request.gpus = groups->gpus + (size_t)l.led[0] * (size_t)request.members;
+        return make_alone(w, &request, comm->is_pipelined, work_out);
+    }
+    const ms_coll_plan *plan = &comm->plans[l.led[0]];
+    const ms_dag_work work = {.stands_for = l.groups, .is_pipelined = comm->is_pipelined};
+    if (w->crowd != NULL) {
+        return ms_bounded_work(w, comm, work_out);
+    }
+    *work_out = ms_works_add(w, &comm->request, plan, work);
+    return *work_out < 0 ? MS_E_NOMEM : add_class(&l, plan);
+}
+
+ms_status ms_fold_work_of_all(ms_works *w, const ms_step_comm *comm, int32_t *work_out) {
+    ms_coll_request first = ms_works_choose(w, &comm->request);
+    if (w->group_load == NULL) {
+        w->group_load = MS_NEW(w->arena, int32_t, w->platform->link_count);
+    }
+    ms_coll_class class;
+    first.gpus = comm->groups->gpus;
+    *work_out = -1;
+    ms_status status = w->group_load == NULL
+                           ? MS_E_NOMEM
+                           : ms_coll_class_build(w->platform, &first, comm->groups->count,
+                                                 w->group_load, w->arena, w->diag, &class);
+    if (status != MS_OK || !class.is_even) {
+        return status;
+    }
+    ms_step_comm together = *comm;
+    together.plans = class.plans;
+    const work_layout l = {
+        .w = w, .comm = &together, .led = comm->groups->led, .groups = comm->groups->count};
+    const ms_dag_work work = {.stands_for = l.groups};
+    *work_out = ms_works_add(w, &comm->request, class.plans, work);
+    return *work_out < 0 ? MS_E_NOMEM : add_class(&l, class.plans);
+}

@@ -1,0 +1,279 @@
+/* From program, costs, mesh and platform to the operation graph: one step after the other. */
+#include "simulate/lower/lower.h"
+#include "collective/coll_class.h"
+
+#include <string.h>
+
+#include "simulate/lower/lowering.h"
+#include "simulate/lower/refine.h"
+
+/* Room to take for operations as a share of the estimate: there are a few more members than those.
+ */
+static const double ESTIMATE_MARGIN = 1.05;
+
+static int step_count(const ms_job *job) {
+    return job->spec.simulation.steps > 0 ? job->spec.simulation.steps : 1;
+}
+
+/* Operations that the segments of a pass make, about: at granularity `pass`, each collective among
+ * replicas cuts a piece in two. */
+static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
+    double count = 1.0;
+    if (l->job->spec.simulation.granularity != MS_GRANULARITY_PASS) {
+        return plan->count;
+    }
+    for (int i = 0; i < plan->count; i++) {
+        const ms_segment *segment = &l->job->costs.segments[plan->first + i];
+        count += segment->when == MS_WHEN_ALWAYS && segment->axis == MS_AXIS_DP ? 2.0 : 0.0;
+    }
+    return count;
+}
+
+/* Operations of one class of ranks in all steps, about. */
+static double estimate_place_ops(const ms_lowering *l) {
+    const ms_program *program = &l->job->program;
+    double ops = 0.0;
+    for (size_t i = 0; i < program->first[l->ranks.pp]; i++) {
+        const ms_action *action = &program->actions[i];
+        ops += count_segments(l, &ms_lowering_cost(l, action)->passes[action->pass]) + 1.0;
+    }
+    ops += program->shard_moves == NULL ? 0.0 : (double)program->shard_first[l->ranks.pp];
+    return ops * step_count(l->job);
+}
+
+/* Operations that the lowering will make, about. */
+static double estimate_ops(const ms_lowering *l) {
+    return l->place_ops * l->ranks.simulated_per_pp;
+}
+
+static ms_status check_size(const ms_lowering *l, ms_diag *diag) {
+    double ops = estimate_ops(l);
+    if (ops <= MS_LOWER_OP_LIMIT) {
+        return MS_OK;
+    }
+    ms_diag_error(diag,
+                  "simulating %d ranks takes about %.3g operations, more than the limit of "
+                  "%.3g; %suse fewer microbatches or steps",
+                  l->ranks.simulated, ops, MS_LOWER_OP_LIMIT,
+                  l->job->run.no_fold ? "leave out --no-fold or " : "");
+    return MS_E_INPUT;
+}
+
+static int longest_pass(const ms_stage_costs *costs) {
+    int longest = 1;
+    int entries = costs->stages * (costs->slices > 1 ? costs->slices : 1);
+    for (int s = 0; s < entries; s++) {
+        for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
+            int count = costs->stage[s].passes[pass].count;
+            longest = count > longest ? count : longest;
+        }
+    }
+    return longest;
+}
+
+/* Number the different factors on computations of the simulated ranks. */
+static ms_status find_factors(ms_lowering *l, ms_arena *arena) {
+    const ms_ranks *ranks = &l->ranks;
+    l->factors = MS_NEW(arena, double, ranks->simulated);
+    l->factor_of = MS_NEW(arena, int, ranks->simulated);
+    if (l->factors == NULL || l->factor_of == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int sim = 0; sim < ranks->simulated; sim++) {
+        int rank =
+            ms_rank_simulated(ranks, sim / ranks->simulated_per_pp, sim % ranks->simulated_per_pp);
+        double factor = ms_job_compute_factor(l->job, rank);
+        int i = 0;
+        while (i < l->factor_count && l->factors[i] != factor) {
+            i++;
+        }
+        l->factors[i] = factor;
+        l->factor_count += i == l->factor_count;
+        l->factor_of[sim] = i;
+    }
+    return MS_OK;
+}
+
+static ms_status init_state(ms_lowering *l, ms_arena *arena) {
+    const ms_stage_costs *costs = &l->job->costs;
+    size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
+    l->runs = MS_NEW(arena, int, (size_t)l->job->program.stages *MS_PASS_COUNT);
+    l->computations = (ms_computations){.none = -1, .segment = MS_NEW(arena, int32_t, works)};
+    if (l->runs == NULL || l->computations.segment == NULL || find_factors(l, arena) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
+    if (ms_pieces_init(l) != MS_OK) {
+        return MS_E_NOMEM;
+    }
+    return ms_waiting_init(&l->waiting, &l->ranks, &l->job->program, longest_pass(costs), arena);
+}
+
+static void add_ranks(ms_lowering *l) {
+    const ms_ranks *ranks = &l->ranks;
+    for (int p = 0; p < ranks->pp; p++) {
+        for (int k = 0; k < ranks->simulated_per_pp; k++) {
+            int32_t index =
+                ms_dag_add_rank(l->dag, ms_rank_simulated(ranks, p, k), ranks->multiplicity[k], p);
+            ms_dag_add_stream(l->dag, index, -1, MS_AXIS_NONE);
+        }
+    }
+}
+
+/* One step, of which nothing has run. */
+static ms_status lower_step(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
+    const ms_program *program = &l->job->program;
+    ms_dag_begin_step(l->dag);
+    memset(l->runs, 0, (size_t)program->stages * MS_PASS_COUNT * sizeof *l->runs);
+    ms_status status = ms_order_lower(l, arena, diag);
+    return status == MS_OK ? ms_step_end_lower(l) : status;
+}
+
+/* Said before a simulation that takes SimGrid minutes, as operations alone do not show it. */
+static void tell_if_slow(const ms_lowering *l) {
+    double ops = estimate_ops(l);
+    if (l->job->run.solver == MS_SOLVER_MAXMIN || ms_job_is_alone(l->job) ||
+        l->ranks.simulated < MS_FOLD_SLOW_RANKS || ops < MS_FOLD_SLOW_OPS) {
+        return;
+    }
+    ms_diag_note(l->works.diag, NULL, NULL,
+                 "%d ranks play different roles, and each is simulated: about %.3g operations, "
+                 "which may take SimGrid minutes; '--solver maxmin' finds the same sooner",
+                 l->ranks.simulated, ops);
+}
+
+/* Whether it is not worth it to tell all classes apart, which is said where nobody asked for it. */
+static bool is_to_be_bounded(const ms_lowering *l) {
+    if (l->ranks.simulated_per_pp == 1 || l->job->run.is_bounded) {
+        return l->ranks.simulated_per_pp > 1 || l->job->run.has_bounds;
+    }
+    if (estimate_ops(l) <= MS_FOLD_OP_LIMIT) {
+        tell_if_slow(l);
+        return false;
+    }
+    ms_diag_warning(l->works.diag,
+                    "%d ranks play different roles: to simulate each takes about %.3g operations, "
+                    "more than %.3g; one rank stands for all of its pipeline rank instead, and the "
+                    "step is given with its bounds",
+                    l->ranks.simulated, estimate_ops(l), MS_FOLD_OP_LIMIT);
+    return true;
+}
+
+/* Refuse a fold in which a rank stands for ranks that compute at another speed: the bounds of
+ * inexact folds do not know their speed. */
+static ms_status check_bounds(const ms_lowering *l) {
+    for (int p = 0; p < l->ranks.pp; p++) {
+        const ms_factor_range factors = ms_job_compute_factors(l->job, p);
+        if (factors.least < factors.most) {
+            ms_diag_error(l->works.diag,
+                          "ranks of pipeline rank %d compute at different speeds, so that none of "
+                          "them can stand for the others; simulate every rank, or fold exactly",
+                          p);
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}
+
+/* Find the links that can hold flows back, all of them asked for at once.  Arrays as of
+ * ms_find_binding_links. */
+static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *crowd) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_status status =
+        ms_find_binding_links(&l->traffic, l->job->platform, &scratch, can_bind, crowd);
+    if (status == MS_OK) {
+        status = ms_leave_out_fed_links(&l->traffic, l->job->platform, &scratch, can_bind);
+    }
+    ms_arena_release(&scratch);
+    return status;
+}
+
+/* Simulate one rank of each class that cannot be told apart; or one of each pipeline rank. */
+static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
+    const ms_platform *platform = l->job->platform;
+    int *class_of = MS_NEW(arena, int, l->ranks.per_pp);
+    int32_t *link_class = MS_NEW(arena, int32_t, platform->link_count);
+    bool *can_bind = MS_NEW(arena, bool, platform->link_count);
+    double *crowd = MS_NEW(arena, double, platform->link_count);
+    bool has_all = class_of != NULL && link_class != NULL && can_bind != NULL && crowd != NULL;
+    ms_status status = has_all ? ms_traffic_list(l) : MS_E_NOMEM;
+    if (status == MS_OK && !ms_job_is_alone(l->job)) {
+        status = find_binding(l, can_bind, crowd);
+    }
+    if (status == MS_OK) {
+        status = ms_refine(&l->traffic, l->job, ms_job_is_alone(l->job) ? NULL : can_bind, class_of,
+                           link_class);
+    }
+    if (status != MS_OK) {
+        return status;
+    }
+    for (int i = 0; i < platform->link_count; i++) {
+        crowd[i] = can_bind[i] ? crowd[i] : 0.0;
+    }
+    ms_ranks_fold(&l->ranks, class_of);
+    l->fold.classes = l->ranks.simulated;
+    l->works.link_class = link_class;
+    if (is_to_be_bounded(l)) {
+        status = check_bounds(l);
+        memset(class_of, 0, (size_t)l->ranks.per_pp * sizeof *class_of);
+        ms_ranks_fold(&l->ranks, class_of);
+        l->works.crowd = crowd;
+        l->fold.is_exact = false;
+    }
+    return status;
+}
+
+static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
+    l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
+    l->place_ops = estimate_place_ops(l);
+    ms_status status = l->job->run.no_fold ? MS_OK : fold_ranks(l, arena);
+    status = status == MS_OK ? ms_traffic_fold(&l->traffic) : status;
+    status = status == MS_OK ? check_size(l, diag) : status;
+    status = status == MS_OK ? init_state(l, arena) : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_dag_reserve(l->dag, ESTIMATE_MARGIN * estimate_ops(l));
+    add_ranks(l);
+    for (int step = 0; step < step_count(l->job) && status == MS_OK; step++) {
+        status = lower_step(l, arena, diag);
+    }
+    if (status == MS_OK && (ms_works_failed(&l->works) || l->waiting.pool.waits.failed)) {
+        status = MS_E_NOMEM;
+    }
+    return status;
+}
+
+ms_status ms_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_dag_init(dag_out);
+    memcpy(dag_out->network.compute_slowdown, job->platform->gpu.compute_slowdown,
+           sizeof dag_out->network.compute_slowdown);
+    dag_out->network.pieces.is_alone = ms_job_is_alone(job);
+    ms_lowering l = {.job = job, .dag = dag_out};
+    ms_status status = ms_ranks_init(&l.ranks, job, &scratch);
+    ms_traffic_init(&l.traffic, &l.ranks, &scratch);
+    if (status == MS_OK) {
+        status = ms_works_init(&l.works, job->platform, &scratch, diag, dag_out);
+        l.works.algorithms = ms_coll_choices_on(job->platform, &job->mesh, job->spec.algorithms);
+        l.works.launch_s = job->host.launch_s;
+        l.works.is_stepped = job->spec.simulation.fidelity == MS_FIDELITY_STEP;
+    }
+    status = status == MS_OK ? lower_all(&l, &scratch, diag) : status;
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while laying out the step");
+    }
+    if (status == MS_OK) {
+        status = ms_dag_finish(dag_out, diag);
+    }
+    if (status == MS_OK) {
+        *fold_out = l.fold;
+    }
+    ms_waiting_release(&l.waiting);
+    ms_traffic_release(&l.traffic);
+    ms_works_release(&l.works);
+    ms_arena_release(&scratch);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* An overlapped pair: a forward and a backward pass whose segments take turns, so that the one
+ * computes while collectives of the other are under way. */
+#include "simulate/lower/passes.h"
+
+/* Make the end of both passes what the rank waits for next: the later computation, since the
+ * compute stream runs in order, or a computation that takes no time and waits for both. */
+static void join_ends(ms_lowering *l, ms_pass_state states[2]) {
+    int p = states[0].p;
+    ms_waits *next = ms_next(l, p);
+    bool has_communication = false;
+    for (int k = 0; k < l->waiting.count; k++) {
+        int32_t sim = p * l->waiting.count + k;
+        ms_waits_clear(&l->waiting.pool, &next[k]);
+        for (int i = 0; i < 2; i++) {
+            ms_waits *own = &states[i].next[k];
+            has_communication = has_communication || ms_waits_has_other(&l->waiting.pool, own, sim);
+            ms_waits_take(&l->waiting.pool, &next[k], own);
+        }
+    }
+    if (has_communication) {
+        states[1].next = next;
+        ms_pass_lower_nothing(l, &states[1]);
+    }
+}
+
+/* Lower both passes: each goes on where it stood, up to its next collective, then the other. */
+static ms_status take_turns(ms_lowering *l, ms_pass_state states[2]) {
+    ms_status status = MS_OK;
+    while (status == MS_OK && (!states[0].is_done || !states[1].is_done)) {
+        for (int i = 0; i < 2 && status == MS_OK; i++) {
+            status = states[i].is_done ? MS_OK : ms_pass_run(l, &states[i], true);
+        }
+    }
+    return status;
+}
+
+ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair) {
+    ms_pass_state states[2];
+    ms_pass_begin_pair(l, p, pair, states);
+    for (int k = 0; k < l->waiting.count; k++) {
+        ms_waits_merge(&l->waiting.pool, &states[0].next[k], &ms_next(l, p)[k]);
+        ms_waits_merge(&l->waiting.pool, &states[1].next[k], &ms_next(l, p)[k]);
+    }
+    ms_status status = take_turns(l, states);
+    if (status != MS_OK) {
+        return status;
+    }
+    join_ends(l, states);
+    ms_pass_end(l, &states[0]);
+    ms_pass_end(l, &states[1]);
+    for (int i = 0; i < 2 && status == MS_OK; i++) {
+        status = ms_pass_on(l, p, &pair[i]);
+    }
+    if (status == MS_OK && ms_job_is_blocking(l->job)) {
+        ms_barrier_lower(l, p, pair, 2);
+    }
+    return status;
+}

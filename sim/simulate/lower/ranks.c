@@ -1,0 +1,61 @@
+#include "simulate/lower/ranks.h"
+
+/* List the ranks of each pipeline rank, in their own order.  listed: [pp] how many are, 0. */
+static void list_ranks(ms_ranks *ranks, int *listed) {
+    for (int rank = 0; rank < ranks->mesh->ranks; rank++) {
+        int p = ms_mesh_coordinate(ranks->mesh, rank, MS_AXIS_PP);
+        ranks->place[rank] = listed[p]++;
+        ranks->listed[p * ranks->per_pp + ranks->place[rank]] = rank;
+    }
+}
+
+ms_status ms_ranks_init(ms_ranks *ranks, const ms_job *job, ms_arena *arena) {
+    const ms_mesh *mesh = &job->mesh;
+    int pp = job->program.spec.pipeline_ranks, per_pp = mesh->ranks / pp;
+    *ranks = (ms_ranks){.mesh = mesh,
+                        .expert_mesh = job->expert_mesh,
+                        .pp = pp,
+                        .per_pp = per_pp,
+                        .simulated = mesh->ranks,
+                        .simulated_per_pp = per_pp,
+                        .listed = MS_NEW(arena, int, mesh->ranks),
+                        .place = MS_NEW(arena, int, mesh->ranks),
+                        .class_of = MS_NEW(arena, int, per_pp),
+                        .simulated_place = MS_NEW(arena, int, per_pp),
+                        .multiplicity = MS_NEW(arena, int, per_pp)};
+    int *listed = MS_NEW(arena, int, pp);
+    if (listed == NULL || ranks->listed == NULL || ranks->place == NULL ||
+        ranks->class_of == NULL || ranks->simulated_place == NULL || ranks->multiplicity == NULL) {
+        return MS_E_NOMEM;
+    }
+    list_ranks(ranks, listed);
+    for (int place = 0; place < per_pp; place++) {
+        ranks->class_of[place] = ranks->simulated_place[place] = place;
+        ranks->multiplicity[place] = 1;
+    }
+    return MS_OK;
+}
+
+void ms_ranks_fold(ms_ranks *ranks, const int *class_of) {
+    int count = 0;
+    for (int place = 0; place < ranks->per_pp; place++) {
+        int k = class_of[place];
+        if (k == count) {
+            ranks->simulated_place[count] = place;
+            ranks->multiplicity[count++] = 0;
+        }
+        ranks->class_of[place] = k;
+        ranks->multiplicity[k]++;
+    }
+    ranks->simulated_per_pp = count;
+    ranks->simulated = ranks->pp * count;
+}
+
+int ms_ranks_members(const ms_ranks *ranks, unsigned axes, int rank, int *members_out) {
+    return ms_mesh_members(ms_mesh_of_axes(ranks->mesh, ranks->expert_mesh, axes), axes, rank,
+                           members_out);
+}
+
+bool ms_rank_is_lead(const ms_ranks *ranks, unsigned axes, int rank) {
+    return ms_mesh_is_lead(ms_mesh_of_axes(ranks->mesh, ranks->expert_mesh, axes), axes, rank);
+}

@@ -1,0 +1,349 @@
+#include "simulate/lower/refine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/random.h"
+
+/* A group of a communication. */
+typedef struct group_view {
+    uint64_t own;    /* what it is, whoever is in it */
+    uint64_t colour; /* equal: not told apart so far */
+} group_view;
+
+/* A flow of a group. */
+typedef struct flow_view {
+    uint64_t own;
+    uint64_t colour;
+    size_t first;  /* into crossings: those that can hold it back */
+    int32_t count; /* of them */
+    int32_t group;
+} flow_view;
+
+typedef struct link_crossing {
+    int32_t link;
+    int32_t weight;
+} link_crossing;
+
+typedef struct link_view {
+    uint64_t own; /* what it is, whoever crosses it */
+    uint64_t colour;
+    uint64_t sum; /* of the mixed colours of the flows across it */
+} link_view;
+
+typedef struct refinement {
+    const ms_traffic *traffic;
+    const ms_job *job;
+    const ms_platform *platform; /* the job's */
+    const bool *can_bind;        /* [links]; NULL: none can */
+    ms_arena scratch;
+    ms_vector groups;    /* of group_view, communication by communication */
+    ms_vector flows;     /* of flow_view, group by group */
+    ms_vector crossings; /* of link_crossing */
+    link_view *links;    /* [links] */
+    uint64_t *places;    /* [per_pp] colours */
+    uint64_t *sums;      /* [per_pp] */
+    uint64_t *table;     /* [table_slots] open hash of colours, to count them */
+    int32_t *numbers;    /* [table_slots] beside them, to name them */
+    size_t table_slots;  /* a power of two */
+} refinement;
+
+/* Values that differ by rounding only have the same bits: 40 of a double's 53 stay. */
+static uint64_t bits_of(double value) {
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return (bits + (1U << 12)) >> 13;
+}
+
+/* Hash of two values, whose order counts. 2^64 / golden ratio keeps small ones apart. */
+static uint64_t join(uint64_t hash, uint64_t value) {
+    return ms_random_mix(hash + (value + 1) * 0x9E3779B97F4A7C15U);
+}
+
+static const ms_step_comm *comm_at(const refinement *r, size_t index) {
+    return &MS_AT(&r->traffic->comms, ms_step_comm, index);
+}
+
+/* The rate that a flow's links allow it by itself. */
+static double rate_alone(const refinement *r, const ms_flow *flow) {
+    double rate_Bps = INFINITY;
+    for (int i = 0; i < flow->count; i++) {
+        const ms_flow_link *crossing = &flow->links[i];
+        double capacity_Bps = ms_platform_link(r->platform, crossing->link).capacity_Bps;
+        rate_Bps = ms_smaller(rate_Bps, capacity_Bps / crossing->weight);
+    }
+    return rate_Bps;
+}
+
+/* Enter a flow with the links that can hold it back; with others it only meets its own limit.
+ * own: what it is otherwise. */
+static void add_flow(refinement *r, const ms_flow *flow, uint64_t own) {
+    flow_view view = {.first = r->crossings.count, .group = (int32_t)r->groups.count};
+    view.own = join(join(own, bits_of(flow->bytes)), bits_of(rate_alone(r, flow)));
+    for (int i = 0; i < flow->count && r->can_bind != NULL && flow->bytes > 0.0; i++) {
+        const ms_flow_link *crossing = &flow->links[i];
+        if (r->can_bind[crossing->link]) {
+            link_crossing *kept = ms_vector_next(&r->crossings);
+            if (kept != NULL) {
+                *kept = (link_crossing){crossing->link, crossing->weight};
+                view.count++;
+            }
+        }
+    }
+    flow_view *place = ms_vector_next(&r->flows);
+    if (place != NULL) {
+        *place = view;
+    }
+}
+
+/* Enter the flows of a phase; where flows share links with each other only, what that comes to. */
+static ms_status add_flows(refinement *r, const ms_phase *phase, uint64_t own) {
+    bool shares = r->can_bind == NULL && phase->count > 1;
+    double *alone_s = shares ? MS_NEW(&r->scratch, double, phase->count) : NULL;
+    if (shares && (alone_s == NULL ||
+                   ms_coll_phase_times_alone(r->platform, phase, &r->scratch, alone_s) != MS_OK)) {
+        return MS_E_NOMEM;
+    }
+    for (int f = 0; f < phase->count; f++) {
+        uint64_t flow = join(own, (uint64_t)f);
+        add_flow(r, &phase->flows[f], shares ? join(flow, bits_of(alone_s[f])) : flow);
+    }
+    return MS_OK;
+}
+
+/* Enter a group: what it is by its communication and by how it is laid out. */
+static ms_status add_group(refinement *r, size_t comm, const ms_coll_plan *plan) {
+    group_view view = {.own = join(comm, (uint64_t)plan->tier + 1)};
+    view.own = join(view.own, (uint64_t)plan->algorithm << 16 | (uint64_t)plan->protocol);
+    view.own = join(view.own, bits_of(plan->sent_B));
+    for (int p = 0; p < plan->phase_count; p++) {
+        const ms_phase *phase = &plan->phases[p];
+        view.own = join(view.own, bits_of(phase->latency_s));
+        if (ms_coll_phase_is_again(plan, p)) {
+            continue;
+        }
+        if (add_flows(r, phase, join(comm, (uint64_t)p)) != MS_OK) {
+            return MS_E_NOMEM;
+        }
+    }
+    return ms_vector_add(&r->groups, &view, 1) == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status add_all(refinement *r) {
+    ms_status status = MS_OK;
+    for (size_t c = 0; c < r->traffic->comms.count; c++) {
+        const ms_step_comm *comm = comm_at(r, c);
+        for (int g = 0; g < comm->groups->count && status == MS_OK; g++) {
+            status = add_group(r, c, &comm->plans[g]);
+        }
+    }
+    return r->flows.failed || r->crossings.failed ? MS_E_NOMEM : status;
+}
+
+/* Flows by their groups and links, then links by their flows. */
+static void colour_flows(refinement *r) {
+    for (size_t i = 0; i < r->flows.count; i++) {
+        flow_view *flow = &MS_AT(&r->flows, flow_view, i);
+        uint64_t sum = 0;
+        for (size_t c = flow->first; c < flow->first + (size_t)flow->count; c++) {
+            const link_crossing *crossing = &MS_AT(&r->crossings, link_crossing, c);
+            sum += join(r->links[crossing->link].colour, (uint64_t)crossing->weight);
+        }
+        uint64_t group = MS_AT(&r->groups, group_view, flow->group).colour;
+        flow->colour = join(join(flow->own, group), sum);
+        for (size_t c = flow->first; c < flow->first + (size_t)flow->count; c++) {
+            const link_crossing *crossing = &MS_AT(&r->crossings, link_crossing, c);
+            r->links[crossing->link].sum += join(flow->colour, (uint64_t)crossing->weight);
+        }
+    }
+    for (int i = 0; i < r->platform->link_count; i++) {
+        if (r->links[i].sum != 0) {
+            r->links[i].colour = join(r->links[i].colour, r->links[i].sum);
+            r->links[i].sum = 0;
+        }
+    }
+}
+
+/* Groups by their members and flows, then places by their groups. */
+static void colour_groups(refinement *r) {
+    size_t i = 0;
+    size_t f = 0;
+    for (size_t c = 0; c < r->traffic->comms.count; c++) {
+        const ms_comm_groups *groups = comm_at(r, c)->groups;
+        const int *places = groups->places;
+        for (int g = 0; g < groups->count; g++, i++, places += groups->places_each) {
+            group_view *group = &MS_AT(&r->groups, group_view, i);
+            uint64_t sum = 0;
+            for (int m = 0; m < groups->places_each; m++) {
+                sum += join(r->places[places[m]], 0);
+            }
+            group->colour = join(join(group->colour, group->own), sum);
+            for (; f < r->flows.count && MS_AT(&r->flows, flow_view, f).group == (int32_t)i; f++) {
+                group->colour = join(group->colour, MS_AT(&r->flows, flow_view, f).colour);
+            }
+            for (int m = 0; m < groups->places_each; m++) {
+                r->sums[places[m]] += join(group->colour, 1);
+            }
+        }
+    }
+    for (int place = 0; place < r->traffic->ranks->per_pp; place++) {
+        r->places[place] = join(r->places[place], r->sums[place]);
+        r->sums[place] = 0;
+    }
+}
+
+/* Where a colour stands in the table, or would. */
+static size_t slot_of(const refinement *r, uint64_t colour) {
+    size_t slot = (size_t)colour & (r->table_slots - 1);
+    while (r->table[slot] != 0 && r->table[slot] != colour) {
+        slot = (slot + 1) & (r->table_slots - 1);
+    }
+    return slot;
+}
+
+/* Whether a colour is new in the table. */
+static bool enter(refinement *r, uint64_t colour) {
+    size_t slot = slot_of(r, colour);
+    bool is_new = r->table[slot] == 0;
+    r->table[slot] = colour;
+    return is_new;
+}
+
+/* Colours of places, groups and links. */
+static size_t count_colours(refinement *r) {
+    size_t count = 0;
+    memset(r->table, 0, r->table_slots * sizeof *r->table);
+    for (int place = 0; place < r->traffic->ranks->per_pp; place++) {
+        count += enter(r, r->places[place]);
+    }
+    for (size_t i = 0; i < r->groups.count; i++) {
+        count += enter(r, MS_AT(&r->groups, group_view, i).colour);
+    }
+    for (int i = 0; i < r->platform->link_count && r->can_bind != NULL; i++) {
+        count += r->can_bind[i] && enter(r, r->links[i].colour);
+    }
+    return count;
+}
+
+/* The number that a colour was given when it was new; `number` if it is. */
+static int32_t first_of(refinement *r, uint64_t colour, int32_t number) {
+    size_t slot = slot_of(r, colour);
+    r->numbers[slot] = r->table[slot] == 0 ? number : r->numbers[slot];
+    r->table[slot] = colour;
+    return r->numbers[slot];
+}
+
+/* Links by all flows that cross them, those that hold nothing back, too. */
+static void name_links(refinement *r, int32_t *link_class_out) {
+    size_t f = 0;
+    for (size_t c = 0; c < r->traffic->comms.count; c++) {
+        const ms_step_comm *comm = comm_at(r, c);
+        for (int g = 0; g < comm->groups->count; g++) {
+            const ms_coll_plan *plan = &comm->plans[g];
+            for (int p = 0; p < plan->phase_count; p++) {
+                const ms_phase *phase = &plan->phases[p];
+                bool is_again = ms_coll_phase_is_again(plan, p);
+                for (int i = 0; i < phase->count && !is_again; i++, f++) {
+                    uint64_t colour = MS_AT(&r->flows, flow_view, f).colour;
+                    for (int k = 0; k < phase->flows[i].count; k++) {
+                        const ms_flow_link *crossing = &phase->flows[i].links[k];
+                        r->links[crossing->link].sum += join(colour, (uint64_t)crossing->weight);
+                    }
+                }
+            }
+        }
+    }
+    memset(r->table, 0, r->table_slots * sizeof *r->table);
+    for (int i = 0; i < r->platform->link_count; i++) {
+        uint64_t colour = join(r->links[i].own, r->links[i].sum);
+        link_class_out[i] = r->links[i].sum == 0 ? -1 : first_of(r, colour, i);
+    }
+}
+
+static void name_places(refinement *r, int *class_out) {
+    int count = 0;
+    memset(r->table, 0, r->table_slots * sizeof *r->table);
+    for (int place = 0; place < r->traffic->ranks->per_pp; place++) {
+        class_out[place] = first_of(r, r->places[place], count);
+        count += class_out[place] == count;
+    }
+}
+
+static ms_status allocate(refinement *r) {
+    size_t links = (size_t)r->platform->link_count;
+    size_t places = (size_t)r->traffic->ranks->per_pp;
+    r->links = MS_NEW(&r->scratch, link_view, links);
+    r->places = MS_NEW(&r->scratch, uint64_t, places);
+    r->sums = MS_NEW(&r->scratch, uint64_t, places);
+    bool has_all = r->links != NULL && r->places != NULL && r->sums != NULL;
+    for (size_t i = 0; i < links && has_all; i++) {
+        r->links[i].colour = r->links[i].own = ms_link_colour(r->platform, (int)i);
+    }
+    return has_all ? MS_OK : MS_E_NOMEM;
+}
+
+/* Ranks that compute at different speeds are told apart. */
+static void colour_ranks(refinement *r) {
+    const ms_ranks *ranks = r->traffic->ranks;
+    for (int p = 0; p < ranks->pp && r->job->rank_properties != NULL; p++) {
+        for (int place = 0; place < ranks->per_pp; place++) {
+            double factor = ms_job_compute_factor(r->job, ms_rank_at(ranks, p, place));
+            r->places[place] = join(r->places[place], bits_of(factor));
+        }
+    }
+}
+
+static ms_status make_table(refinement *r) {
+    size_t links = (size_t)r->platform->link_count;
+    size_t binding = 0;
+    for (size_t i = 0; i < links && r->can_bind != NULL; i++) {
+        binding += r->can_bind[i];
+    }
+    size_t counted = (size_t)r->traffic->ranks->per_pp + r->groups.count + binding;
+    size_t most = counted > links ? counted : links; /* which are named all */
+    r->table_slots = 64;
+    while (r->table_slots < 2 * most) {
+        r->table_slots *= 2;
+    }
+    r->table = MS_NEW(&r->scratch, uint64_t, r->table_slots);
+    r->numbers = MS_NEW(&r->scratch, int32_t, r->table_slots);
+    return r->table == NULL || r->numbers == NULL ? MS_E_NOMEM : MS_OK;
+}
+
+static ms_status refine(refinement *r) {
+    ms_status status = allocate(r);
+    status = status == MS_OK ? add_all(r) : status;
+    status = status == MS_OK ? make_table(r) : status;
+    size_t colours = 0;
+    if (status == MS_OK) {
+        colour_ranks(r);
+    }
+    for (size_t before = SIZE_MAX; status == MS_OK && colours != before;) {
+        before = colours;
+        colour_flows(r);
+        colour_groups(r);
+        colours = count_colours(r);
+    }
+    return status;
+}
+
+ms_status ms_refine(const ms_traffic *traffic, const ms_job *job, const bool *can_bind,
+                    int *class_out, int32_t *link_class_out) {
+    refinement r = {
+        .traffic = traffic, .job = job, .platform = job->platform, .can_bind = can_bind};
+    ms_arena_init(&r.scratch);
+    ms_vector_init(&r.groups, sizeof(group_view));
+    ms_vector_init(&r.flows, sizeof(flow_view));
+    ms_vector_init(&r.crossings, sizeof(link_crossing));
+    ms_status status = refine(&r);
+    if (status == MS_OK) {
+        name_links(&r, link_class_out);
+        name_places(&r, class_out);
+    }
+    ms_vector_release(&r.groups);
+    ms_vector_release(&r.flows);
+    ms_vector_release(&r.crossings);
+    ms_arena_release(&r.scratch);
+    return status;
+}

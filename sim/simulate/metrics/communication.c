@@ -1,0 +1,348 @@
+#include <string.h>
+
+#include "simulate/metrics/internal.h"
+
+/* When an operation let go of its streams: a pipelined one before its last latency. */
+static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op) {
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    double end_s = timeline->end_s[op];
+    if (!work->is_pipelined || work->phase_count == 0) {
+        return end_s;
+    }
+    return end_s - dag->network.phases[work->phase_first + work->phase_count - 1].latency_s;
+}
+
+/* When a member was ready by itself: the latest end of its dependencies and release of its stream,
+ * at most its operation's start [s].  released_s: of its stream. */
+static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
+                               int32_t member, double released_s) {
+    double arrival_s = ms_larger(0.0, released_s);
+    for (int32_t d = dag->dep_first[member]; d < dag->dep_first[member + 1]; d++) {
+        arrival_s = ms_larger(arrival_s, timeline->end_s[dag->deps[d]]);
+    }
+    return ms_smaller(arrival_s, timeline->start_s[op]);
+}
+
+/* When the last member was ready by itself [s]: the operation's start, or before it where a host
+ * had yet to launch what all members were ready for, as that is no waiting for another rank.
+ *  released_s: [stream_count]. */
+static double last_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
+                             const double *released_s) {
+    if (dag->works[dag->ops[op].work].host_s <= 0.0) {
+        return timeline->start_s[op];
+    }
+    double last_s = 0.0;
+    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        last_s = ms_larger(
+            last_s, member_arrival_s(dag, timeline, op, m, released_s[dag->member_stream[m]]));
+    }
+    return last_s;
+}
+
+/* What all communications of one work have in common. */
+typedef struct work_facts {
+    int32_t row; /* + 1, of the last one that was met; 0: none */
+    double alone_s, latency_s;
+} work_facts;
+
+/* Rows under construction. Rows are found by hash, for a graph may hold as many sizes as works. */
+typedef struct rows {
+    work_facts *of_work; /* [work_count] */
+    double *released_s; /* [stream_count] when the last operation met on each stream let go of it */
+    ms_vector list;     /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
+    int32_t *buckets;   /* [bucket_count] row + 1, 0 free; at most half of them are taken */
+    size_t bucket_count;
+    int32_t *of_op;   /* [op_count] row + 1 of an operation, 0: computation, or not measured */
+    int32_t *of_part; /* [parts of all pieces] row + 1 of a part of a measured piece; 0: none */
+    double *pieces;   /* [work_count] ranks that ran a piece, times how often */
+} rows;
+
+/* Bits of a size, so that even a size that is no number equals itself. */
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static bool is_same_sort(const ms_coll_row *a, const ms_coll_row *b) {
+    return a->axis == b->axis && a->kind == b->kind && a->tier == b->tier &&
+           a->algorithm == b->algorithm && a->protocol == b->protocol &&
+           a->group_size == b->group_size && bits_of(a->size_B) == bits_of(b->size_B);
+}
+
+/* Mixes the fields with the multiplier of Knuth's multiplicative hashing (2^64 / golden ratio). */
+static uint64_t hash_row(const ms_coll_row *row) {
+    uint64_t fields[] = {(uint64_t)row->axis,      (uint64_t)row->kind,       (uint64_t)row->tier,
+                         (uint64_t)row->algorithm, (uint64_t)row->group_size, bits_of(row->size_B)};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        hash = (hash ^ fields[i]) * 0x9E3779B97F4A7C15U;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* Row of the sort of a communication, entered if new; NULL when memory runs out. */
+static ms_coll_row *find_new_row(rows *all, const ms_dag_work *work, int axis) {
+    ms_coll_row key = {.axis = (ms_axis)axis,
+                       .kind = (ms_coll_kind)work->coll,
+                       .tier = work->tier,
+                       .algorithm = work->algorithm,
+                       .protocol = work->protocol,
+                       .group_size = work->group_size,
+                       .size_B = work->size_B};
+    size_t b = hash_row(&key) % all->bucket_count;
+    for (; all->buckets[b] != 0; b = (b + 1) % all->bucket_count) {
+        ms_coll_row *row = &MS_AT(&all->list, ms_coll_row, all->buckets[b] - 1);
+        if (is_same_sort(row, &key)) {
+            return row;
+        }
+    }
+    ms_coll_row *row = ms_vector_add(&all->list, &key, 1);
+    if (row != NULL) {
+        all->buckets[b] = (int32_t)all->list.count;
+    }
+    return row;
+}
+
+/* The same of an operation, the last row of its work first: an axis has works of its own. */
+static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
+    work_facts *facts = &all->of_work[dag->ops[op].work];
+    ms_coll_row *row = facts->row > 0 ? &MS_AT(&all->list, ms_coll_row, facts->row - 1) : NULL;
+    if (row == NULL || (int)row->axis != ms_op_axis(dag, op)) {
+        const ms_dag_work *work = &dag->works[dag->ops[op].work];
+        row = find_new_row(all, work, ms_op_axis(dag, op));
+        facts->row = row == NULL ? 0 : 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
+        facts->alone_s = ms_dag_work_time_s(dag, work, true, NULL);
+        facts->latency_s = ms_dag_work_latency_s(dag, work);
+    }
+    return row;
+}
+
+/* Count a rank for a row that has not counted it.  last: [rows] rank + 1 that each has counted. */
+static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, int32_t *last) {
+    if (row >= 0 && last[row] != rank + 1) {
+        last[row] = rank + 1;
+        MS_AT(&all->list, ms_coll_row, row).ranks += dag->ranks[rank].multiplicity;
+    }
+}
+
+/* The same for what pieces of the rank hide.  last_piece: [works] rank + 1 that each has met. */
+static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
+                                 int32_t *last_piece) {
+    const ms_dag *dag = ops->dag;
+    for (int32_t i = ops->compute_first[rank]; i < ops->compute_first[rank + 1]; i++) {
+        int32_t work = dag->ops[ops->compute_ops[i]].work;
+        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[work]);
+        if (piece == NULL || last_piece[work] == rank + 1) {
+            continue;
+        }
+        last_piece[work] = rank + 1;
+        for (int32_t p = 0; p < piece->part_count; p++) {
+            count_rank(dag, all, all->of_part[piece->part_first + p] - 1, rank, last);
+        }
+    }
+}
+
+/* Count the ranks of the job that each row concerns: those behind the simulated ranks of its
+ * operations, each once. */
+static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratch) {
+    const ms_dag *dag = ops->dag;
+    int32_t *last = MS_NEW(scratch, int32_t, all->list.count); /* rank + 1 that a row has counted */
+    int32_t *last_piece = MS_NEW(scratch, int32_t, dag->work_count);
+    if (last == NULL || last_piece == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t rank = 0; rank < dag->rank_count; rank++) {
+        count_pieces_of_rank(ops, all, rank, last, last_piece);
+        for (int32_t i = ops->comm_first[rank]; i < ops->comm_first[rank + 1]; i++) {
+            int32_t op = ops->comm_ops[i];
+            int32_t row = all->of_op[op] - 1;
+            const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[op]]];
+            bool only_receives = stream->peer >= 0 && stream->rank != rank;
+            count_rank(dag, all, only_receives ? -1 : row, rank, last);
+        }
+    }
+    return MS_OK;
+}
+
+static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_coll_row *row,
+                     ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    const ms_timeline *timeline = ops->timeline;
+    const ms_dag_work *work = &dag->works[dag->ops[op].work];
+    const work_facts *facts = &all->of_work[dag->ops[op].work];
+    bool is_alone = dag->member_first[op + 1] - dag->member_first[op] == 1;
+    double times = ms_steady_count(&timeline->steady, timeline->start_s[op]);
+    double last_s = is_alone ? 0.0 : last_arrival_s(dag, timeline, op, all->released_s);
+    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        int32_t rank = dag->streams[dag->member_stream[m]].rank;
+        double weight = times * dag->ranks[rank].multiplicity;
+        double released_s = all->released_s[dag->member_stream[m]];
+        double wait_s =
+            is_alone ? 0.0 : last_s - member_arrival_s(dag, timeline, op, m, released_s);
+        ms_axis_use *use = &metrics->ranks[rank].axes[ms_op_axis(dag, op)];
+        use->bytes += times * work->bytes;
+        use->wait_s += times * wait_s;
+        row->count_per_rank += weight;
+        row->time_s += weight * (timeline->end_s[op] - timeline->start_s[op]);
+        row->alone_s += weight * facts->alone_s;
+        row->latency_s += weight * facts->latency_s;
+        row->wait_s += weight * wait_s;
+    }
+}
+
+static void let_go(const ms_rank_ops *ops, int32_t op, double *released_s) {
+    double time_s = release_s(ops->dag, ops->timeline, op);
+    for (int32_t m = ops->dag->member_first[op]; m < ops->dag->member_first[op + 1]; m++) {
+        released_s[ops->dag->member_stream[m]] = time_s;
+    }
+}
+
+/* Note a piece for every rank that runs it; the first time, enter the rows of what it hides.
+ * Returns MS_OK; MS_E_NOMEM. */
+static ms_status note_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    int32_t index = dag->ops[op].work;
+    const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[index]);
+    for (int32_t p = 0; p < piece->part_count && all->pieces[index] == 0.0; p++) {
+        const ms_dag_part *part = &dag->network.pieces.parts[piece->part_first + p];
+        if (!dag->works[part->work].is_communication) {
+            continue;
+        }
+        const ms_coll_row *row = find_new_row(all, &dag->works[part->work], part->axis);
+        if (row == NULL) {
+            return MS_E_NOMEM;
+        }
+        all->of_part[piece->part_first + p] =
+            1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
+    }
+    double times = ms_steady_count(&ops->timeline->steady, ops->timeline->start_s[op]);
+    for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
+        int32_t rank = dag->streams[dag->member_stream[m]].rank;
+        all->pieces[index] += times * dag->ranks[rank].multiplicity;
+        for (unsigned axes = piece->comm_axes; axes != 0;) {
+            ms_axis axis = ms_axes_take(&axes);
+            metrics->ranks[rank].axes[axis].bytes += times * piece->axes[axis].bytes;
+        }
+    }
+    return MS_OK;
+}
+
+/* Count the communications that pieces hide. */
+static void count_parts(const ms_dag *dag, rows *all) {
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+        double weight = all->pieces[w];
+        for (int32_t p = 0; piece != NULL && weight > 0.0 && p < piece->part_count; p++) {
+            int32_t index = piece->part_first + p;
+            if (all->of_part[index] == 0) {
+                continue;
+            }
+            const ms_dag_part *part = &dag->network.pieces.parts[index];
+            const ms_dag_work *work = &dag->works[part->work];
+            ms_coll_row *row = &MS_AT(&all->list, ms_coll_row, all->of_part[index] - 1);
+            row->count_per_rank += weight;
+            row->time_s += weight * (part->end_s - part->start_s);
+            row->alone_s += weight * ms_dag_work_time_s(dag, work, true, NULL);
+            row->latency_s += weight * ms_dag_work_latency_s(dag, work);
+        }
+    }
+}
+
+/* Turn sums over steps into those of one. */
+static void finish_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
+    for (int32_t r = 0; r < ops->dag->rank_count; r++) {
+        for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+            metrics->ranks[r].axes[axis].bytes /= ops->measured.steps;
+            metrics->ranks[r].axes[axis].wait_s /= ops->measured.steps;
+        }
+    }
+}
+
+static ms_status finish_rows(const rows *all, const ms_rank_ops *ops, ms_arena *arena,
+                             ms_metrics *metrics) {
+    double ranks = 0.0;
+    for (int32_t r = 0; r < ops->dag->rank_count; r++) {
+        ranks += ops->dag->ranks[r].multiplicity;
+    }
+    metrics->collectives = MS_NEW(arena, ms_coll_row, all->list.count);
+    if (metrics->collectives == NULL) {
+        return MS_E_NOMEM;
+    }
+    metrics->collective_count = (int)all->list.count;
+    for (size_t i = 0; i < all->list.count; i++) {
+        ms_coll_row *row = &metrics->collectives[i];
+        *row = MS_AT(&all->list, ms_coll_row, i);
+        row->time_s /= row->count_per_rank;
+        row->alone_s /= row->count_per_rank;
+        row->latency_s /= row->count_per_rank;
+        row->wait_s /= row->count_per_rank;
+        row->count_per_rank /= ranks * ops->measured.steps;
+    }
+    return MS_OK;
+}
+
+/* Count all communications of the measured steps, and note their pieces.  Returns MS_OK;
+ * MS_E_NOMEM.
+ */
+static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        bool is_measured = op >= ops->measured.first_op;
+        if (is_measured && !ms_dag_is_compute(dag, op)) {
+            ms_coll_row *row = find_row(all, dag, op);
+            if (row == NULL) {
+                return MS_E_NOMEM;
+            }
+            all->of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
+            count_op(ops, op, all, row, metrics);
+        } else if (is_measured && dag->works[dag->ops[op].work].piece > 0) {
+            ms_status status = note_piece(ops, op, all, metrics);
+            if (status != MS_OK) {
+                return status;
+            }
+        }
+        let_go(ops, op, all->released_s);
+    }
+    return MS_OK;
+}
+
+static size_t count_all_parts(const ms_dag *dag) {
+    const ms_dag_pieces *all = &dag->network.pieces;
+    const ms_dag_piece *last = all->count == 0 ? NULL : &all->pieces[all->count - 1];
+    return last == NULL ? 0 : (size_t)(last->part_first + last->part_count);
+}
+
+/* Room for the rows of a graph.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status init_rows(rows *all, const ms_dag *dag, ms_arena *scratch) {
+    /* (work, axis) pairs bound the number of sorts */
+    *all = (rows){.bucket_count = 2 * (size_t)MS_AXIS_COUNT * (size_t)dag->work_count + 1};
+    ms_vector_init(&all->list, sizeof(ms_coll_row));
+    all->buckets = MS_NEW(scratch, int32_t, all->bucket_count);
+    all->of_op = MS_NEW(scratch, int32_t, dag->op_count);
+    all->of_part = MS_NEW(scratch, int32_t, count_all_parts(dag));
+    all->of_work = MS_NEW(scratch, work_facts, dag->work_count);
+    all->released_s = MS_NEW(scratch, double, dag->stream_count);
+    all->pieces = MS_NEW(scratch, double, dag->work_count);
+    return all->buckets == NULL || all->of_op == NULL || all->of_part == NULL ||
+                   all->of_work == NULL || all->released_s == NULL || all->pieces == NULL
+               ? MS_E_NOMEM
+               : MS_OK;
+}
+
+ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
+                                 ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    rows all;
+    ms_status status = init_rows(&all, dag, scratch);
+    status = status == MS_OK ? count_ops(ops, &all, metrics) : status;
+    status = status == MS_OK ? count_ranks(ops, &all, scratch) : status;
+    if (status == MS_OK) {
+        count_parts(dag, &all);
+        finish_ranks(ops, metrics);
+        status = finish_rows(&all, ops, arena, metrics);
+    }
+    ms_vector_release(&all.list);
+    return status;
+}

@@ -1,0 +1,377 @@
+#include "simulate/metrics/internal.h"
+
+/* Operations of one stream may overlap by this share of the step, for an engine whose clock rounds.
+ * Far above rounding (1e-16 per operation), far below what a table shows. */
+static const double OVERLAP_TOLERANCE = 1e-9;
+
+/* A computation that takes longer than its work by less than this share of the run was not slowed:
+ * its start and end are rounded. */
+static const double SLOWED_TOLERANCE = 1e-12;
+
+/* What starts no later than this, and this share of the time, after its cause has ended, its host
+ * has not held back: the engine takes ends as far apart for one (replay.c). */
+static const double LAUNCHED_TOLERANCE = 4e-12;
+
+/* Dates a period apart are so within this share of it, far above what the engine has proven. */
+static const double PERIOD_TOLERANCE = 1e-7;
+
+/* A gap of a rank's compute stream. */
+typedef struct idle_gap {
+    double from_s, to_s;
+    int32_t rank;
+    int32_t cause;           /* what ended it */
+    ms_time_category bubble; /* phase it lies in */
+} idle_gap;
+
+static inline double clamp(double value, double low, double high) {
+    return ms_smaller(ms_larger(value, low), high);
+}
+
+static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
+                     ms_other_part part) {
+    ms_time_span *span = to_s > from_s ? ms_vector_next(spans) : NULL;
+    if (span != NULL) {
+        *span = (ms_time_span){.end_s = to_s, .category = category, .part = part};
+    }
+}
+
+static void add_span(ms_vector *spans, double from_s, double to_s, ms_time_category category) {
+    add_part(spans, from_s, to_s, category, MS_OTHER_HOST);
+}
+
+static void reverse_spans(ms_vector *spans, size_t first) {
+    if (spans->count == first) {
+        return;
+    }
+    for (size_t i = first, j = spans->count - 1; i < j; i++, j--) {
+        ms_time_span span = MS_AT(spans, ms_time_span, i);
+        MS_AT(spans, ms_time_span, i) = MS_AT(spans, ms_time_span, j);
+        MS_AT(spans, ms_time_span, j) = span;
+    }
+}
+
+/* Category of waiting for computation `op` on rank `rank`. */
+static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *g, int32_t op) {
+    int32_t other = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
+    if (other == g->rank) {
+        return MS_TIME_OTHER;
+    }
+    return dag->ranks[other].pp != dag->ranks[g->rank].pp ? g->bubble : MS_TIME_IMBALANCE;
+}
+
+/* From when on what `op` released, and what started at `to_s`, waited for its host alone: the end
+ * of `op`, or `to_s` itself where that is no earlier. */
+static double launched_from_s(const ms_timeline *timeline, int32_t op, double to_s) {
+    double end_s = timeline->end_s[op];
+    return to_s - end_s > LAUNCHED_TOLERANCE * (1.0 + to_s) ? end_s : to_s;
+}
+
+/* Split a gap, walking back from its end. Each communication of the chain covers the time from its
+ * start to the start of the next, or to its end where that had yet to be launched: a pipelined
+ * message lets its successor start before its own end, and nothing must count twice. The walk stops
+ * at the gap's start: whatever came before had ended by then. */
+static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *g, ms_vector *spans) {
+    const ms_timeline *timeline = ops->timeline;
+    size_t first = spans->count;
+    double to_s = g->to_s;
+    int32_t op = g->cause;
+    int32_t steps = 0;
+    while (op >= 0 && to_s > g->from_s && !ms_dag_is_compute(ops->dag, op)) {
+        if (++steps > timeline->op_count) {
+            return MS_E_BUG;
+        }
+        double until_s = clamp(launched_from_s(timeline, op, to_s), g->from_s, to_s);
+        add_span(spans, until_s, to_s, MS_TIME_OTHER);
+        to_s = until_s;
+        double from_s = clamp(timeline->start_s[op], g->from_s, to_s);
+        add_part(spans, from_s, to_s, ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op)),
+                 MS_OTHER_NORM);
+        to_s = from_s;
+        op = timeline->cause[op];
+    }
+    if (to_s > g->from_s) {
+        double until_s = op < 0 ? g->from_s : clamp(timeline->end_s[op], g->from_s, to_s);
+        add_span(spans, until_s, to_s, MS_TIME_OTHER);
+        if (op >= 0) {
+            add_span(spans, g->from_s, until_s, category_of_wait(ops->dag, g, op));
+        }
+    }
+    reverse_spans(spans, first);
+    return MS_OK;
+}
+
+/* Phases of one step on a rank, as positions in its list of computations. */
+static ms_pipeline_phases find_phases(const ms_dag *dag, const int32_t *list, int32_t count) {
+    ms_pipeline_phases phases = MS_NO_PHASES;
+    for (int32_t i = 0; i < count; i++) {
+        ms_pass pass = ms_op_pass(dag, list[i]);
+        if (pass != MS_PASS_COUNT) {
+            ms_phases_add(&phases, i, pass);
+        }
+    }
+    return phases;
+}
+
+/* Category of the gap before position `i`. What lies between two steps leads the second. */
+static ms_time_category bubble_before(const ms_pipeline_phases *phases, int32_t i) {
+    static const ms_time_category CATEGORIES[] = {
+        [MS_PHASE_WARMUP] = MS_TIME_BUBBLE_WARMUP,
+        [MS_PHASE_STEADY] = MS_TIME_BUBBLE_STEADY,
+        [MS_PHASE_COOLDOWN] = MS_TIME_BUBBLE_COOLDOWN,
+    };
+    return CATEGORIES[ms_phase_before(phases, i)];
+}
+
+static void set_phase_times(const ms_timeline *timeline, const ms_pipeline_phases *p,
+                            const int32_t *list, ms_rank_metrics *rank) {
+    double warm_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
+    double forward_end_s = p->last_forward < 0 ? 0.0 : timeline->end_s[list[p->last_forward]];
+    rank->warmup_end_s = ms_steady_date_s(&timeline->steady, warm_s);
+    rank->cooldown_start_s = ms_steady_date_s(&timeline->steady, ms_larger(warm_s, forward_end_s));
+}
+
+/* A rank's computations, walked step by step. */
+typedef struct step_walk {
+    const ms_dag *dag;
+    const int32_t *list;
+    int32_t count;
+    int32_t end;               /* first operation after the step at hand */
+    int32_t step;              /* the next one */
+    int32_t first;             /* position of the step's first computation */
+    ms_pipeline_phases phases; /* in positions from there */
+} step_walk;
+
+/* Go on to the step that position `i` belongs to. */
+static void walk_to(step_walk *walk, int32_t i) {
+    if (i == walk->count || walk->list[i] < walk->end) {
+        return;
+    }
+    while (walk->list[i] >= walk->end) {
+        walk->end = walk->dag->step_first[++walk->step];
+    }
+    int32_t next = i;
+    while (next < walk->count && walk->list[next] < walk->end) {
+        next++;
+    }
+    walk->first = i;
+    walk->phases = find_phases(walk->dag, walk->list + i, next - i);
+}
+
+/* Add a stretch of a span to what a rank's time goes to; of a piece, each part its share. */
+static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
+    double rest_s = length_s;
+    for (unsigned axes = span->piece == NULL ? 0 : span->piece->comm_axes; axes != 0;) {
+        ms_axis axis = ms_axes_take(&axes);
+        double waited_s = span->piece->axes[axis].waited_s;
+        if (waited_s > 0.0) {
+            double part_s = ms_smaller(rest_s, length_s * (waited_s / span->length_s));
+            ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
+            rest_s -= part_s;
+        }
+    }
+    ms_sum_add(&sums[span->category], rest_s);
+}
+
+/* What of the spans lies in the rank's window, per step. */
+static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
+                      ms_rank_metrics *rank_out) {
+    const ms_window *window = &ops->measured.ranks[rank];
+    ms_sum sums[MS_TIME_COUNT] = {0};
+    ms_sum parts[MS_OTHER_COUNT] = {0};
+    ms_sum slowed = {0};
+    double from_s = window->from_s;
+    for (size_t i = 0; i < spans->count && from_s < window->to_s; i++) {
+        const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
+        double to_s = span->end_s < window->to_s ? span->end_s : window->to_s;
+        if (to_s > from_s) {
+            double length_s = ms_steady_length_s(&ops->timeline->steady, from_s, to_s);
+            sum_span(span, length_s, sums);
+            if (span->category == MS_TIME_OTHER) {
+                ms_sum_add(&parts[span->part], length_s);
+            }
+            if (span->slowed_share > 0.0) {
+                ms_sum_add(&slowed, span->slowed_share * length_s);
+            }
+            from_s = to_s;
+        }
+    }
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        rank_out->time_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
+    }
+    rank_out->slowed_s = ms_sum_total(&slowed) / ops->measured.steps;
+    for (int part = 0; part < MS_OTHER_COUNT; part++) {
+        rank_out->other_s[part] = ms_sum_total(&parts[part]) / ops->measured.steps;
+    }
+}
+
+static ms_time_category category_of_compute(const ms_dag *dag, int32_t op) {
+    return dag->ops[op].kind == MS_OP_OPTIMIZER ? MS_TIME_OPTIMIZER : MS_TIME_COMPUTE;
+}
+
+/* A computation's span. One that took longer than its work was slowed down; what is within rounding
+ * of the clock was not. In a piece, other communication may have slowed it down before that. */
+static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, double from_s) {
+    const ms_dag_work *work = &ops->dag->works[ops->dag->ops[op].work];
+    double end_s = ops->timeline->end_s[op];
+    double length_s = end_s - ops->timeline->start_s[op];
+    double slowed_s = length_s - work->time_s;
+    ms_time_span span = {.end_s = end_s,
+                         .category = category_of_compute(ops->dag, op),
+                         .piece = ms_dag_piece_of(ops->dag, work),
+                         .length_s = length_s};
+    bool is_slowed =
+        span.category == MS_TIME_COMPUTE && slowed_s > SLOWED_TOLERANCE * ops->timeline->makespan_s;
+    slowed_s = is_slowed ? slowed_s : 0.0;
+    slowed_s += span.piece == NULL ? 0.0 : span.piece->slowed_s;
+    span.slowed_share = slowed_s > 0.0 ? slowed_s / length_s : 0.0;
+    ms_time_span *place = end_s > from_s ? ms_vector_next(spans) : NULL;
+    if (place != NULL) {
+        *place = span;
+    }
+}
+
+ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
+                        ms_rank_metrics *rank_out) {
+    const ms_timeline *timeline = ops->timeline;
+    const int32_t *list = ops->compute_ops + ops->compute_first[rank];
+    int32_t count = ops->compute_first[rank + 1] - ops->compute_first[rank];
+    step_walk walk = {
+        .dag = ops->dag, .list = list, .count = count, .phases = find_phases(ops->dag, NULL, 0)};
+    double now_s = 0.0;
+    spans->count = 0;
+    for (int32_t i = 0; i <= count; i++) {
+        walk_to(&walk, i);
+        int32_t op = i < count ? list[i] : ops->last_op;
+        idle_gap g = {.from_s = now_s,
+                      .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
+                      .rank = rank,
+                      .cause = i < count ? timeline->cause[op] : op,
+                      .bubble = bubble_before(&walk.phases, i - walk.first)};
+        if (g.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
+            split_gap(ops, &g, spans) != MS_OK) {
+            return MS_E_BUG;
+        }
+        now_s = ms_larger(now_s, g.to_s);
+        if (i < count) {
+            add_compute(spans, ops, op, now_s);
+            now_s = ms_larger(now_s, timeline->end_s[op]);
+        }
+    }
+    if (spans->failed) {
+        return MS_E_NOMEM;
+    }
+    sum_spans(ops, rank, spans, rank_out);
+    set_phase_times(timeline, &walk.phases, list + walk.first, rank_out);
+    return MS_OK;
+}
+
+/* Add what the path spends in an operation; of a piece, what the longest chain in it does. */
+static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_sum *sums) {
+    const ms_timeline *timeline = ops->timeline;
+    const ms_dag_piece *piece = ms_dag_piece_of(ops->dag, &ops->dag->works[ops->dag->ops[op].work]);
+    double all_s = timeline->end_s[op] - timeline->start_s[op];
+    double rest_s = length_s;
+    for (unsigned axes = piece != NULL && all_s > 0.0 ? piece->comm_axes : 0; axes != 0;) {
+        ms_axis axis = ms_axes_take(&axes);
+        double part_s = ms_smaller(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
+        ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
+        rest_s -= part_s;
+    }
+    ms_time_category category = ms_dag_is_compute(ops->dag, op)
+                                    ? category_of_compute(ops->dag, op)
+                                    : ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op));
+    ms_sum_add(&sums[category], rest_s);
+}
+
+/* A walk back along causes. Each stretch of the timeline that is repeated is walked through as
+ * often as it comes: where the walk has come to its beginning, it goes on at its end, at the
+ * operation a period behind. */
+typedef struct path_walk {
+    const ms_rank_ops *ops;
+    int32_t op;         /* -1: at the beginning of the run */
+    double to_s;        /* what lies behind it is counted */
+    int32_t stretch;    /* the last one that the walk is not through with, -1: none */
+    int32_t times_left; /* of it */
+} path_walk;
+
+/* Whether `later` is `op` a period later: the same thing at that time. */
+static bool is_period_later(const ms_rank_ops *ops, double period_s, int32_t op, int32_t later) {
+    const ms_dag_op *a = &ops->dag->ops[op];
+    const ms_dag_op *b = &ops->dag->ops[later];
+    double apart_s = ops->timeline->start_s[later] - ops->timeline->start_s[op];
+    return a->work == b->work && a->stage == b->stage && a->layer == b->layer &&
+           a->kind == b->kind && fabs(apart_s - period_s) <= PERIOD_TOLERANCE * period_s;
+}
+
+/* The operation a period behind another on its first stream, -1: none. */
+static int32_t find_period_later(const ms_rank_ops *ops, double period_s, int32_t op) {
+    const ms_dag *dag = ops->dag;
+    int32_t member = dag->member_first[op];
+    int32_t stream = dag->member_stream[member];
+    int32_t later = dag->member_next[member];
+    while (later >= 0 && !is_period_later(ops, period_s, op, later)) {
+        member = dag->member_first[later];
+        while (dag->member_stream[member] != stream) {
+            member++;
+        }
+        later = dag->member_next[member];
+    }
+    return later;
+}
+
+/* Come to a stretch of the timeline, or to -1: there is none (any more). */
+static void come_to_stretch(path_walk *walk, int32_t stretch) {
+    walk->stretch = stretch;
+    walk->times_left = stretch < 0 ? 0 : walk->ops->timeline->steady.of_step[stretch].times;
+}
+
+/* Go back to the end of the stretch, if the walk has come to its beginning too soon.  Returns
+ * whether the operation is there. */
+static bool walk_again(path_walk *walk) {
+    if (walk->stretch < 0) {
+        return true;
+    }
+    const ms_steady_stretch *stretch = &walk->ops->timeline->steady.of_step[walk->stretch];
+    while (walk->times_left > 0 && walk->op >= 0 && walk->to_s <= stretch->from_s) {
+        walk->times_left--;
+        walk->to_s += stretch->period_s;
+        walk->op = find_period_later(walk->ops, stretch->period_s, walk->op);
+    }
+    bool is_there = walk->times_left == 0 || walk->op >= 0;
+    if (walk->times_left == 0) {
+        come_to_stretch(walk, walk->stretch - 1);
+    }
+    return is_there;
+}
+
+ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
+    const ms_timeline *timeline = ops->timeline;
+    const ms_window *window = &ops->measured.path;
+    ms_sum sums[MS_TIME_COUNT] = {0};
+    path_walk walk = {.ops = ops, .op = ops->last_op, .to_s = window->to_s};
+    come_to_stretch(&walk, timeline->steady.count - 1);
+    int64_t most = timeline->op_count;
+    for (int32_t i = 0; i < timeline->steady.count; i++) {
+        most += (int64_t)timeline->op_count * timeline->steady.of_step[i].times;
+    }
+    while (walk.op >= 0 && walk.to_s > window->from_s) {
+        if (most-- == 0) {
+            return MS_E_BUG;
+        }
+        double until_s =
+            clamp(launched_from_s(timeline, walk.op, walk.to_s), window->from_s, walk.to_s);
+        ms_sum_add(&sums[MS_TIME_OTHER], walk.to_s - until_s);
+        double from_s = clamp(timeline->start_s[walk.op], window->from_s, until_s);
+        sum_of_path(ops, walk.op, until_s - from_s, sums);
+        walk.to_s = from_s;
+        walk.op = timeline->cause[walk.op];
+        if (!walk_again(&walk)) {
+            return MS_E_BUG;
+        }
+    }
+    ms_sum_add(&sums[MS_TIME_OTHER], walk.to_s - window->from_s);
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        critical_s[c] = ms_sum_total(&sums[c]) / ops->measured.steps;
+    }
+    return MS_OK;
+}

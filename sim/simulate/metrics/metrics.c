@@ -1,0 +1,138 @@
+#include "simulate/metrics/internal.h"
+
+/* What is wrong with a timeline, NULL if nothing. Written so that a NaN fails every comparison. */
+static const char *find_fault(const ms_dag *dag, const ms_timeline *timeline) {
+    if (timeline->op_count != dag->op_count) {
+        return "has another number of operations than its graph";
+    }
+    double latest_s = 0.0;
+    for (int32_t op = 0; op < timeline->op_count; op++) {
+        if (!(timeline->start_s[op] >= 0.0) || !(timeline->end_s[op] >= timeline->start_s[op]) ||
+            !isfinite(timeline->end_s[op])) {
+            return "has an operation that ends before it starts";
+        }
+        if (timeline->cause[op] < -1 || timeline->cause[op] >= timeline->op_count) {
+            return "has a cause that is no operation";
+        }
+        latest_s = ms_larger(latest_s, timeline->end_s[op]);
+    }
+    return timeline->makespan_s == latest_s ? NULL : "does not end with its last operation";
+}
+
+static ms_status measure_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
+    ms_vector spans;
+    ms_vector intervals;
+    ms_vector_init(&spans, sizeof(ms_time_span));
+    ms_vector_init(&intervals, sizeof(ms_interval));
+    ms_status status = MS_OK;
+    for (int32_t r = 0; r < ops->dag->rank_count && status == MS_OK; r++) {
+        status = ms_rank_spans(ops, r, &spans, &metrics->ranks[r]);
+        if (status == MS_OK) {
+            status = ms_rank_axes(ops, r, &spans, &intervals, &metrics->ranks[r]);
+        }
+    }
+    ms_vector_release(&spans);
+    ms_vector_release(&intervals);
+    return status;
+}
+
+static void add_axis_use(ms_axis_use *sum, const ms_axis_use *use, double weight) {
+    sum->bytes += weight * use->bytes;
+    sum->busy_s += weight * use->busy_s;
+    sum->exposed_s += weight * use->exposed_s;
+    sum->overlapped_s += weight * use->overlapped_s;
+    sum->in_idle_s += weight * use->in_idle_s;
+    sum->wait_s += weight * use->wait_s;
+}
+
+/* Means over the ranks that the simulated ones stand for. */
+static void take_means(const ms_dag *dag, ms_metrics *metrics) {
+    double ranks = 0.0;
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        ranks += dag->ranks[r].multiplicity;
+    }
+    for (int32_t r = 0; r < dag->rank_count; r++) {
+        double weight = dag->ranks[r].multiplicity / ranks;
+        for (int c = 0; c < MS_TIME_COUNT && metrics->step_time_s > 0.0; c++) {
+            metrics->share[c] += weight * (metrics->ranks[r].time_s[c] / metrics->step_time_s);
+        }
+        for (int part = 0; part < MS_OTHER_COUNT && metrics->step_time_s > 0.0; part++) {
+            double other_s = metrics->ranks[r].other_s[part];
+            metrics->other_share[part] += weight * (other_s / metrics->step_time_s);
+        }
+        if (metrics->step_time_s > 0.0) {
+            metrics->slowed_share += weight * (metrics->ranks[r].slowed_s / metrics->step_time_s);
+        }
+        for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
+            add_axis_use(&metrics->axes[axis], &metrics->ranks[r].axes[axis], weight);
+        }
+    }
+}
+
+static double count_flop(const ms_rank_ops *ops) {
+    const ms_dag *dag = ops->dag;
+    ms_sum flop = {0};
+    for (int32_t op = ops->measured.first_op; op < dag->op_count; op++) {
+        double times = ms_steady_count(&ops->timeline->steady, ops->timeline->start_s[op]);
+        double each_flop = times * dag->works[dag->ops[op].work].flop;
+        for (int32_t m = dag->member_first[op];
+             m < dag->member_first[op + 1] && ms_dag_is_compute(dag, op); m++) {
+            int32_t rank = dag->streams[dag->member_stream[m]].rank;
+            ms_sum_add(&flop, each_flop * dag->ranks[rank].multiplicity);
+        }
+    }
+    return ms_sum_total(&flop) / ops->measured.steps;
+}
+
+static ms_status measure(const ms_dag *dag, const ms_timeline *timeline, ms_arena *scratch,
+                         ms_arena *arena, ms_metrics *metrics) {
+    ms_rank_ops ops;
+    ms_status status = ms_rank_ops_collect(dag, timeline, true, scratch, &ops);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = ms_measure_steps(&ops, scratch, arena, metrics);
+    if (status != MS_OK) {
+        return status;
+    }
+    metrics->ranks = MS_NEW(arena, ms_rank_metrics, dag->rank_count);
+    if (metrics->ranks == NULL) {
+        return MS_E_NOMEM;
+    }
+    status = measure_ranks(&ops, metrics);
+    if (status == MS_OK) {
+        status = ms_count_communication(&ops, scratch, arena, metrics);
+    }
+    if (status == MS_OK) {
+        status = ms_critical_path(&ops, metrics->critical_s);
+    }
+    if (status == MS_OK) {
+        take_means(dag, metrics);
+        metrics->compute_flop = count_flop(&ops);
+    }
+    return status;
+}
+
+ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_arena *arena,
+                             ms_diag *diag, ms_metrics *metrics_out) {
+    const char *fault = find_fault(dag, timeline);
+    if (fault != NULL) {
+        ms_diag_error(diag, "bug: the timeline %s", fault);
+        return MS_E_BUG;
+    }
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    ms_arena_fail_after(&scratch, arena->fail_after); /* the test hook reaches scratch space too */
+    ms_metrics metrics = {0};
+    ms_status status = measure(dag, timeline, &scratch, arena, &metrics);
+    ms_arena_release(&scratch);
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(diag, "out of memory while computing metrics");
+    } else if (status == MS_E_BUG) {
+        ms_diag_error(diag, "bug: the timeline has a rank whose computations overlap, or causes "
+                            "that go round in a circle");
+    } else if (status == MS_OK) {
+        *metrics_out = metrics;
+    }
+    return status;
+}

@@ -1,0 +1,172 @@
+/**
+ * @file
+ * Metrics: where every second of every simulated rank went, what each axis communicated, how full
+ * memory was.
+ *
+ * Definitions: for every rank, the categories of ms_time_category sum to the step time.
+ *
+ * With K > 1 optimizer steps, all figures are those of one step, the mean over steps 2 to K, which
+ * know nothing of the start. The step time is (end_K - end_1) / (K - 1), a step's end being the
+ * last end of its operations on any rank. Times of a rank are taken over a stretch of K - 1 step
+ * times up to the end of its own last computation: ranks that validate late are steps apart, and a
+ * stretch common to all would count the idle time of those that end early. Idle time between a
+ * rank's steps leads the second of them.
+ *
+ * A gap of a rank's compute stream before operation X (or before the step's end) is split by
+ * walking `cause` back from X through communication operations of any rank to the first computation
+ * c. Until end(c) the gap is bubble if c belongs to another pipeline rank's stage, imbalance if to
+ * the same; after end(c) each instant belongs to the axis of the communication on that chain at
+ * that instant.
+ */
+#ifndef MESHSIM_METRICS_H
+#define MESHSIM_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/event.h"
+#include "base/status.h"
+#include "job/spec.h"
+#include "simulate/engine/engine.h"
+#include "simulate/graph/dag.h"
+
+/** Where a rank's time goes. */
+typedef enum ms_time_category {
+    MS_TIME_COMPUTE,
+    MS_TIME_OPTIMIZER,
+    MS_TIME_BUBBLE_WARMUP,
+    MS_TIME_BUBBLE_STEADY,
+    MS_TIME_BUBBLE_COOLDOWN,
+    MS_TIME_IMBALANCE,
+    MS_TIME_EXPOSED_TP,
+    MS_TIME_EXPOSED_CP,
+    MS_TIME_EXPOSED_EP,
+    MS_TIME_EXPOSED_PP,
+    MS_TIME_EXPOSED_DP,
+    MS_TIME_OTHER, /**< parted by ms_other_part */
+    MS_TIME_COUNT,
+} ms_time_category;
+
+/** What MS_TIME_OTHER consists of. */
+typedef enum ms_other_part {
+    MS_OTHER_HOST, /**< gaps without a cause on any GPU: the host launches too late */
+    MS_OTHER_NORM, /**< waiting for the norm of the world's gradient (MS_AXIS_OTHER) */
+    MS_OTHER_COUNT,
+} ms_other_part;
+
+/** Name of a category as it stands in time_share ("compute", "exposed_tp"); static storage. */
+const char *ms_time_category_name(ms_time_category category);
+/** Name of a part of MS_TIME_OTHER as it stands in other_parts ("host", "norm"); static storage. */
+const char *ms_other_part_name(ms_other_part part);
+/** Category of exposed communication of an axis. */
+ms_time_category ms_time_category_of_axis(ms_axis axis);
+
+/** Communication of one axis on one rank (or a mean over ranks). busy_s = exposed_s + overlapped_s
+ * + in_idle_s. */
+typedef struct ms_axis_use {
+    double bytes;        /**< sent by the rank [B] */
+    double busy_s;       /**< union over time of [last arrival, end] of its operations */
+    double exposed_s;    /**< of it, while the compute stream idled because of this axis; less than
+                            the rank's MS_TIME_EXPOSED_* where it also waited for other ranks' */
+    double overlapped_s; /**< of it, while the compute stream ran */
+    double in_idle_s;    /**< of it, during idle charged to another cause */
+    double wait_s;       /**< own arrival to last arrival, summed over operations */
+} ms_axis_use;
+
+/** One simulated rank. */
+typedef struct ms_rank_metrics {
+    double time_s[MS_TIME_COUNT];   /**< sums to the step time */
+    double other_s[MS_OTHER_COUNT]; /**< sums to time_s[MS_TIME_OTHER] */
+    double slowed_s; /**< of time_s[MS_TIME_COMPUTE], what communication beside it added */
+    ms_axis_use axes[MS_AXIS_COUNT];
+    double warmup_end_s;     /**< start of the last step's first backward pass; 0 without one */
+    double cooldown_start_s; /**< end of its last forward pass, not before warmup_end_s */
+} ms_rank_metrics;
+
+/** Operations of one sort, summed over the simulated ranks. */
+typedef struct ms_coll_row {
+    ms_axis axis;
+    ms_coll_kind kind;
+    int tier;
+    int algorithm;
+    int protocol; /**< ms_protocol */
+    int group_size;
+    double size_B;
+    double count_per_rank; /**< mean over ranks */
+    double ranks;          /**< of the job that take part in some of them; of messages, that send */
+    double time_s;         /**< mean of end - start */
+    double alone_s;        /**< the same on idle links: what time_s has more is contention */
+    double latency_s;      /**< of alone_s, what no bandwidth would take away */
+    double wait_s;         /**< mean over members of start - own arrival */
+} ms_coll_row;
+
+/** When an optimizer step ran: first start and last end of its operations on any rank. */
+typedef struct ms_step_times {
+    double start_s;
+    double end_s;
+} ms_step_times;
+
+/** Everything computed from one timeline, of one step where there are several. Arrays in the arena.
+ */
+typedef struct ms_metrics {
+    double step_time_s;
+    ms_step_times *steps; /**< [step_count] */
+    int step_count;
+    ms_rank_metrics *ranks;      /**< [rank_count] */
+    double share[MS_TIME_COUNT]; /**< mean over ranks (weighted by multiplicity), as fractions of
+                                    the step */
+    double other_share[MS_OTHER_COUNT]; /**< the same of what share[MS_TIME_OTHER] consists of */
+    double slowed_share; /**< the same of what communication added to share[MS_TIME_COMPUTE] */
+    ms_axis_use axes[MS_AXIS_COUNT];  /**< weighted means over ranks */
+    double critical_s[MS_TIME_COUNT]; /**< critical path; bubble categories stay 0; sums to
+                                         step_time_s */
+    ms_coll_row *collectives;         /**< [collective_count], in order of first use */
+    int collective_count;
+    double compute_flop; /**< FLOP executed by all ranks in a step */
+} ms_metrics;
+
+/** Compute the metrics of a timeline.
+ *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG if the timeline contradicts itself; MS_E_RANGE (not
+ * reported) where what is measured of a rank begins in the middle of what the timeline holds once
+ * for many times, as it may where steps overlap.  O(operations log operations). */
+ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_arena *arena,
+                             ms_diag *diag, ms_metrics *metrics_out);
+
+/** Warn when more than a hundredth of a step is waiting for rings of which latency is most of the
+ * time (advice.h).  O(collectives). */
+void ms_advise_latency(const ms_metrics *metrics, ms_diag *diag);
+
+/** Memory of one simulated rank over the step. */
+typedef struct ms_memory_point {
+    double time_s;
+    double bytes;
+} ms_memory_point;
+
+/** Memory of a rank over the step. */
+typedef struct ms_rank_memory {
+    double peak_B;      /**< highest total */
+    double peak_time_s; /**< first instant at which it is reached */
+    double parameter_B, gradient_B, optimizer_B, activation_B, buffer_B,
+        other_B;        /**< at that instant, sum is peak_B */
+    double framework_B; /**< of other_B, what framework and libraries hold all the time */
+    double update_B;    /**< not in peak_B: what comes on top between update and first pass */
+    double
+        transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
+    int inflight_peak; /**< (stage, mb) pairs whose activations are kept at once, at most
+                        */
+    ms_memory_point *points; /**< [point_count] total after each change, in time order */
+    int point_count;
+} ms_rank_memory;
+
+/** Follow memory over a timeline by the model of rank_memory.h: an action lasts from its first
+ * operation to its last one, whatever runs in between; parameters are unsharded and resharded at
+ * the end of the action before. An operation's stage and mb are those of the job's program; a stage
+ * of either direction has parameters of its own on its rank. *ranks_out: [rank_count] in `arena`.
+ * Returns MS_OK; MS_E_NOMEM.  O(operations log operations).
+ */
+ms_status ms_memory_compute(const ms_job *job, const ms_dag *dag, const ms_timeline *timeline,
+                            ms_arena *arena, ms_rank_memory **ranks_out);
+
+#endif

@@ -1,0 +1,109 @@
+/* Which part of a timeline counts when it has several optimizer steps. */
+#include "simulate/metrics/internal.h"
+
+static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
+    const ms_timeline *timeline = ops->timeline;
+    int32_t first = ops->dag->step_first[step];
+    int32_t end = ops->dag->step_first[step + 1];
+    ms_step_times times = {0};
+    const ms_steady *steady = &timeline->steady;
+    for (int32_t op = first; op < end; op++) {
+        double start_s = timeline->start_s[op];
+        times.start_s = op == first ? start_s : ms_smaller(times.start_s, start_s);
+        times.end_s = ms_larger(times.end_s, timeline->end_s[op]);
+    }
+    times.start_s = ms_steady_date_s(steady, times.start_s);
+    times.end_s = ms_steady_date_s(steady, times.end_s);
+    return times;
+}
+
+/* The instant of the timeline that has a date; < 0: it lies in another time of a stretch, which the
+ * timeline does not hold. */
+static double instant_of(const ms_steady *steady, double date_s) {
+    double later_s = 0.0;
+    for (int32_t i = 0; i < steady->count; i++) {
+        const ms_steady_stretch *stretch = &steady->of_step[i];
+        double more_s = stretch->times * stretch->period_s;
+        if (!ms_steady_stretch_is_before(stretch, date_s - later_s)) {
+            break;
+        }
+        if (!ms_steady_stretch_is_before(stretch, date_s - later_s - more_s)) {
+            return -1.0;
+        }
+        later_s += more_s;
+    }
+    return date_s - later_s;
+}
+
+/* When each rank's last computation of the last step ends, in to_s. */
+static void find_rank_ends(const ms_rank_ops *ops, ms_window *ranks) {
+    const ms_dag *dag = ops->dag;
+    for (int32_t op = dag->step_first[dag->step_count - 1]; op < dag->op_count; op++) {
+        for (int32_t m = dag->member_first[op];
+             m < dag->member_first[op + 1] && ms_dag_is_compute(dag, op); m++) {
+            ms_window *window = &ranks[dag->streams[dag->member_stream[m]].rank];
+            window->to_s = ms_larger(window->to_s, ops->timeline->end_s[op]);
+        }
+    }
+}
+
+/* The window of a rank: so long before the end of its last computation. One that ends too early to
+ * have so much behind it starts with the run.  Returns whether the timeline holds both its ends. */
+static bool set_window(const ms_steady *steady, double length_s, ms_window *window) {
+    double end_s = ms_steady_date_s(steady, window->to_s);
+    double to_s = end_s < length_s ? instant_of(steady, length_s) : window->to_s;
+    double from_s = instant_of(steady, ms_larger(end_s, length_s) - length_s);
+    *window = (ms_window){.from_s = from_s, .to_s = to_s};
+    return from_s >= 0.0 && to_s >= 0.0;
+}
+
+/* Set the windows of all ranks.  length_s: of the steps that are measured.  Returns whether they
+ * begin and end where the timeline is. */
+static bool set_windows(ms_rank_ops *ops, double length_s) {
+    ms_measured *measured = &ops->measured;
+    bool are_held = true;
+    if (ops->dag->step_count > 1) {
+        find_rank_ends(ops, measured->ranks);
+    }
+    for (int32_t r = 0; r < ops->dag->rank_count; r++) {
+        if (ops->dag->step_count > 1) {
+            are_held =
+                set_window(&ops->timeline->steady, length_s, &measured->ranks[r]) && are_held;
+        } else {
+            measured->ranks[r] = measured->path;
+        }
+    }
+    return are_held;
+}
+
+/* When the first step ends in the timeline. */
+static double end_of_first_s(const ms_rank_ops *ops) {
+    double end_s = 0.0;
+    for (int32_t op = 0; op < ops->dag->step_first[1]; op++) {
+        end_s = ms_larger(end_s, ops->timeline->end_s[op]);
+    }
+    return end_s;
+}
+
+ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
+                           ms_metrics *metrics) {
+    const ms_dag *dag = ops->dag;
+    bool has_many = dag->step_count > 1;
+    metrics->step_count = dag->step_count;
+    metrics->steps = MS_NEW(arena, ms_step_times, dag->step_count);
+    ops->measured = (ms_measured){.path = {.to_s = ops->timeline->makespan_s},
+                                  .ranks = MS_NEW(scratch, ms_window, dag->rank_count),
+                                  .steps = has_many ? dag->step_count - 1 : 1,
+                                  .first_op = has_many ? dag->step_first[1] : 0};
+    if (metrics->steps == NULL || ops->measured.ranks == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t step = 0; step < dag->step_count; step++) {
+        metrics->steps[step] = times_of_step(ops, step);
+    }
+    ops->measured.path.from_s = has_many ? end_of_first_s(ops) : 0.0;
+    double length_s = ms_steady_length_s(&ops->timeline->steady, ops->measured.path.from_s,
+                                         ops->measured.path.to_s);
+    metrics->step_time_s = length_s / ops->measured.steps;
+    return set_windows(ops, length_s) ? MS_OK : MS_E_RANGE;
+}

@@ -1,0 +1,224 @@
+/* What a simulation comes to, in numbers: whoever prints, stores or compares it starts here. */
+#include "simulate/run/figures.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A figure, or NAN: what nobody says is not 0. */
+static double known(bool is_known, double figure) {
+    return is_known ? figure : (double)NAN;
+}
+
+/* How much the step gets done. */
+static void take_rates(const ms_result *result, ms_run_figures *figures) {
+    const ms_job *job = result->job;
+    double step_s = result->metrics.step_time_s;
+    double gpus = job->mesh.ranks;
+    double batch = job->global_batch;
+    bool has_model = job->spec.has_model;
+    double tokens = batch * job->spec.model.sequence;
+    double forward = job->costs.forward_flop * batch;
+    double attention = job->costs.attention_flop * batch;
+    double peak = job->platform->gpu.peak_flop_per_s * gpus * step_s;
+    bool has_peak = isfinite(peak) && has_model;
+    double executed = 3.0 * forward + job->costs.recompute_flop * batch;
+    figures->samples_per_s = batch / step_s;
+    figures->tokens_per_s = known(has_model, tokens / step_s);
+    figures->tokens_per_s_per_gpu = known(has_model, tokens / step_s / gpus);
+    figures->model_tflops_per_gpu = known(has_model, 3.0 * forward / step_s / gpus * 1e-12);
+    figures->mfu = known(has_peak, 3.0 * forward / peak);
+    figures->mfu_causal = known(has_peak, 3.0 * (forward - 0.5 * attention) / peak);
+    figures->hfu = known(has_peak, executed / peak);
+}
+
+static void take_shares(const ms_result *result, ms_run_figures *figures) {
+    const double *share = result->metrics.share;
+    memcpy(figures->share, share, sizeof figures->share);
+    figures->bubble_fraction = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
+                               share[MS_TIME_BUBBLE_COOLDOWN];
+    figures->idle_fraction = fmax(0.0, 1.0 - share[MS_TIME_COMPUTE] - share[MS_TIME_OPTIMIZER]);
+    for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
+        figures->exposed_fraction += share[c];
+    }
+}
+
+/* What a step costs, once shares and rates are known. */
+static void take_price(const ms_result *result, ms_run_figures *figures) {
+    const ms_job *job = result->job;
+    double step_s = figures->step_time_s;
+    double busy_s = (figures->share[MS_TIME_COMPUTE] + figures->share[MS_TIME_OPTIMIZER]) * step_s;
+    const ms_price_use use = ms_job_price_use(job, step_s, busy_s);
+    double tokens = figures->tokens_per_s * step_s; /* NAN without a model, and so is the cost */
+    figures->cost_USD =
+        known(ms_price_has_rent(job->platform), ms_price_step_USD(job->platform, &use));
+    figures->cost_USD_per_million_tokens = figures->cost_USD / tokens * 1e6;
+    figures->energy_J =
+        known(ms_price_has_power(job->platform), ms_price_step_J(job->platform, &use));
+}
+
+void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
+    memset(figures_out, 0, sizeof *figures_out);
+    figures_out->step_time_s = result->metrics.step_time_s;
+    take_shares(result, figures_out);
+    take_rates(result, figures_out);
+    take_price(result, figures_out);
+    figures_out->peak_B =
+        known(result->job->spec.has_model, result->memory[result->peak_rank].peak_B);
+    figures_out->fits = result->fits;
+    figures_out->chunks = result->job->program.spec.chunks;
+    figures_out->parameter_replicas = result->job->program.parameter_replicas;
+}
+
+/* Bytes of a tier that one operation of a work moves, of all works it stands for. */
+static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
+    double bytes = 0.0;
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        const ms_dag_phase *phase = &dag->network.phases[work->phase_first + p];
+        for (int32_t f = 0; f < phase->flow_count; f++) {
+            const ms_dag_flow *flow = &dag->network.flows[phase->flow_first + f];
+            for (int32_t c = 0; c < flow->crossing_count; c++) {
+                const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
+                bool is_here = dag->network.links[crossing->link].tier == tier;
+                bytes += is_here ? ms_dag_flow_payload_B(flow) * crossing->carried : 0.0;
+            }
+        }
+    }
+    return work->stands_for * bytes;
+}
+
+/* Bytes of a tier in a step.  counts: [works] operations of each work in all steps. */
+static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
+    double bytes = 0.0;
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        bytes += counts[w] * work_bytes(dag, &dag->works[w], tier);
+    }
+    return bytes / dag->step_count;
+}
+
+/* What the links of a tier did. */
+static ms_tier_use use_of_tier(const ms_result *result, const double *counts, int tier) {
+    const ms_dag *dag = &result->dag;
+    ms_tier_use use = {.bytes = tier_bytes(dag, counts, tier)};
+    for (int32_t l = 0; l < dag->network.link_count; l++) {
+        if (dag->network.links[l].tier == tier) {
+            use.busy_s = fmax(use.busy_s, result->timeline.link_busy_s[l]);
+            use.peak_use = fmax(use.peak_use, result->timeline.link_peak[l]);
+        }
+    }
+    /* the mean over all steps, the first of which may be longer than what is called the step */
+    use.busy_s = fmin(use.busy_s / dag->step_count, result->metrics.step_time_s);
+    return use;
+}
+
+static ms_status find_tiers(ms_result *result, ms_arena *arena) {
+    int tiers = result->job->platform->tier_count;
+    double *counts = MS_NEW(arena, double, result->dag.work_count);
+    result->tiers = MS_NEW(arena, ms_tier_use, tiers);
+    if (counts == NULL || result->tiers == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_timeline_count_works(&result->dag, &result->timeline, counts);
+    for (int t = 0; t < tiers; t++) {
+        result->tiers[t] = use_of_tier(result, counts, t);
+    }
+    return MS_OK;
+}
+
+/* Count the kernels of a work, which so many ranks carry out. */
+static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, double ranks,
+                          double *calls) {
+    const ms_segment *segment = work->tag < 0 ? NULL : &costs->segments[work->tag];
+    for (int u = 0; segment != NULL && u < segment->kernels.uses; u++) {
+        const ms_kernel_use *use = &costs->uses[segment->kernels.use_first + u];
+        calls[use->kernel] += (double)use->calls * ranks;
+    }
+}
+
+/* The same of all that it hides. */
+static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
+                                 const ms_dag_piece *piece, double ranks, double *calls) {
+    for (int32_t p = 0; p < piece->part_count; p++) {
+        const ms_dag_part *part = &dag->network.pieces.parts[piece->part_first + p];
+        count_kernels(costs, &dag->works[part->work], ranks, calls);
+    }
+}
+
+ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *arena,
+                                 double **calls_out) {
+    const ms_stage_costs *costs = &result->job->costs;
+    const ms_dag *dag = &result->dag;
+    double *calls = MS_NEW(arena, double, costs->kernel_count);
+    double *ranks = MS_NEW(arena, double, dag->work_count); /* that carry out each work */
+    double gpus = (double)result->job->mesh.ranks /
+                  (pp < 0 ? 1 : ms_mesh_size(&result->job->mesh, MS_AXIS_PP));
+    if (calls == NULL || ranks == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < dag->op_count; i++) {
+        double times = ms_steady_count(&result->timeline.steady, result->timeline.start_s[i]);
+        for (int32_t m = dag->member_first[i]; m < dag->member_first[i + 1]; m++) {
+            const ms_dag_stream *stream = &dag->streams[dag->member_stream[m]];
+            const ms_dag_rank *rank = &dag->ranks[stream->rank];
+            ranks[dag->ops[i].work] += pp < 0 || rank->pp == pp ? times * rank->multiplicity : 0;
+        }
+    }
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+        count_kernels(costs, &dag->works[w], ranks[w], calls);
+        if (piece != NULL) {
+            count_hidden_kernels(costs, dag, piece, ranks[w], calls);
+        }
+    }
+    for (int k = 0; k < costs->kernel_count; k++) {
+        calls[k] = calls[k] / gpus / dag->step_count;
+    }
+    *calls_out = calls;
+    return MS_OK;
+}
+
+/* The simulated ranks of one pipeline rank, from `first` on.  Returns the one behind the last. */
+static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_out) {
+    const ms_dag *dag = &result->dag;
+    ms_stage_use use = {.pp = dag->ranks[first].pp};
+    double count = 0.0;
+    int next = first;
+    for (; next < dag->rank_count && dag->ranks[next].pp == use.pp; next++) {
+        const double *time_s = result->metrics.ranks[next].time_s;
+        double weight = dag->ranks[next].multiplicity;
+        count += weight;
+        use.compute_s += weight * time_s[MS_TIME_COMPUTE];
+        for (int c = MS_TIME_BUBBLE_WARMUP; c <= MS_TIME_BUBBLE_COOLDOWN; c++) {
+            use.bubble_s += weight * time_s[c];
+        }
+        for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
+            use.exposed_s += weight * time_s[c];
+        }
+        use.peak_B = fmax(use.peak_B, result->memory[next].peak_B);
+    }
+    use.compute_s /= count;
+    use.bubble_s /= count;
+    use.exposed_s /= count;
+    *use_out = use;
+    return next;
+}
+
+static ms_status find_stages(ms_result *result, ms_arena *arena) {
+    int ranks = result->dag.rank_count;
+    result->stages = MS_NEW(arena, ms_stage_use, ranks);
+    result->stage_count = 0;
+    if (result->stages == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int first = 0; first < ranks;) {
+        first = use_of_stage(result, first, &result->stages[result->stage_count++]);
+    }
+    return MS_OK;
+}
+
+ms_status ms_result_sum_up(ms_result *result, ms_arena *arena) {
+    ms_status status = find_tiers(result, arena);
+    status =
+        status == MS_OK ? ms_result_kernel_calls(result, -1, arena, &result->kernel_calls) : status;
+    status = status == MS_OK ? find_stages(result, arena) : status;
+    return status == MS_OK ? ms_granularity_find_risks(result, arena) : status;
+}

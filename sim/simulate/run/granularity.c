@@ -1,0 +1,412 @@
+/* Where pieces of passes may take another time than their layers: the collectives inside them were
+ * timed on links of their own, and other traffic was on these links at the same time. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "simulate/run/figures.h"
+
+/* Demands that together exceed a link by less than this share do so by rounding. */
+static const double EXCESS = 1e-9;
+
+/* Something that uses a link. */
+typedef struct link_user {
+    int32_t link;
+    int32_t work; /* of operations: a communication, or a piece that hides `inner` */
+    int32_t inner;
+    int32_t pp; /* pipeline rank of the first that takes part */
+    bool is_piece;
+    double share; /* of the capacity that it asks for, at most */
+} link_user;
+
+/* A collective inside a piece, and what may have met it. */
+typedef struct meeting {
+    int32_t work, inner, other;
+} meeting;
+
+typedef struct risk_finder {
+    const ms_dag *dag;
+    const ms_timeline *timeline;
+    bool is_alone;
+    int32_t *op_first; /* [works + 1] into ops */
+    int32_t *ops;      /* by work, by start */
+    int32_t *any_op;   /* [works] one of each */
+    bool *is_hidden;   /* [links] a piece hides something that uses it */
+    double *share;     /* [links] of the phase at hand, zeros between phases */
+    bool *is_met;      /* [ops] of a piece: something was on its links meanwhile */
+    int32_t *last;     /* [works] the piece + 1 that was last seen to hide each */
+    ms_vector users;   /* of link_user */
+    ms_vector meetings;
+} risk_finder;
+
+static int by_link(const void *a, const void *b) {
+    const link_user *x = a;
+    const link_user *y = b;
+    if (x->link != y->link) {
+        return x->link < y->link ? -1 : 1;
+    }
+    return (x->work > y->work) - (x->work < y->work);
+}
+
+static int by_works(const void *a, const void *b) {
+    const meeting *x = a;
+    const meeting *y = b;
+    if (x->work != y->work) {
+        return x->work < y->work ? -1 : 1;
+    }
+    if (x->inner != y->inner) {
+        return x->inner < y->inner ? -1 : 1;
+    }
+    return (x->other > y->other) - (x->other < y->other);
+}
+
+static int by_start(const void *a, const void *b, void *context) {
+    const double *start_s = context;
+    double x = start_s[*(const int32_t *)a];
+    double y = start_s[*(const int32_t *)b];
+    return (x > y) - (x < y);
+}
+
+/* Count the operations of each work. */
+static void count_ops(risk_finder *f) {
+    const ms_dag *dag = f->dag;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        f->op_first[dag->ops[op].work + 1]++;
+        f->any_op[dag->ops[op].work] = op;
+    }
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        f->op_first[w + 1] += f->op_first[w];
+    }
+}
+
+/* List them, once they are counted. */
+static void list_ops(risk_finder *f) {
+    const ms_dag *dag = f->dag;
+    for (int32_t op = dag->op_count - 1; op >= 0; op--) { /* from the back of each work's */
+        f->ops[--f->op_first[dag->ops[op].work + 1]] = op;
+    }
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        f->op_first[w] = f->op_first[w + 1];
+    }
+    f->op_first[dag->work_count] = dag->op_count;
+    for (int32_t w = 0; w < dag->work_count; w++) {
+        size_t count = (size_t)(f->op_first[w + 1] - f->op_first[w]);
+        if (count > 1) {
+            qsort_r(f->ops + f->op_first[w], count, sizeof *f->ops, by_start, f->timeline->start_s);
+        }
+    }
+}
+
+/* Add what a phase of `inner` asks of links. */
+static void add_phase(risk_finder *f, const ms_dag_phase *phase, link_user user) {
+    const ms_dag_network *network = &f->dag->network;
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        const ms_dag_flow *flow = &network->flows[i];
+        double time_s = ms_dag_flow_time_s(f->dag, i, f->is_alone);
+        for (int32_t c = 0; c < flow->crossing_count && time_s > 0.0; c++) {
+            const ms_dag_crossing *crossing = &network->crossings[flow->crossing_first + c];
+            f->share[crossing->link] += flow->bytes * crossing->weight / time_s /
+                                        network->links[crossing->link].capacity_Bps;
+        }
+    }
+    for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
+        const ms_dag_flow *flow = &network->flows[i];
+        for (int32_t c = 0; c < flow->crossing_count; c++) {
+            user.link = network->crossings[flow->crossing_first + c].link;
+            user.share = f->share[user.link];
+            f->share[user.link] = 0.0;
+            f->is_hidden[user.link] = f->is_hidden[user.link] || user.is_piece;
+            if (user.share > 0.0 && f->is_hidden[user.link]) {
+                ms_vector_add(&f->users, &user, 1);
+            }
+        }
+    }
+}
+
+static void add_user(risk_finder *f, link_user user) {
+    const ms_dag_work *work = &f->dag->works[user.inner];
+    for (int32_t p = 0; p < work->phase_count; p++) {
+        add_phase(f, &f->dag->network.phases[work->phase_first + p], user);
+    }
+}
+
+/* Pipeline rank of a work's operations. */
+static int32_t pp_of(const risk_finder *f, int32_t work) {
+    const ms_dag *dag = f->dag;
+    int32_t member = dag->member_first[f->any_op[work]];
+    return dag->ranks[dag->streams[dag->member_stream[member]].rank].pp;
+}
+
+/* Add what a work, or what it hides, asks of links: once all pieces are there, of the other works
+ * what uses links of theirs. */
+static void add_work(risk_finder *f, int32_t w) {
+    const ms_dag *dag = f->dag;
+    const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+    int32_t pp = pp_of(f, w);
+    for (int32_t p = 0; piece != NULL && p < piece->part_count; p++) {
+        int32_t inner = dag->network.pieces.parts[piece->part_first + p].work;
+        if (f->last[inner] != w + 1) {
+            f->last[inner] = w + 1;
+            add_user(f, (link_user){.work = w, .inner = inner, .pp = pp, .is_piece = true});
+        }
+    }
+    if (piece == NULL) {
+        add_user(f, (link_user){.work = w, .inner = w, .pp = pp});
+    }
+}
+
+/* Pieces of one pipeline rank run one after the other, or are in each other's load. */
+static bool may_meet(const link_user *piece, const link_user *other) {
+    bool is_apart = !other->is_piece || piece->pp != other->pp;
+    return piece->is_piece && is_apart && piece->share + other->share > 1.0 + EXCESS;
+}
+
+/* Note which users of one link, [first, end), may have met. */
+static void note_meetings(risk_finder *f, size_t first, size_t end) {
+    const link_user *users = f->users.data;
+    for (size_t i = first; i < end; i++) {
+        for (size_t j = first; j < end && users[i].is_piece; j++) {
+            if (may_meet(&users[i], &users[j])) {
+                const meeting met = {users[i].work, users[i].inner, users[j].work};
+                ms_vector_add(&f->meetings, &met, 1);
+            }
+        }
+    }
+}
+
+static void find_meetings(risk_finder *f) {
+    size_t count = f->users.count;
+    if (count > 1) {
+        qsort(f->users.data, count, sizeof(link_user), by_link);
+    }
+    const link_user *users = f->users.data;
+    for (size_t first = 0, end = 0; first < count; first = end) {
+        while (end < count && users[end].link == users[first].link) {
+            end++;
+        }
+        note_meetings(f, first, end);
+    }
+    if (f->meetings.count > 1) {
+        qsort(f->meetings.data, f->meetings.count, sizeof(meeting), by_works);
+    }
+}
+
+/* Whether an operation of `other` ran at the same time as `op`: the last that started before its
+ * end, for those of one work follow each other. What begins as the other ends is not beside it,
+ * whichever way the dates are rounded. */
+static bool runs_beside(const risk_finder *f, int32_t op, int32_t other) {
+    double together_s = ms_together_s(f->timeline->end_s[op]);
+    int32_t low = f->op_first[other];
+    int32_t high = f->op_first[other + 1];
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (f->timeline->start_s[f->ops[middle]] < f->timeline->end_s[op] - together_s) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > f->op_first[other] &&
+           f->timeline->end_s[f->ops[low - 1]] > f->timeline->start_s[op] + together_s;
+}
+
+/* Operations of a piece that another work's ran beside, marked; whether there were any. */
+static bool mark_ops(risk_finder *f, const meeting *m) {
+    bool has_any = false;
+    for (int32_t i = f->op_first[m->work]; i < f->op_first[m->work + 1]; i++) {
+        if (runs_beside(f, f->ops[i], m->other)) {
+            f->is_met[f->ops[i]] = true;
+            has_any = true;
+        }
+    }
+    return has_any;
+}
+
+/* Axis of a collective inside a piece. */
+static ms_axis axis_of(const ms_dag *dag, int32_t piece, int32_t inner) {
+    const ms_dag_piece *p = ms_dag_piece_of(dag, &dag->works[piece]);
+    int32_t i = 0;
+    while (dag->network.pieces.parts[p->part_first + i].work != inner) {
+        i++;
+    }
+    return (ms_axis)dag->network.pieces.parts[p->part_first + i].axis;
+}
+
+/* Row of a collective inside pieces of one pass, entered if new. */
+static ms_granularity_risk *find_row(ms_vector *rows, const ms_dag *dag, int32_t piece,
+                                     int32_t inner, int32_t op) {
+    const ms_granularity_risk key = {.axis = axis_of(dag, piece, inner),
+                                     .kind = (ms_coll_kind)dag->works[inner].coll,
+                                     .tier = dag->works[inner].tier,
+                                     .op_kind = (ms_op_kind)dag->ops[op].kind};
+    for (size_t i = 0; i < rows->count; i++) {
+        ms_granularity_risk *row = &MS_AT(rows, ms_granularity_risk, i);
+        if (row->axis == key.axis && row->kind == key.kind && row->tier == key.tier &&
+            row->op_kind == key.op_kind) {
+            return row;
+        }
+    }
+    return ms_vector_add(rows, &key, 1);
+}
+
+/* Axes of a work's operations: those of what a piece hides. */
+static unsigned axes_of(const ms_dag *dag, int32_t work, int32_t op) {
+    const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[work]);
+    unsigned axes = piece == NULL ? MS_AXIS_BIT(dag->ops[op].axis) : 0;
+    for (int axis = MS_AXIS_NONE + 1; piece != NULL && axis < MS_AXIS_COUNT; axis++) {
+        axes |= piece->axes[axis].busy_s > 0.0 ? MS_AXIS_BIT(axis) : 0;
+    }
+    return axes;
+}
+
+/* Sum up the meetings of one collective in one piece, [first, end). */
+static void sum_up(risk_finder *f, const meeting *first, const meeting *end, ms_vector *rows) {
+    int32_t begin = f->op_first[first->work];
+    int32_t after = f->op_first[first->work + 1];
+    unsigned with = 0;
+    for (int32_t i = begin; i < after; i++) {
+        f->is_met[f->ops[i]] = false;
+    }
+    for (const meeting *m = first; m < end; m++) {
+        bool is_new = m == first || m->other != m[-1].other;
+        if (is_new && mark_ops(f, m)) {
+            with |= axes_of(f->dag, m->other, f->ops[f->op_first[m->other]]);
+        }
+    }
+    if (with == 0) {
+        return;
+    }
+    ms_granularity_risk *row = find_row(rows, f->dag, first->work, first->inner, f->ops[begin]);
+    int stage = f->dag->ops[f->ops[begin]].stage;
+    if (row == NULL) {
+        return;
+    }
+    row->with |= with;
+    row->stage_first = row->pieces == 0 || stage < row->stage_first ? stage : row->stage_first;
+    row->stage_last = stage > row->stage_last ? stage : row->stage_last;
+    for (int32_t i = begin; i < after; i++) {
+        int32_t op = f->ops[i];
+        int64_t times = (int64_t)ms_steady_count(&f->timeline->steady, f->timeline->start_s[op]);
+        row->pieces += times;
+        row->met += f->is_met[op] ? times : 0;
+    }
+}
+
+/* Add what pieces hide to the users of links. */
+static void add_pieces(risk_finder *f) {
+    for (int32_t w = 0; w < f->dag->work_count; w++) {
+        if (f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].piece > 0) {
+            add_work(f, w);
+        }
+    }
+}
+
+static bool alloc_finder(risk_finder *f, ms_arena *scratch) {
+    const ms_dag *dag = f->dag;
+    f->op_first = MS_NEW(scratch, int32_t, (size_t)dag->work_count + 1);
+    f->ops = MS_NEW(scratch, int32_t, dag->op_count);
+    f->share = MS_NEW(scratch, double, dag->network.link_count);
+    f->is_met = MS_NEW(scratch, bool, dag->op_count);
+    f->last = MS_NEW(scratch, int32_t, dag->work_count);
+    f->any_op = MS_NEW(scratch, int32_t, dag->work_count);
+    f->is_hidden = MS_NEW(scratch, bool, dag->network.link_count);
+    return f->op_first != NULL && f->ops != NULL && f->share != NULL && f->is_met != NULL &&
+           f->last != NULL && f->any_op != NULL && f->is_hidden != NULL;
+}
+
+static ms_status find_rows(risk_finder *f, ms_vector *rows) {
+    count_ops(f);
+    add_pieces(f);
+    for (int32_t w = 0; w < f->dag->work_count; w++) {
+        if (f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].piece == 0) {
+            add_work(f, w);
+        }
+    }
+    find_meetings(f);
+    if (f->meetings.count > 0) {
+        list_ops(f);
+    }
+    const meeting *all = f->meetings.data;
+    for (size_t first = 0, end = 0; first < f->meetings.count; first = end) {
+        while (end < f->meetings.count && all[end].work == all[first].work &&
+               all[end].inner == all[first].inner) {
+            end++;
+        }
+        sum_up(f, all + first, all + end, rows);
+    }
+    return f->users.failed || f->meetings.failed || rows->failed ? MS_E_NOMEM : MS_OK;
+}
+
+/* Whether what meets a collective inside a piece comes at other times: on another pipeline rank, or
+ * of ranks that do not keep step with each other, for their groups are not alike. */
+static bool is_unlike(const risk_finder *f, const meeting *m) {
+    bool is_operation = f->dag->works[m->other].piece == 0;
+    unsigned axis = MS_AXIS_BIT(f->dag->ops[f->any_op[m->other]].axis);
+    return pp_of(f, m->work) != pp_of(f, m->other) ||
+           (is_operation && (f->dag->network.pieces.unlike_axes & axis) != 0);
+}
+
+/* Axes of what pieces hide that may meet other collectives of passes at any time. */
+static unsigned clashing_axes(risk_finder *f) {
+    unsigned axes = 0;
+    count_ops(f);
+    add_pieces(f);
+    for (int32_t w = 0; w < f->dag->work_count; w++) {
+        bool is_there = f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].is_communication;
+        if (is_there &&
+            (MS_AXIS_BIT(f->dag->ops[f->any_op[w]].axis) & MS_AXES_WITHIN_PASSES) != 0) {
+            add_work(f, w);
+        }
+    }
+    find_meetings(f);
+    for (size_t i = 0; i < f->meetings.count; i++) {
+        const meeting *m = &MS_AT(&f->meetings, meeting, i);
+        axes |= is_unlike(f, m) ? MS_AXIS_BIT(axis_of(f->dag, m->work, m->inner)) : 0;
+    }
+    return axes;
+}
+
+ms_status ms_granularity_find_clashes(const ms_dag *dag, unsigned *axes_out) {
+    ms_arena scratch;
+    risk_finder f = {.dag = dag};
+    ms_arena_init(&scratch);
+    ms_vector_init(&f.users, sizeof(link_user));
+    ms_vector_init(&f.meetings, sizeof(meeting));
+    ms_status status = MS_E_NOMEM;
+    if (alloc_finder(&f, &scratch)) {
+        *axes_out = clashing_axes(&f);
+        status = f.users.failed || f.meetings.failed ? MS_E_NOMEM : MS_OK;
+    }
+    ms_vector_release(&f.users);
+    ms_vector_release(&f.meetings);
+    ms_arena_release(&scratch);
+    return status;
+}
+
+ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena) {
+    if (result->dag.network.pieces.count == 0) {
+        return MS_OK;
+    }
+    ms_arena scratch;
+    ms_vector rows;
+    risk_finder f = {.dag = &result->dag,
+                     .timeline = &result->timeline,
+                     .is_alone = result->dag.network.pieces.is_alone};
+    ms_arena_init(&scratch);
+    ms_vector_init(&rows, sizeof(ms_granularity_risk));
+    ms_vector_init(&f.users, sizeof(link_user));
+    ms_vector_init(&f.meetings, sizeof(meeting));
+    ms_status status = MS_E_NOMEM;
+    if (alloc_finder(&f, &scratch)) {
+        status = f.is_alone ? MS_OK : find_rows(&f, &rows); /* alone, nothing meets anything */
+    }
+    result->risks = MS_NEW(arena, ms_granularity_risk, rows.count);
+    status = result->risks == NULL ? MS_E_NOMEM : status;
+    for (size_t i = 0; i < rows.count && status == MS_OK; i++) {
+        result->risks[result->risk_count++] = MS_AT(&rows, ms_granularity_risk, i);
+    }
+    ms_vector_release(&rows);
+    ms_vector_release(&f.users);
+    ms_vector_release(&f.meetings);
+    ms_arena_release(&scratch);
+    return status;
+}

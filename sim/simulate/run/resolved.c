@@ -1,0 +1,13 @@
+/* The resolved inputs of a job: its spec with what was decided when it was laid out. */
+#include "simulate/run/job.h"
+
+ms_status ms_job_write_resolved(const ms_job *job, ms_buffer *out) {
+    ms_job_spec spec = job->spec;
+    spec.batch.global = job->global_batch;
+    spec.batch.microbatches = job->microbatches;
+    if (spec.has_model) {
+        spec.data.reduce = (int)job->layout.reduce;
+        spec.context.overlap = job->layout.has_cp_overlap ? 1 : 0;
+    }
+    return ms_job_spec_write_resolved(&spec, out);
+}

@@ -1,0 +1,196 @@
+/* The inputs of two traces, key by key. */
+#include <math.h>
+#include <string.h>
+
+#include "base/config/config.h"
+#include "base/units.h"
+#include "trace/compare_inputs.h"
+
+/* A tree with one text per key.  Adders of trees keep the first lack of memory as NULL. */
+typedef struct inputs {
+    ms_arena *arena;
+    ms_value *texts;
+    bool failed;
+} inputs;
+
+static void put(inputs *to, const char *key, const char *text) {
+    for (ms_value *at = to->texts->first; at != NULL; at = at->next) {
+        if (strcmp(at->key, key) == 0) {
+            at->as.string = ms_arena_strdup(to->arena, text);
+            to->failed = to->failed || at->as.string == NULL;
+            return;
+        }
+    }
+    to->failed = to->failed || ms_value_add_string(to->texts, key, text) == NULL;
+}
+
+static bool has_only_scalars(const ms_node *sequence) {
+    for (const ms_node *item = sequence->first; item != NULL; item = item->next) {
+        if (item->type != MS_NODE_SCALAR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "[pp, dp, tp]" */
+static void put_list(inputs *to, const char *key, const ms_node *sequence) {
+    ms_buffer text;
+    ms_buffer_init(&text);
+    for (const ms_node *item = sequence->first; item != NULL; item = item->next) {
+        ms_buffer_printf(&text, "%s%s", item == sequence->first ? "[" : ", ", item->text);
+    }
+    ms_buffer_puts(&text, sequence->first == NULL ? "[]" : "]");
+    to->failed = to->failed || text.failed;
+    put(to, key, ms_buffer_text(&text));
+    ms_buffer_release(&text);
+}
+
+static void put_node(inputs *to, const char *key, const ms_node *node) {
+    if (node->type == MS_NODE_SCALAR) {
+        put(to, key, node->text);
+        return;
+    }
+    if (node->type == MS_NODE_SEQUENCE && has_only_scalars(node)) {
+        put_list(to, key, node);
+        return;
+    }
+    size_t place = 0;
+    for (const ms_node *child = node->first; child != NULL && !to->failed; child = child->next) {
+        const char *path =
+            node->type == MS_NODE_SEQUENCE
+                ? ms_arena_printf(to->arena, "%s[%zu]", key, place++)
+                : ms_arena_printf(to->arena, "%s%s%s", key, key[0] == '\0' ? "" : ".", child->key);
+        if (path == NULL) {
+            to->failed = true;
+        } else {
+            put_node(to, path, child);
+        }
+    }
+}
+
+static ms_status put_yaml(inputs *to, const char *text, const char *key, const ms_trace *trace,
+                          ms_diag *diag) {
+    ms_node *root = NULL;
+    ms_diag silent;
+    ms_diag_init_mute(&silent);
+    if (text == NULL) {
+        return MS_OK;
+    }
+    ms_status status = ms_yaml_parse(text, strlen(text), trace->path, to->arena, &silent, &root);
+    if (status == MS_OK) {
+        put_node(to, key, root);
+    } else if (status == MS_E_INPUT) {
+        ms_diag_error(diag, "cannot read '%s': the trace is damaged at /input", trace->path);
+    }
+    return status;
+}
+
+/* The effective platform goes over what the workload says of it. */
+static ms_status collect(const ms_trace *trace, ms_arena *arena, ms_diag *diag, inputs *out) {
+    *out = (inputs){.arena = arena, .texts = ms_value_new_object(arena)};
+    if (out->texts == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_status status = put_yaml(out, trace->inputs.workload, "", trace, diag);
+    if (status == MS_OK) {
+        status = put_yaml(out, trace->inputs.platform, "platform", trace, diag);
+    }
+    return status == MS_OK && out->failed ? MS_E_NOMEM : status;
+}
+
+/* ---- orders and placements from files ---- */
+
+/* The first line in which a text differs from another one, with its number; "(none)" for no text.
+ */
+static const char *differing_line(const char *text, const char *other, ms_arena *arena) {
+    int line = 1;
+    if (text == NULL) {
+        return "(none)";
+    }
+    while (other != NULL && *text != '\0') {
+        size_t length = strcspn(text, "\n");
+        if (strncmp(text, other, length) != 0 || strcspn(other, "\n") != length) {
+            break;
+        }
+        text += length + (text[length] == '\n');
+        other += length + (other[length] == '\n');
+        line++;
+    }
+    return ms_arena_printf(arena, "line %d: %.*s", line, (int)strcspn(text, "\n"), text);
+}
+
+/* The texts of a file that both sides may have, where they differ. */
+static void put_file(const char *key, const char *text_a, const char *text_b, inputs sides[2]) {
+    if (text_a == text_b || (text_a != NULL && text_b != NULL && strcmp(text_a, text_b) == 0)) {
+        return;
+    }
+    const char *line_a = differing_line(text_a, text_b, sides[0].arena);
+    const char *line_b = differing_line(text_b, text_a, sides[1].arena);
+    if (line_a == NULL || line_b == NULL) {
+        sides[0].failed = true;
+        return;
+    }
+    put(&sides[0], key, line_a);
+    put(&sides[1], key, line_b);
+}
+
+/* ---- both sides ---- */
+
+bool ms_compare_says_the_same(const char *a, const char *b) {
+    for (int dimension = 0; dimension < MS_DIM_COUNT; dimension++) {
+        const char *reason = NULL;
+        double x = 0.0;
+        double y = 0.0;
+        if (ms_unit_parse(a, (ms_dimension)dimension, &x, &reason) == MS_OK &&
+            ms_unit_parse(b, (ms_dimension)dimension, &y, &reason) == MS_OK) {
+            return fabs(x - y) <= MS_COMPARE_NOISE * fabs(x);
+        }
+    }
+    return strcmp(a, b) == 0;
+}
+
+static void note(ms_differences *differences, const char *key, const ms_value *a,
+                 const ms_value *b) {
+    differences->compared++;
+    if (a == NULL || b == NULL || !ms_compare_says_the_same(a->as.string, b->as.string)) {
+        differences->items[differences->count++] =
+            (ms_difference){.key = key, .a = a, .b = b, .relative = INFINITY, .guard = -1};
+    }
+}
+
+static ms_status compare_sides(const inputs sides[2], ms_arena *arena,
+                               ms_differences *differences_out) {
+    const ms_value *a = sides[0].texts;
+    const ms_value *b = sides[1].texts;
+    ms_differences differences = {.items = MS_NEW(arena, ms_difference, a->count + b->count)};
+    if (differences.items == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (const ms_value *x = a->first; x != NULL; x = x->next) {
+        note(&differences, x->key, x, ms_value_get(b, x->key));
+    }
+    for (const ms_value *y = b->first; y != NULL; y = y->next) {
+        if (ms_value_get(a, y->key) == NULL) {
+            note(&differences, y->key, NULL, y);
+        }
+    }
+    *differences_out = differences;
+    return MS_OK;
+}
+
+ms_status ms_compare_inputs(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,
+                            ms_differences *differences_out) {
+    inputs sides[2];
+    ms_status status = collect(a, arena, diag, &sides[0]);
+    if (status == MS_OK) {
+        status = collect(b, arena, diag, &sides[1]);
+    }
+    if (status == MS_OK) {
+        put_file("schedule.csv", a->inputs.schedule, b->inputs.schedule, sides);
+        put_file("placement.csv", a->inputs.placement, b->inputs.placement, sides);
+        status = sides[0].failed || sides[1].failed ? MS_E_NOMEM
+                                                    : compare_sides(sides, arena, differences_out);
+    }
+    return status;
+}

@@ -1,0 +1,414 @@
+/* Chrome's trace event format. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trace/report/idle.h"
+#include "trace/report/pass_index.h"
+#include "trace/report/passes.h"
+#include "trace/report/report.h"
+
+enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
+
+typedef struct chrome {
+    const ms_trace *trace;
+    ms_report_sink sink;
+    void *context;
+    ms_buffer piece;
+    ms_status status;
+    bool has_events;   /* a comma stands before the next event */
+    bool has_passes;   /* passes instead of operations */
+    int32_t *thread;   /* [stream_count] number of the stream on its rank */
+    int64_t *limit_ps; /* [event_count] start of the next event on its stream */
+    int32_t *compute;  /* [rank_count] thread of the compute stream */
+    int32_t *second;   /* [rank_count] thread of passes that run together with one on `compute` */
+    bool *is_shown;    /* [rank_count] some event is of it */
+    ms_vector boxes;   /* ms_gantt_box, the passes */
+    ms_vector pairs;   /* ms_pass_pair */
+    ms_vector idle;    /* ms_idle_piece */
+    ms_idle_phases phases;
+    ms_pass_index index;
+} chrome;
+
+static void flush(chrome *c) {
+    if (c->piece.failed && c->status == MS_OK) {
+        c->status = MS_E_NOMEM;
+    }
+    if (c->status == MS_OK && c->piece.length > 0) {
+        c->status = c->sink(c->context, c->piece.data, c->piece.length);
+    }
+    c->piece.length = 0;
+}
+
+/* Start an event: {"ph":"X","pid":3,"tid":0 */
+static void begin(chrome *c, char phase, int32_t process, int32_t thread) {
+    if (c->piece.length > PIECE_B - ROOM_B) {
+        flush(c);
+    }
+    ms_buffer_printf(&c->piece, "%s\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d",
+                     c->has_events ? "," : "", phase, process, thread);
+    c->has_events = true;
+}
+
+/* Microseconds, to the picosecond. */
+static void put_time(chrome *c, const char *key, int64_t ps) {
+    ms_buffer_printf(&c->piece, ",\"%s\":%lld.%06lld", key, (long long)(ps / 1000000),
+                     (long long)(ps % 1000000));
+}
+
+static void put_text(chrome *c, const char *key, const char *text) {
+    ms_buffer_printf(&c->piece, ",\"%s\":", key);
+    ms_json_write_string(&c->piece, text);
+}
+
+/* ---- names ---- */
+
+static void put_metadata(chrome *c, int32_t process, int32_t thread, const char *kind,
+                         const char *name) {
+    begin(c, 'M', process, thread);
+    put_text(c, "name", kind);
+    ms_buffer_puts(&c->piece, ",\"args\":{\"name\":");
+    ms_json_write_string(&c->piece, name);
+    ms_buffer_puts(&c->piece, "}}");
+}
+
+static void put_order(chrome *c, int32_t process, int32_t thread, const char *kind, int32_t order) {
+    begin(c, 'M', process, thread);
+    put_text(c, "name", kind);
+    ms_buffer_printf(&c->piece, ",\"args\":{\"sort_index\":%d}}", order);
+}
+
+static void put_processes(chrome *c) {
+    for (int32_t i = 0; i < c->trace->rank_count; i++) {
+        if (!c->is_shown[i]) {
+            continue;
+        }
+        const ms_trace_rank *rank = &c->trace->ranks[i];
+        char name[96];
+        int used = snprintf(name, sizeof name, "pp %d, rank %d", rank->pp, rank->rank);
+        if (rank->multiplicity > 1) {
+            snprintf(name + used, sizeof name - (size_t)used, " (stands for %d)",
+                     rank->multiplicity);
+        }
+        put_metadata(c, i, 0, "process_name", name);
+        put_order(c, i, 0, "process_sort_index", i);
+    }
+}
+
+static bool is_shown(const chrome *c, uint8_t axis) {
+    bool is_inside = axis == MS_AXIS_TP || axis == MS_AXIS_CP || axis == MS_AXIS_EP;
+    return !c->has_passes || !is_inside;
+}
+
+/* Slices of a thread may not overlap: the lower passes of pairs get a thread of their own. */
+static bool has_second(const chrome *c) {
+    return c->has_passes && c->pairs.count > 0;
+}
+
+static int32_t thread_of(const chrome *c, const ms_gantt_box *pass) {
+    return has_second(c) && pass->half == 2 ? c->second[pass->row] : c->compute[pass->row];
+}
+
+static void put_threads(chrome *c) {
+    for (int32_t i = 0; i < c->trace->stream_count; i++) {
+        const ms_trace_stream *stream = &c->trace->streams[i];
+        char name[64] = "compute";
+        if (stream->axis != MS_AXIS_NONE) {
+            int used = snprintf(name, sizeof name, "%s", ms_axis_name((ms_axis)stream->axis));
+            if (stream->peer_index >= 0) {
+                snprintf(name + used, sizeof name - (size_t)used, " to rank %d",
+                         c->trace->ranks[stream->peer_index].rank);
+            }
+        }
+        if (is_shown(c, stream->axis) && c->is_shown[stream->rank_index]) {
+            put_metadata(c, stream->rank_index, c->thread[i], "thread_name", name);
+            put_order(c, stream->rank_index, c->thread[i], "thread_sort_index", c->thread[i]);
+        }
+    }
+    for (int32_t rank = 0; rank < c->trace->rank_count && has_second(c); rank++) {
+        put_metadata(c, rank, c->second[rank], "thread_name", "compute, overlapped");
+        put_order(c, rank, c->second[rank], "thread_sort_index", c->compute[rank]);
+    }
+}
+
+/* ---- operations ---- */
+
+static const char *letter_of(uint8_t kind) {
+    switch (kind) {
+    case MS_OP_FORWARD:
+        return "F";
+    case MS_OP_INPUT_GRAD:
+        return "I";
+    case MS_OP_WEIGHT_GRAD:
+        return "W";
+    case MS_OP_BACKWARD:
+        return "B";
+    default:
+        return ms_op_kind_name((ms_op_kind)kind);
+    }
+}
+
+/* The name among those that Chrome's viewer has colours for which is nearest to the colour of
+ * pictures (svg.c). Perfetto takes no colours from a trace, but chooses one by a slice's name:
+ * names therefore hold no numbers, and all passes of a kind look alike. Source: catapult,
+ * tracing/tracing/base/color_scheme.html; google/perfetto issues 208 and 624. */
+static const char *colour_of(uint8_t kind) {
+    switch (kind) {
+    case MS_OP_FORWARD:
+        return "rail_response"; /* 67, 135, 253 */
+    case MS_OP_INPUT_GRAD:
+        return "thread_state_uninterruptible"; /* 182, 125, 143 */
+    case MS_OP_WEIGHT_GRAD:
+        return "startup"; /* 230, 230, 0 */
+    case MS_OP_BACKWARD:
+        return "rail_load"; /* 13, 168, 97 */
+    case MS_OP_RECOMPUTE:
+        return "rail_idle"; /* 238, 142, 0 */
+    case MS_OP_OPTIMIZER:
+        return "black";
+    default:
+        return "rail_animation"; /* 244, 74, 63 */
+    }
+}
+
+static void put_argument(chrome *c, const char *key, int64_t value, bool *has_some) {
+    if (value >= 0) {
+        ms_buffer_printf(&c->piece, "%s\"%s\":%lld", *has_some ? "," : "", key, (long long)value);
+        *has_some = true;
+    }
+}
+
+static void put_slice(chrome *c, int32_t stream, const int64_t span_ps[2], const char *name,
+                      const char *category) {
+    begin(c, 'X', c->trace->streams[stream].rank_index, c->thread[stream]);
+    put_time(c, "ts", span_ps[0]);
+    put_time(c, "dur", span_ps[1] - span_ps[0]);
+    put_text(c, "name", name);
+    put_text(c, "cat", category);
+}
+
+static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_ps) {
+    const ms_trace *trace = c->trace;
+    bool is_computation = trace->streams[stream].axis == MS_AXIS_NONE;
+    bool has_some = false;
+    const int64_t span[2] = {trace->events[event].start_ps, end_ps};
+    put_slice(c, stream, span, letter_of(trace->events[event].kind),
+              is_computation ? ms_op_kind_name((ms_op_kind)trace->events[event].kind)
+                             : ms_axis_name((ms_axis)trace->events[event].axis));
+    put_text(c, "cname", colour_of(trace->events[event].kind));
+    ms_buffer_puts(&c->piece, ",\"args\":{");
+    put_argument(c, "event", event, &has_some);
+    put_argument(c, "stage", trace->events[event].stage, &has_some);
+    put_argument(c, "chunk", trace->events[event].chunk, &has_some);
+    put_argument(c, "mb", trace->events[event].mb, &has_some);
+    put_argument(c, "layer", trace->events[event].layer, &has_some);
+    put_argument(c, "bytes", llrint(trace->events[event].bytes), &has_some);
+    if (is_computation) {
+        ms_buffer_printf(&c->piece, ",\"flop\":%.0f", trace->events[event].flop);
+    }
+    ms_buffer_puts(&c->piece, "}}");
+}
+
+/* A pipelined message frees its stream before its latency is over, so the next one may start before
+ * it has arrived; a viewer wants slices of a thread apart, so it is cut there. */
+static int64_t shown_end(const chrome *c, int32_t event) {
+    int64_t start = c->trace->events[event].start_ps;
+    int64_t end = c->trace->events[event].end_ps;
+    int64_t limit = c->limit_ps[event] > start ? c->limit_ps[event] : start;
+    return end < limit ? end : limit;
+}
+
+/* An arrow from the message's slice to the pass that uses it. */
+static void put_arrow(chrome *c, int32_t event) {
+    const ms_trace *trace = c->trace;
+    const ms_trace_stream *stream = &trace->streams[trace->events[event].stream];
+    if (trace->events[event].kind != MS_OP_P2P || stream->peer_index < 0 ||
+        trace->events[event].mb < 0) {
+        return;
+    }
+    const ms_gantt_box *pass =
+        ms_pass_index_find(&c->index, stream->peer_index, trace->events[event].mb,
+                           (double)trace->events[event].end_ps / MS_PS_PER_S);
+    if (pass == NULL) {
+        return;
+    }
+    begin(c, 's', stream->rank_index, c->thread[trace->events[event].stream]);
+    put_time(c, "ts", trace->events[event].start_ps);
+    ms_buffer_printf(&c->piece, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
+    begin(c, 'f', stream->peer_index, thread_of(c, pass));
+    put_time(c, "ts", llrint(pass->start * MS_PS_PER_S));
+    ms_buffer_printf(&c->piece, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
+}
+
+static void put_operations(chrome *c) {
+    const ms_trace *trace = c->trace;
+    for (int32_t i = 0; i < trace->event_count && c->status == MS_OK; i++) {
+        uint8_t axis = trace->streams[trace->events[i].stream].axis;
+        if (is_shown(c, axis) && !(c->has_passes && axis == MS_AXIS_NONE)) {
+            put_operation(c, i, trace->events[i].stream, shown_end(c, i));
+            put_arrow(c, i);
+        }
+    }
+    for (int32_t i = 0; i < trace->member_count && c->status == MS_OK; i++) {
+        const ms_trace_member *member = &trace->members[i];
+        if (is_shown(c, trace->streams[member->stream].axis)) {
+            put_operation(c, member->event, member->stream, trace->events[member->event].end_ps);
+        }
+    }
+}
+
+static void put_passes(chrome *c) {
+    for (size_t i = 0; i < c->boxes.count && c->status == MS_OK; i++) {
+        const ms_gantt_box *box = &MS_AT(&c->boxes, const ms_gantt_box, i);
+        if (box->is_part || box->axis != MS_AXIS_NONE) {
+            continue;
+        }
+        int64_t start = llrint(box->start * MS_PS_PER_S);
+        begin(c, 'X', box->row, thread_of(c, box));
+        put_time(c, "ts", start);
+        put_time(c, "dur", llrint(box->end * MS_PS_PER_S) - start);
+        put_text(c, "name", letter_of(box->kind));
+        put_text(c, "cat", ms_op_kind_name((ms_op_kind)box->kind));
+        put_text(c, "cname", colour_of(box->kind));
+        bool has_some = false;
+        ms_buffer_puts(&c->piece, ",\"args\":{");
+        put_argument(c, "mb", box->mb, &has_some);
+        put_argument(c, "chunk", box->chunk, &has_some);
+        ms_buffer_puts(&c->piece, "}}");
+    }
+}
+
+/* ---- idle time ---- */
+
+static void put_idle(chrome *c, const ms_idle_piece *idle) {
+    static const struct {
+        const char *text, *colour;
+    } CAUSES[] = {
+        [MS_IDLE_BUBBLE] = {"computation of another pipeline rank", "grey"},
+        [MS_IDLE_IMBALANCE] = {"computation of another rank of the stage", "grey"},
+        [MS_IDLE_OWN] = {"own communication", "rail_animation"},
+        [MS_IDLE_FOREIGN] = {"communication of other ranks", "thread_state_unknown"},
+        [MS_IDLE_HOST] = {"host", "generic_work"},
+        [MS_IDLE_UNKNOWN] = {"operations that the trace does not hold", "grey"},
+    };
+    bool has_some = true;
+    begin(c, 'X', idle->row, c->compute[idle->row]);
+    put_time(c, "ts", idle->start_ps);
+    put_time(c, "dur", idle->end_ps - idle->start_ps);
+    put_text(c, "name",
+             idle->cause == MS_IDLE_UNKNOWN
+                 ? "idle"
+                 : ms_time_category_name(ms_idle_category(&c->phases, idle)));
+    put_text(c, "cat", "idle");
+    put_text(c, "cname", CAUSES[idle->cause].colour);
+    ms_buffer_puts(&c->piece, ",\"args\":{\"waits_for\":");
+    ms_json_write_string(&c->piece, CAUSES[idle->cause].text);
+    put_argument(c, "event", idle->event, &has_some);
+    ms_buffer_puts(&c->piece, "}}");
+}
+
+/* Idle time fills the thread of computations; inside whole passes it is left out. */
+static void put_all_idle(chrome *c) {
+    for (size_t i = 0; i < c->idle.count && c->status == MS_OK; i++) {
+        const ms_idle_piece *idle = &MS_AT(&c->idle, const ms_idle_piece, i);
+        if (!c->has_passes || !idle->is_part) {
+            put_idle(c, idle);
+        }
+    }
+}
+
+static void put_memory(chrome *c) {
+    for (int32_t i = 0; i < c->trace->memory_count && c->status == MS_OK; i++) {
+        const ms_trace_memory *point = &c->trace->memory[i];
+        begin(c, 'C', point->rank_index, 0);
+        put_time(c, "ts", point->time_ps);
+        ms_buffer_printf(&c->piece, ",\"name\":\"memory\",\"args\":{\"bytes\":%.0f}}",
+                         point->bytes);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void put_head(chrome *c) {
+    const ms_value *workload = ms_value_get(c->trace->summary, "workload");
+    ms_buffer_puts(&c->piece, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"detail\":");
+    ms_json_write_string(&c->piece, c->has_passes ? "passes" : "operations");
+    put_text(c, "program", "meshsim");
+    put_text(c, "version", c->trace->program_version);
+    put_text(c, "workload",
+             workload != NULL && workload->type == MS_VALUE_STRING ? workload->as.string : "");
+    ms_buffer_puts(&c->piece, "},\n\"traceEvents\":[");
+}
+
+static ms_status prepare(chrome *c, ms_arena *arena) {
+    const ms_trace *trace = c->trace;
+    c->thread = MS_NEW(arena, int32_t, trace->stream_count);
+    c->limit_ps = MS_NEW(arena, int64_t, trace->event_count);
+    c->compute = MS_NEW(arena, int32_t, trace->rank_count);
+    c->second = MS_NEW(arena, int32_t, trace->rank_count);
+    c->is_shown = ms_passes_shown(trace, arena);
+    int32_t *used = MS_NEW(arena, int32_t, trace->rank_count);
+    int64_t *next_ps = MS_NEW(arena, int64_t, trace->stream_count);
+    if (c->thread == NULL || c->limit_ps == NULL || c->compute == NULL || c->second == NULL ||
+        c->is_shown == NULL || used == NULL || next_ps == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < trace->stream_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[i];
+        c->thread[i] = used[stream->rank_index]++;
+        next_ps[i] = INT64_MAX;
+        if (stream->axis == MS_AXIS_NONE) {
+            c->compute[stream->rank_index] = c->thread[i];
+        }
+    }
+    for (int32_t rank = 0; rank < trace->rank_count; rank++) {
+        c->second[rank] = used[rank];
+    }
+    for (int32_t i = trace->event_count - 1; i >= 0; i--) {
+        c->is_shown[trace->streams[trace->events[i].stream].rank_index] = true;
+        c->limit_ps[i] = next_ps[trace->events[i].stream];
+        next_ps[trace->events[i].stream] = trace->events[i].start_ps;
+    }
+    ms_passes_collect(trace, arena, &c->boxes, &c->pairs, &c->idle);
+    if (c->boxes.failed || c->pairs.failed || c->idle.failed) {
+        return MS_E_NOMEM;
+    }
+    ms_status status =
+        c->idle.count == 0 ? MS_OK : ms_idle_phases_find(trace, &c->boxes, arena, &c->phases);
+    return status == MS_OK ? ms_pass_index_build(&c->boxes, trace->rank_count, arena, &c->index)
+                           : status;
+}
+
+ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context) {
+    ms_arena arena;
+    chrome c = {.trace = trace,
+                .sink = sink,
+                .context = context,
+                .has_passes =
+                    trace->level == MS_TRACE_PASSES || trace->event_count > MS_CHROME_EVENTS_MAX};
+    ms_arena_init(&arena);
+    ms_buffer_init(&c.piece);
+    ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
+    ms_vector_init(&c.pairs, sizeof(ms_pass_pair));
+    ms_vector_init(&c.idle, sizeof(ms_idle_piece));
+    c.status = prepare(&c, &arena);
+    if (c.status == MS_OK) {
+        put_head(&c);
+        put_processes(&c);
+        put_threads(&c);
+        put_operations(&c);
+        if (c.has_passes) {
+            put_passes(&c);
+        }
+        put_all_idle(&c);
+        put_memory(&c);
+        ms_buffer_puts(&c.piece, "\n]}\n");
+        flush(&c);
+    }
+    ms_vector_release(&c.boxes);
+    ms_vector_release(&c.pairs);
+    ms_vector_release(&c.idle);
+    ms_buffer_release(&c.piece);
+    ms_arena_release(&arena);
+    return c.status;
+}

@@ -1,0 +1,324 @@
+#include "trace/report/gantt_curve.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "trace/report/svg.h"
+
+enum {
+    LEVEL_B = 32,
+    BINS_MAX = 2048,
+    LONG_LABEL = 5, /* characters of a row with which "on " fits beside the curve */
+};
+
+static const double HEADING_PX = 18.0;
+static const double STRIPS_PX = 150.0; /* of all strips together, if they get neither too low ... */
+static const double STRIP_LEAST_PX = 13.0;
+static const double STRIP_MOST_PX = 30.0;
+static const double STRIP_GAP_PX = 3.0;
+static const double STEP_LEAST_PX = 1.0; /* shorter levels show in their highest */
+static const double LIMIT_NEAR = 1.6;    /* a limit up to this many times the peak is drawn */
+static const double FLOOR_FROM = 0.5;    /* where all is above this share of the top, the rest is
+                                            cut off */
+/* Of curves: grey, as no pass is. */
+static const char LOOK[] = "fill=\"#c3c9cf\" stroke=\"#39424b\" stroke-width=\"0.8\"";
+
+static const char *format_level(const ms_gantt_sorted *sorted, double level,
+                                char text_out[LEVEL_B]) {
+    if (sorted->gantt->memory->has_bytes) {
+        return ms_unit_format(level, MS_DIM_BYTES, text_out, LEVEL_B);
+    }
+    snprintf(text_out, LEVEL_B, "%.4g", level);
+    return text_out;
+}
+
+/* ---- measuring ---- */
+
+typedef struct extremes {
+    double lowest, highest;
+    double at; /* when the highest is first reached */
+} extremes;
+
+static extremes measure(const ms_gantt_sorted *sorted, int32_t row) {
+    const ms_gantt_memory *memory = sorted->gantt->memory;
+    extremes e = {INFINITY, 0.0, 0.0};
+    for (size_t i = memory->row_first[row]; i < memory->row_first[row + 1]; i++) {
+        const ms_gantt_level *at = &memory->levels[i];
+        bool is_replaced = i + 1 < memory->row_first[row + 1] && at[1].start <= at->start;
+        if (is_replaced) {
+            continue;
+        }
+        e.lowest = fmin(e.lowest, i == memory->row_first[row] && at->start > 0.0 ? 0.0 : at->level);
+        if (at->level > e.highest) {
+            e.highest = at->level;
+            e.at = at->start;
+        }
+    }
+    e.lowest = fmin(e.lowest, e.highest);
+    return e;
+}
+
+ms_curve_scale ms_curves_fit(const ms_gantt_sorted *pictures, size_t count) {
+    ms_curve_scale scale = {.floor = INFINITY};
+    double limit = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        const ms_gantt *gantt = pictures[i].gantt;
+        for (int32_t row = 0; gantt->memory != NULL && row < gantt->rows; row++) {
+            extremes e = measure(&pictures[i], row);
+            scale.top = fmax(scale.top, e.highest);
+            scale.floor = fmin(scale.floor, e.lowest);
+            limit = fmax(limit, gantt->memory->limit);
+        }
+    }
+    scale.has_limit = limit > 0.0 && limit <= LIMIT_NEAR * scale.top;
+    scale.top = scale.has_limit ? fmax(scale.top, limit) : scale.top;
+    scale.top = scale.top > 0.0 ? scale.top : 1.0;
+    double tick = ms_svg_tick(scale.top, 10);
+    scale.floor =
+        scale.floor > FLOOR_FROM * scale.top ? floor(scale.floor / tick - 1e-9) * tick : 0.0;
+    return scale;
+}
+
+static double strip_height(const ms_gantt_sorted *sorted) {
+    return fmin(fmax(STRIPS_PX / sorted->rows_shown, STRIP_LEAST_PX), STRIP_MOST_PX);
+}
+
+double ms_curves_height(const ms_curves *curves, const ms_gantt_sorted *sorted) {
+    return HEADING_PX + (curves->has_strips ? sorted->rows_shown * strip_height(sorted)
+                                            : curves->band_height + STRIP_GAP_PX);
+}
+
+/* ---- strips ---- */
+
+typedef struct curve_pen {
+    const ms_curves *curves;
+    const ms_gantt_sorted *sorted;
+    ms_buffer *out;
+    double top, height; /* of the strip */
+} curve_pen;
+
+static double x_of(const curve_pen *p, double time) {
+    return p->curves->x + fmin(time / p->curves->end, 1.0) * p->curves->width;
+}
+
+static double y_of(const curve_pen *p, double level) {
+    const ms_curve_scale *scale = &p->curves->scale;
+    double share = (level - scale->floor) / (scale->top - scale->floor);
+    return p->top + (1.0 - fmin(fmax(share, 0.0), 1.0)) * p->height;
+}
+
+/* A path of steps; one that is shorter than STEP_LEAST_PX takes the highest level in it. */
+typedef struct stair {
+    double x;     /* where the step that is not yet written begins */
+    double shown; /* its level */
+    double level; /* the last one met */
+} stair;
+
+static void put_step(const curve_pen *p, const stair *s) {
+    ms_buffer_printf(p->out, "H%gV%g", ms_svg_round(s->x), ms_svg_round(y_of(p, s->shown)));
+}
+
+static void add_step(const curve_pen *p, stair *s, double x, double level) {
+    if (x < s->x + STEP_LEAST_PX) {
+        s->shown = fmax(s->shown, level);
+        s->level = level;
+        return;
+    }
+    put_step(p, s);
+    if (s->level != s->shown && s->x + 2.0 * STEP_LEAST_PX <= x) {
+        *s = (stair){s->x + STEP_LEAST_PX, s->level, s->level};
+        put_step(p, s);
+    }
+    *s = (stair){x, level, level};
+}
+
+static void put_curve(const curve_pen *p, int32_t row) {
+    const ms_gantt_memory *memory = p->sorted->gantt->memory;
+    double bottom = ms_svg_round(p->top + p->height);
+    double right = x_of(p, p->sorted->gantt->end);
+    stair s = {p->curves->x, 0.0, 0.0};
+    ms_buffer_printf(p->out, "<path %s d=\"M%g %g", LOOK, ms_svg_round(s.x), bottom);
+    for (size_t i = memory->row_first[row]; i < memory->row_first[row + 1]; i++) {
+        bool is_replaced = i + 1 < memory->row_first[row + 1] &&
+                           memory->levels[i + 1].start <= memory->levels[i].start;
+        if (!is_replaced) {
+            add_step(p, &s, x_of(p, memory->levels[i].start), memory->levels[i].level);
+        }
+    }
+    add_step(p, &s, fmax(right, s.x + STEP_LEAST_PX), s.level);
+    ms_buffer_printf(p->out, "H%gV%gZ\"/>\n", ms_svg_round(right), bottom);
+}
+
+/* A text beside the curves: to their right, or (names of rows) to their left. */
+static void put_text(const curve_pen *p, bool is_left, double y, const char *first,
+                     const char *second) {
+    double x = is_left ? p->curves->x - 6.0 : p->curves->x + p->curves->width + 6.0;
+    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" text-anchor=\"%s\">", ms_svg_round(x),
+                     ms_svg_round(y), is_left ? "end" : "start");
+    ms_xml_write_text(p->out, first);
+    ms_xml_write_text(p->out, second);
+    ms_buffer_puts(p->out, "</text>\n");
+}
+
+static void put_dot(const curve_pen *p, const extremes *e) {
+    ms_buffer_printf(p->out, "<circle cx=\"%g\" cy=\"%g\" r=\"2\"/>\n",
+                     ms_svg_round(x_of(p, e->at)), ms_svg_round(y_of(p, e->highest)));
+}
+
+static void put_frame(const curve_pen *p) {
+    const ms_curves *c = p->curves;
+    ms_buffer_printf(p->out, "<path d=\"M%g %gh%g\" fill=\"none\" stroke=\"#999\"/>\n",
+                     ms_svg_round(c->x), ms_svg_round(p->top + p->height), ms_svg_round(c->width));
+    if (c->scale.has_limit && p->sorted->gantt->memory->limit > 0.0) {
+        ms_buffer_printf(p->out,
+                         "<path d=\"M%g %gh%g\" fill=\"none\" stroke=\"#111\" "
+                         "stroke-width=\"0.8\" stroke-dasharray=\"2 4\"/>\n",
+                         ms_svg_round(c->x), ms_svg_round(y_of(p, p->sorted->gantt->memory->limit)),
+                         ms_svg_round(c->width));
+    }
+}
+
+static void draw_strip(const curve_pen *p, int32_t row) {
+    char text[LEVEL_B];
+    extremes e = measure(p->sorted, row);
+    double base = p->top + p->height - 1.0;
+    put_curve(p, row);
+    put_frame(p);
+    put_dot(p, &e);
+    put_text(p, true, base, p->sorted->gantt->row_labels[row], "");
+    put_text(p, false, base, format_level(p->sorted, e.highest, text), "");
+}
+
+/* ---- all rows in one ---- */
+
+typedef struct band {
+    int count;
+    double highest[BINS_MAX], lowest[BINS_MAX];
+} band;
+
+/* The levels of a row, into the bins of time they hold in. */
+static void widen(const curve_pen *p, band *b, int32_t row) {
+    const ms_gantt_memory *memory = p->sorted->gantt->memory;
+    size_t end = memory->row_first[row + 1];
+    double scale = b->count / p->sorted->gantt->end;
+    double level = 0.0;
+    double start = 0.0;
+    for (size_t i = memory->row_first[row]; i <= end; i++) {
+        double until = i < end ? memory->levels[i].start : p->sorted->gantt->end;
+        int first = (int)(start * scale + 1e-9);
+        for (int bin = first; until > start && bin < b->count && bin < until * scale - 1e-9;
+             bin++) {
+            b->highest[bin] = fmax(b->highest[bin], level);
+            b->lowest[bin] = fmin(b->lowest[bin], level);
+        }
+        level = i < end ? memory->levels[i].level : level;
+        start = until;
+    }
+}
+
+static void put_outline(const curve_pen *p, const band *b, double bin_px) {
+    double x = p->curves->x;
+    ms_buffer_printf(p->out, "<path %s d=\"M%g %g", LOOK, ms_svg_round(x),
+                     ms_svg_round(y_of(p, b->highest[0])));
+    for (int i = 1; i <= b->count; i++) {
+        if (i == b->count || b->highest[i] != b->highest[i - 1]) {
+            ms_buffer_printf(p->out, "H%g", ms_svg_round(x + i * bin_px));
+        }
+        if (i < b->count && b->highest[i] != b->highest[i - 1]) {
+            ms_buffer_printf(p->out, "V%g", ms_svg_round(y_of(p, b->highest[i])));
+        }
+    }
+    for (int i = b->count - 1; i >= 0; i--) {
+        if (i == b->count - 1 || b->lowest[i] != b->lowest[i + 1]) {
+            ms_buffer_printf(p->out, "V%g", ms_svg_round(y_of(p, b->lowest[i])));
+        }
+        if (i == 0 || b->lowest[i] != b->lowest[i - 1]) {
+            ms_buffer_printf(p->out, "H%g", ms_svg_round(x + i * bin_px));
+        }
+    }
+    ms_buffer_puts(p->out, "Z\"/>\n");
+}
+
+/* Which row it is, in the few characters that fit beside the curve. */
+static void put_row(const curve_pen *p, double y, const char *label) {
+    put_text(p, false, y, strlen(label) > LONG_LABEL ? "" : "on ", label);
+}
+
+static void draw_band(const curve_pen *p) {
+    const ms_gantt *gantt = p->sorted->gantt;
+    double width = x_of(p, gantt->end) - p->curves->x;
+    int32_t most = 0;
+    int32_t least = 0;
+    extremes high = measure(p->sorted, 0);
+    extremes low = high;
+    band b = {.count = (int)fmin(fmax(ceil(width), 1.0), BINS_MAX)};
+    for (int i = 0; i < b.count; i++) {
+        b.lowest[i] = INFINITY;
+    }
+    for (int32_t row = 0; row < gantt->rows; row++) {
+        extremes e = measure(p->sorted, row);
+        most = e.highest > high.highest ? row : most;
+        high = e.highest > high.highest ? e : high;
+        least = e.highest < low.highest ? row : least;
+        low = e.highest < low.highest ? e : low;
+        widen(p, &b, row);
+    }
+    char text[LEVEL_B];
+    double bottom = p->top + p->height;
+    put_outline(p, &b, width / b.count);
+    put_frame(p);
+    put_dot(p, &high);
+    put_text(p, false, p->top + 9.0, format_level(p->sorted, high.highest, text), "");
+    if (high.highest == low.highest) {
+        put_text(p, false, p->top + 21.0, "on each", "");
+        return;
+    }
+    put_row(p, p->top + 21.0, gantt->row_labels[most]);
+    put_text(p, false, bottom - 13.0, format_level(p->sorted, low.highest, text), "");
+    put_row(p, bottom - 1.0, gantt->row_labels[least]);
+}
+
+/* ---- the whole ---- */
+
+static void put_heading(const curve_pen *p, double y) {
+    const ms_curves *c = p->curves;
+    const ms_gantt_memory *memory = p->sorted->gantt->memory;
+    char from[LEVEL_B];
+    char to[LEVEL_B];
+    ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#444\">",
+                     ms_svg_round(c->x), ms_svg_round(y));
+    ms_xml_write_text(p->out, memory->name);
+    ms_buffer_printf(p->out, "%s, from %s to %s",
+                     c->has_strips ? "" : ": between the lowest and the highest rank",
+                     c->scale.floor > 0.0 ? format_level(p->sorted, c->scale.floor, from) : "0",
+                     format_level(p->sorted, c->scale.top, to));
+    if (memory->limit > 0.0) {
+        ms_buffer_printf(p->out, "; %s %s", c->scale.has_limit ? "dotted: capacity" : "capacity",
+                         format_level(p->sorted, memory->limit, to));
+    }
+    ms_buffer_printf(p->out,
+                     "</text>\n<text x=\"%g\" y=\"%g\" font-size=\"11\" fill=\"#444\">peak"
+                     "</text>\n",
+                     ms_svg_round(c->x + c->width + 6.0), ms_svg_round(y));
+}
+
+void ms_curves_draw(const ms_curves *curves, const ms_gantt_sorted *sorted, ms_buffer *out) {
+    double y = curves->y + HEADING_PX;
+    curve_pen p = {.curves = curves, .sorted = sorted, .out = out, .top = y + STRIP_GAP_PX};
+    put_heading(&p, y - 5.0);
+    ms_buffer_printf(out, "<g class=\"memory\" font-size=\"10\" fill=\"#222\">\n");
+    if (curves->has_strips) {
+        double height = strip_height(sorted);
+        p.height = height - STRIP_GAP_PX;
+        for (int32_t row = 0; row < sorted->gantt->rows; row += sorted->row_step) {
+            draw_strip(&p, row);
+            p.top += height;
+        }
+    } else {
+        p.height = curves->band_height;
+        draw_band(&p);
+    }
+    ms_buffer_puts(out, "</g>\n");
+}

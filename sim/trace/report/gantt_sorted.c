@@ -1,0 +1,176 @@
+#include "trace/report/gantt_period.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_place(const void *left, const void *right) {
+    const ms_gantt_box *a = left;
+    const ms_gantt_box *b = right;
+    if (a->row != b->row) {
+        return a->row < b->row ? -1 : 1;
+    }
+    if (a->start != b->start) {
+        return a->start < b->start ? -1 : 1;
+    }
+    if (a->is_part != b->is_part) {
+        return a->is_part ? 1 : -1;
+    }
+    return (a->half > b->half) - (a->half < b->half);
+}
+
+static int by_number(const void *left, const void *right) {
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return a < b ? -1 : a > b ? 1 : 0;
+}
+
+static bool has_sound_memory(const ms_gantt *gantt) {
+    const ms_gantt_memory *memory = gantt->memory;
+    for (size_t i = 0; memory != NULL && i < memory->row_first[gantt->rows]; i++) {
+        const ms_gantt_level *at = &memory->levels[i];
+        if (!(at->level >= 0.0) || !isfinite(at->level) || !(at->start >= 0.0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_sound(const ms_gantt *gantt) {
+    if (gantt->rows < 1 || !(gantt->end > 0.0)) {
+        return false;
+    }
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        const ms_gantt_box *box = &gantt->boxes[i];
+        if (box->half > 2 || box->row < 0 || box->row >= gantt->rows || !(box->start >= 0.0) ||
+            !(box->end >= box->start) || !isfinite(box->end)) {
+            return false;
+        }
+    }
+    return has_sound_memory(gantt);
+}
+
+static ms_status measure_passes(const ms_gantt *gantt, ms_arena *arena, ms_gantt_sorted *sorted) {
+    double *lengths = MS_NEW(arena, double, gantt->box_count);
+    if (lengths == NULL) {
+        return MS_E_NOMEM;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        if (ms_gantt_is_pass(&gantt->boxes[i])) {
+            lengths[count++] = gantt->boxes[i].end - gantt->boxes[i].start;
+        }
+    }
+    qsort(lengths, count, sizeof lengths[0], by_number);
+    sorted->median = count == 0 ? gantt->end : lengths[count / 2];
+    sorted->quartile = count == 0 ? gantt->end : lengths[count / 4];
+    return MS_OK;
+}
+
+/* Widen a step's phases by a pass; so far `end` is the last forward pass's, `to` the last of any.
+ */
+static void add_to_phases(ms_gantt_steady *steady, const ms_gantt_box *box) {
+    if (box->kind == MS_OP_FORWARD) {
+        steady->end = fmax(steady->end, box->end);
+    } else {
+        steady->start = fmin(steady->start, box->start);
+    }
+    steady->to = fmax(steady->to, box->end);
+}
+
+/* The phases of a row's steps. */
+static void find_steady(const ms_gantt_sorted *sorted, int32_t row) {
+    ms_gantt_steady *steps = &sorted->steady[row * sorted->steps];
+    for (int32_t step = 0; step < sorted->steps; step++) {
+        steps[step] = (ms_gantt_steady){.start = INFINITY};
+    }
+    for (size_t i = sorted->row_first[row]; i < sorted->row_first[row + 1]; i++) {
+        if (ms_gantt_is_pass(&sorted->boxes[i])) {
+            add_to_phases(&steps[sorted->boxes[i].step], &sorted->boxes[i]);
+        }
+    }
+    double from = 0.0;
+    for (int32_t step = 0; step < sorted->steps; step++) {
+        ms_gantt_steady *steady = &steps[step];
+        bool is_empty = steady->to == 0.0;
+        double last = fmax(from, steady->to);
+        steady->from = from;
+        steady->start = steady->start == INFINITY ? from : steady->start;
+        steady->to = step == sorted->steps - 1 ? sorted->gantt->end : last;
+        steady->end = is_empty ? steady->to : fmax(steady->start, steady->end);
+        from = last;
+    }
+}
+
+/* Characters of the highest number: "31", or of slices "31.1". */
+static void measure_numbers(ms_gantt_sorted *sorted) {
+    const ms_gantt *gantt = sorted->gantt;
+    int32_t most = 0;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        most = gantt->boxes[i].mb > most ? gantt->boxes[i].mb : most;
+    }
+    sorted->slices = gantt->slices < 1 ? 1 : gantt->slices;
+    sorted->number_length = snprintf(NULL, 0, "%d", most / sorted->slices);
+    if (sorted->slices > 1) {
+        sorted->number_length += snprintf(NULL, 0, ".%d", sorted->slices - 1);
+    }
+}
+
+static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
+    sorted->unit = 1.0;
+    sorted->unit_name = "";
+    if (sorted->gantt->has_seconds) {
+        bool has_s = axis_end >= 2.0;
+        bool has_ms = axis_end >= 2e-3;
+        sorted->unit = has_s ? 1.0 : has_ms ? 1e-3 : 1e-6;
+        sorted->unit_name = has_s ? "s" : has_ms ? "ms" : "us";
+    }
+}
+
+void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max) {
+    int32_t rows = sorted->gantt->rows;
+    sorted->row_step = (rows + rows_max - 1) / rows_max;
+    sorted->rows_shown = (rows + sorted->row_step - 1) / sorted->row_step;
+}
+
+ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
+                        ms_gantt_sorted *sorted_out) {
+    if (!is_sound(gantt)) {
+        return MS_E_RANGE;
+    }
+    ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, gantt->box_count);
+    size_t *first = MS_NEW(arena, size_t, (size_t)gantt->rows + 1);
+    int32_t steps = 1;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        steps = gantt->boxes[i].step >= steps ? gantt->boxes[i].step + 1 : steps;
+    }
+    ms_gantt_steady *steady = MS_NEW(arena, ms_gantt_steady, gantt->rows * steps);
+    if (boxes == NULL || first == NULL || steady == NULL) {
+        return MS_E_NOMEM;
+    }
+    if (gantt->box_count > 0) {
+        memcpy(boxes, gantt->boxes, gantt->box_count * sizeof boxes[0]);
+        qsort(boxes, gantt->box_count, sizeof boxes[0], by_place);
+    }
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        first[boxes[i].row + 1]++;
+    }
+    for (int32_t row = 0; row < gantt->rows; row++) {
+        first[row + 1] += first[row];
+    }
+    ms_gantt_sorted sorted = {
+        .gantt = gantt, .boxes = boxes, .row_first = first, .steady = steady, .steps = steps};
+    for (int32_t row = 0; row < gantt->rows; row++) {
+        find_steady(&sorted, row);
+    }
+    measure_numbers(&sorted);
+    choose_unit(&sorted, axis_end);
+    ms_gantt_show_rows(&sorted, gantt->rows);
+    ms_status status = measure_passes(gantt, arena, &sorted);
+    status = status == MS_OK ? ms_gantt_find_period(&sorted, arena, &sorted.period) : status;
+    if (status == MS_OK) {
+        *sorted_out = sorted;
+    }
+    return status;
+}

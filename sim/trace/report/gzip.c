@@ -1,0 +1,69 @@
+#include "trace/report/gzip.h"
+
+#define ZLIB_CONST /* input is read only */
+#include <zlib.h>
+
+/* Size of the pieces that are handed on; zlib's level of compression between speed and size, which
+ * says nothing about a trace. */
+enum { PIECE_B = 64 * 1024, LEVEL = 6, MEMORY_LEVEL = 8 };
+/* Largest window, with 16 added: a header as gzip's, of time 0.  Source: zlib.h, deflateInit2. */
+enum { WINDOW_BITS = 15 + 16 };
+
+struct ms_gzip {
+    ms_report_sink sink;
+    void *context;
+    ms_status status; /* the first failure */
+    z_stream stream;
+    unsigned char piece[PIECE_B];
+};
+
+ms_status ms_gzip_begin(ms_report_sink sink, void *context, ms_arena *arena, ms_gzip **gzip_out) {
+    ms_gzip *gzip = MS_NEW(arena, ms_gzip, 1);
+    if (gzip == NULL) {
+        return MS_E_NOMEM;
+    }
+    gzip->sink = sink;
+    gzip->context = context;
+    if (deflateInit2(&gzip->stream, LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        return MS_E_NOMEM;
+    }
+    *gzip_out = gzip;
+    return MS_OK;
+}
+
+/* Compress what the stream has to read, until it asks for more (or has ended). */
+static void squeeze(ms_gzip *gzip, int flush) {
+    do {
+        gzip->stream.next_out = gzip->piece;
+        gzip->stream.avail_out = PIECE_B;
+        (void)deflate(&gzip->stream, flush); /* fails only for a stream that we broke ourselves */
+        size_t length = PIECE_B - gzip->stream.avail_out;
+        if (length > 0 && gzip->status == MS_OK) {
+            gzip->status = gzip->sink(gzip->context, (const char *)gzip->piece, length);
+        }
+    } while (gzip->stream.avail_out == 0 && gzip->status == MS_OK);
+}
+
+ms_status ms_gzip_put(void *context, const char *text, size_t length) {
+    ms_gzip *gzip = context;
+    const unsigned char *at = (const unsigned char *)text;
+    while (length > 0 && gzip->status == MS_OK) {
+        unsigned now = length > PIECE_B ? PIECE_B : (unsigned)length;
+        gzip->stream.next_in = at;
+        gzip->stream.avail_in = now;
+        squeeze(gzip, Z_NO_FLUSH);
+        at += now;
+        length -= now;
+    }
+    return gzip->status;
+}
+
+ms_status ms_gzip_end(ms_gzip *gzip) {
+    if (gzip->status == MS_OK) {
+        gzip->stream.avail_in = 0;
+        squeeze(gzip, Z_FINISH);
+    }
+    (void)deflateEnd(&gzip->stream);
+    return gzip->status;
+}

@@ -1,0 +1,160 @@
+#include "trace/report/html/curves.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "trace/report/html/encode.h"
+
+/* ---- memory ---- */
+
+typedef struct memory_columns {
+    ms_buffer time, level;
+    int64_t time_ps; /* of the last point of the row */
+    int64_t level_B;
+    int64_t count;
+} memory_columns;
+
+static void put_point(memory_columns *columns, int64_t time_ps, double bytes) {
+    int64_t level_B = llrint(bytes);
+    ms_varint_put_signed(&columns->time, time_ps - columns->time_ps);
+    ms_varint_put_signed(&columns->level, level_B - columns->level_B);
+    columns->time_ps = time_ps;
+    columns->level_B = level_B;
+    columns->count++;
+}
+
+/* The points [first, end) of a rank, in stretches of `bin_ps` the highest level of each. */
+static void put_points(const ms_trace_memory *first, const ms_trace_memory *end, int64_t bin_ps,
+                       memory_columns *columns) {
+    columns->time_ps = columns->level_B = columns->count = 0;
+    while (first < end) {
+        const ms_trace_memory *highest = first;
+        int64_t until_ps = bin_ps == 0 ? 0 : (first->time_ps / bin_ps + 1) * bin_ps;
+        int64_t time_ps = first->time_ps;
+        for (first++; first < end && first->time_ps < until_ps; first++) {
+            highest = first->bytes > highest->bytes ? first : highest;
+        }
+        put_point(columns, time_ps, highest->bytes);
+    }
+}
+
+/* Length of the stretches that leave no more points than a page holds; 0: all points. */
+static int64_t bin_of(const ms_page *page) {
+    const ms_trace *trace = page->trace;
+    int64_t points = 0;
+    for (int32_t i = 0; i < trace->memory_count; i++) {
+        points += page->rows.row_of[trace->memory[i].rank_index] >= 0;
+    }
+    int32_t bins = MS_PAGE_POINTS_MAX / (page->rows.count < 1 ? 1 : page->rows.count);
+    return points <= MS_PAGE_POINTS_MAX ? 0 : trace->step_ps / (bins < 1 ? 1 : bins) + 1;
+}
+
+void ms_page_put_memory(const ms_page *page) {
+    const ms_trace *trace = page->trace;
+    memory_columns columns = {.count = 0};
+    ms_buffer row;
+    ms_buffer_init(&columns.time);
+    ms_buffer_init(&columns.level);
+    ms_buffer_init(&row);
+    int64_t bin_ps = bin_of(page);
+    int32_t *end = MS_NEW(page->arena, int32_t, trace->rank_count); /* behind each rank's points */
+    for (int32_t i = 0; i < trace->memory_count && end != NULL; i++) {
+        end[trace->memory[i].rank_index] = i + 1;
+    }
+    for (int32_t r = 0; r < page->rows.count && end != NULL; r++) {
+        int32_t rank = page->rows.rank_of[r];
+        int32_t first = end[rank];
+        while (first > 0 && trace->memory[first - 1].rank_index == rank) {
+            first--;
+        }
+        put_points(trace->memory + first, trace->memory + end[rank], bin_ps, &columns);
+        ms_varint_put(&row, (uint64_t)columns.count);
+    }
+    page->json->failed = page->json->failed || end == NULL;
+    ms_buffer_puts(page->json, "\"memory\":{");
+    ms_column_write("row_points", &row, page->json);
+    ms_column_write("time_ps", &columns.time, page->json);
+    ms_column_write("level_B", &columns.level, page->json);
+    ms_buffer_printf(page->json, ",\"is_whole\":%s}", bin_ps == 0 ? "true" : "false");
+}
+
+/* ---- what is sent ---- */
+
+typedef struct sending {
+    const ms_trace *trace;
+    double *sent_B; /* [MS_AXIS_COUNT][MS_PAGE_BINS], of all GPUs */
+    double bin_ps;
+} sending;
+
+/* What a member of an event sends, spread evenly over the event's time. */
+static void add_sent(sending *s, int32_t event, int32_t stream) {
+    const ms_trace_event *events = s->trace->events;
+    const ms_trace_stream *of = &s->trace->streams[stream];
+    double from = (double)events[event].start_ps;
+    double to = (double)events[event].end_ps;
+    double bytes = events[event].bytes * s->trace->ranks[of->rank_index].multiplicity;
+    double *bins = s->sent_B + (size_t)of->axis * MS_PAGE_BINS;
+    int first = (int)fmin(from / s->bin_ps, MS_PAGE_BINS - 1);
+    int last = (int)fmin(to / s->bin_ps, MS_PAGE_BINS - 1);
+    if (first == last || to <= from) {
+        bins[first] += bytes;
+        return;
+    }
+    for (int bin = first; bin <= last; bin++) {
+        double begin = fmax(from, bin * s->bin_ps);
+        double end = bin == last ? to : (bin + 1) * s->bin_ps;
+        bins[bin] += bytes * ((end - begin) / (to - from));
+    }
+}
+
+static void add_all_sent(sending *s) {
+    const ms_trace *trace = s->trace;
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        if (trace->streams[trace->events[i].stream].axis != MS_AXIS_NONE) {
+            add_sent(s, i, trace->events[i].stream);
+        }
+    }
+    for (int32_t i = 0; i < trace->member_count; i++) {
+        if (trace->streams[trace->members[i].stream].axis != MS_AXIS_NONE) {
+            add_sent(s, trace->members[i].event, trace->members[i].stream);
+        }
+    }
+}
+
+static void put_axis(const sending *s, int axis, double gpus, ms_buffer *json) {
+    const double *bins = s->sent_B + (size_t)axis * MS_PAGE_BINS;
+    ms_buffer column;
+    bool is_used = false;
+    ms_buffer_init(&column);
+    for (int bin = 0; bin < MS_PAGE_BINS; bin++) {
+        float rate = (float)fmin(bins[bin] / gpus / (s->bin_ps / MS_PS_PER_S), FLT_MAX);
+        is_used = is_used || rate > 0.0F;
+        ms_buffer_add(&column, (const char *)&rate, sizeof rate);
+    }
+    if (is_used) {
+        ms_column_write(ms_axis_name((ms_axis)axis), &column, json);
+    }
+    json->failed = json->failed || column.failed;
+    ms_buffer_release(&column);
+}
+
+ms_status ms_page_put_sent(const ms_page *page) {
+    const ms_trace *trace = page->trace;
+    sending s = {.trace = trace,
+                 .sent_B = MS_NEW(page->arena, double, (size_t)MS_AXIS_COUNT *MS_PAGE_BINS),
+                 .bin_ps = (double)trace->step_ps / MS_PAGE_BINS};
+    double gpus = 0.0;
+    if (s.sent_B == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < trace->rank_count; i++) {
+        gpus += trace->ranks[i].multiplicity;
+    }
+    add_all_sent(&s);
+    ms_buffer_puts(page->json, "\"sent\":{");
+    for (int axis = MS_AXIS_NONE + 1; axis < MS_AXIS_COUNT; axis++) {
+        put_axis(&s, axis, gpus, page->json);
+    }
+    ms_buffer_puts(page->json, "}");
+    return MS_OK;
+}

@@ -1,0 +1,349 @@
+#include "trace/report/html/items.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "trace/report/html/encode.h"
+#include "trace/report/idle.h"
+
+enum { NONE = -1, PART = 1, UPPER = 2, LOWER = 4, FOREIGN = 8 };
+
+typedef struct page_item {
+    int64_t start_ps, end_ps;
+    int64_t waited_ps; /* of a pass: waiting inside it */
+    int64_t slack_ps;  /* of a pass; idle time has none: NONE */
+    int32_t row;
+    int32_t mb;
+    int32_t cause; /* of idle time: the event it waits for; NONE */
+    int16_t chunk;
+    uint8_t code;
+    uint8_t marks;
+} page_item;
+
+/* Computations of each rank in the order in which they run. */
+typedef struct compute_list {
+    int32_t *events;
+    size_t *first; /* [rank_count + 1] */
+} compute_list;
+
+typedef struct collecting_items {
+    ms_page *page;
+    ms_vector boxes, pairs, idle;
+    ms_idle_phases phases;
+    compute_list computes;
+    ms_vector items; /* page_item */
+    bool has_parts;
+} collecting_items;
+
+static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *list) {
+    list->first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 2);
+    list->events = MS_NEW(arena, int32_t, trace->event_count);
+    if (list->first == NULL || list->events == NULL) {
+        return false;
+    }
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
+        list->first[stream->rank_index + 2] += stream->axis == MS_AXIS_NONE;
+    }
+    for (int32_t rank = 0; rank < trace->rank_count; rank++) {
+        list->first[rank + 2] += list->first[rank + 1];
+    }
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
+        if (stream->axis == MS_AXIS_NONE) {
+            list->events[list->first[stream->rank_index + 1]++] = i;
+        }
+    }
+    return true;
+}
+
+/* Least slack of a pass' computations. */
+static int64_t slack_of_pass(const collecting_items *c, int32_t rank, const page_item *pass) {
+    const ms_trace_event *events = c->page->trace->events;
+    size_t low = c->computes.first[rank];
+    size_t end = c->computes.first[rank + 1];
+    for (size_t high = end; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (events[c->computes.events[middle]].start_ps < pass->start_ps - 1) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    int64_t least = c->page->trace->step_ps - pass->end_ps;
+    for (; low < end && events[c->computes.events[low]].start_ps < pass->end_ps; low++) {
+        int32_t event = c->computes.events[low];
+        if (events[event].mb == pass->mb && c->page->slack.slack_ps[event] < least) {
+            least = c->page->slack.slack_ps[event];
+        }
+    }
+    return least;
+}
+
+static int64_t to_ps(double seconds) {
+    return llrint(seconds * MS_PS_PER_S);
+}
+
+static void add_passes(collecting_items *c) {
+    for (size_t i = 0; i < c->boxes.count; i++) {
+        const ms_gantt_box *box = &MS_AT(&c->boxes, ms_gantt_box, i);
+        int32_t row = c->page->rows.row_of[box->row];
+        bool is_part = box->is_part && box->kind == MS_OP_RECOMPUTE;
+        if (row < 0 || box->axis != MS_AXIS_NONE || (is_part && !c->has_parts)) {
+            continue;
+        }
+        page_item item = {.start_ps = to_ps(box->start),
+                          .end_ps = to_ps(box->end),
+                          .slack_ps = NONE,
+                          .row = row,
+                          .mb = box->mb,
+                          .cause = NONE,
+                          .chunk = box->chunk,
+                          .code = box->kind,
+                          .marks = (uint8_t)((is_part ? PART : 0) | (box->half == 1 ? UPPER : 0) |
+                                             (box->half == 2 ? LOWER : 0))};
+        item.slack_ps = is_part ? NONE : slack_of_pass(c, box->row, &item);
+        (void)ms_vector_add(&c->items, &item, 1);
+    }
+}
+
+static uint8_t code_of_idle(const collecting_items *c, const ms_idle_piece *idle) {
+    return (uint8_t)(MS_PAGE_IDLE + (idle->cause == MS_IDLE_UNKNOWN
+                                         ? (int)MS_TIME_COUNT
+                                         : (int)ms_idle_category(&c->phases, idle)));
+}
+
+static void add_idle(collecting_items *c) {
+    for (size_t i = 0; i < c->idle.count; i++) {
+        const ms_idle_piece *idle = &MS_AT(&c->idle, ms_idle_piece, i);
+        int32_t row = c->page->rows.row_of[idle->row];
+        if (row < 0 || (idle->is_part && !c->has_parts)) {
+            continue;
+        }
+        const page_item item = {.start_ps = idle->start_ps,
+                                .end_ps = idle->end_ps,
+                                .slack_ps = NONE,
+                                .row = row,
+                                .mb = NONE,
+                                .cause = idle->event,
+                                .code = code_of_idle(c, idle),
+                                .marks = (uint8_t)((idle->is_part ? PART : 0) |
+                                                   (idle->cause == MS_IDLE_FOREIGN ? FOREIGN : 0))};
+        (void)ms_vector_add(&c->items, &item, 1);
+    }
+}
+
+/* By row, then start; what contains others comes before them. */
+static int by_place(const void *left, const void *right) {
+    const page_item *a = left;
+    const page_item *b = right;
+    if (a->row != b->row) {
+        return a->row < b->row ? -1 : 1;
+    }
+    if (a->start_ps != b->start_ps) {
+        return a->start_ps < b->start_ps ? -1 : 1;
+    }
+    int parts = (a->marks & PART) - (b->marks & PART);
+    return parts != 0 ? parts : (a->end_ps < b->end_ps) - (a->end_ps > b->end_ps);
+}
+
+/* Add waiting inside passes to the pass that is under way; both lie by row and start. */
+static void add_waited(collecting_items *c) {
+    size_t at = 0;
+    for (size_t i = 0; i < c->idle.count && c->items.count > 0; i++) {
+        const ms_idle_piece *idle = &MS_AT(&c->idle, ms_idle_piece, i);
+        const page_item key = {.start_ps = idle->start_ps,
+                               .end_ps = idle->end_ps,
+                               .row = c->page->rows.row_of[idle->row],
+                               .marks = PART};
+        if (!idle->is_part || key.row < 0) {
+            continue;
+        }
+        size_t low = 0;
+        for (size_t high = c->items.count; low < high;) {
+            size_t middle = low + (high - low) / 2;
+            if (by_place(&MS_AT(&c->items, page_item, middle), &key) <= 0) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        for (at = low; at > 0; at--) {
+            page_item *pass = &MS_AT(&c->items, page_item, at - 1);
+            if ((pass->marks & PART) == 0) {
+                bool is_inside = pass->row == key.row && pass->end_ps >= idle->end_ps;
+                pass->waited_ps += is_inside ? idle->end_ps - idle->start_ps : 0;
+                break;
+            }
+        }
+    }
+}
+
+/* Items of the rows that are shown, with and without those inside passes. */
+static void count_items(const collecting_items *c, size_t *all_out, size_t *whole_out) {
+    const int32_t *row_of = c->page->rows.row_of;
+    *all_out = *whole_out = 0;
+    for (size_t i = 0; i < c->boxes.count; i++) {
+        const ms_gantt_box *box = &MS_AT(&c->boxes, ms_gantt_box, i);
+        bool is_shown = row_of[box->row] >= 0 && box->axis == MS_AXIS_NONE;
+        *all_out += is_shown;
+        *whole_out += is_shown && !box->is_part;
+    }
+    for (size_t i = 0; i < c->idle.count; i++) {
+        const ms_idle_piece *idle = &MS_AT(&c->idle, ms_idle_piece, i);
+        *all_out += row_of[idle->row] >= 0;
+        *whole_out += row_of[idle->row] >= 0 && !idle->is_part;
+    }
+}
+
+/* Leave every second row out. */
+static void thin_rows(ms_shown_rows *rows) {
+    int32_t kept = 0;
+    for (int32_t row = 0; row < rows->count; row++) {
+        bool is_kept = row % 2 == 0;
+        rows->row_of[rows->rank_of[row]] = is_kept ? kept : -1;
+        rows->rank_of[kept] = rows->rank_of[row];
+        kept += is_kept;
+    }
+    rows->count = kept;
+    rows->is_choice = true;
+}
+
+static void choose_items(collecting_items *c) {
+    size_t all;
+    size_t whole;
+    for (count_items(c, &all, &whole); whole > MS_PAGE_ITEMS_MAX && c->page->rows.count > 1;
+         count_items(c, &all, &whole)) {
+        thin_rows(&c->page->rows);
+    }
+    c->has_parts = all <= MS_PAGE_PARTS_MAX;
+}
+
+/* ---- writing ---- */
+
+static void put_spans(const ms_vector *items, ms_buffer *json) {
+    ms_buffer gap;
+    ms_buffer length;
+    ms_buffer code;
+    ms_buffer_init(&gap);
+    ms_buffer_init(&length);
+    ms_buffer_init(&code);
+    for (size_t i = 0; i < items->count; i++) {
+        const page_item *item = &MS_AT(items, page_item, i);
+        const page_item *before = i > 0 && item[-1].row == item->row ? &item[-1] : NULL;
+        ms_varint_put_signed(&gap, item->start_ps - (before == NULL ? 0 : before->end_ps));
+        ms_varint_put(&length, (uint64_t)(item->end_ps - item->start_ps));
+        ms_varint_put(&code, item->code + MS_PAGE_CODES * (uint64_t)item->marks);
+    }
+    ms_column_write("gap_ps", &gap, json);
+    ms_column_write("length_ps", &length, json);
+    ms_column_write("code", &code, json);
+}
+
+static void put_passes(const ms_vector *items, ms_buffer *json) {
+    ms_buffer waited;
+    ms_buffer slack;
+    ms_buffer mb;
+    ms_buffer chunk;
+    ms_buffer_init(&waited);
+    ms_buffer_init(&slack);
+    ms_buffer_init(&mb);
+    ms_buffer_init(&chunk);
+    for (size_t i = 0; i < items->count; i++) {
+        const page_item *item = &MS_AT(items, page_item, i);
+        if (item->code < MS_PAGE_IDLE) {
+            ms_varint_put(&waited, (uint64_t)item->waited_ps);
+            ms_varint_put_signed(&slack, item->slack_ps);
+            ms_varint_put_signed(&mb, item->mb);
+            ms_varint_put_signed(&chunk, item->chunk);
+        }
+    }
+    ms_column_write("waited_ps", &waited, json);
+    ms_column_write("slack_ps", &slack, json);
+    ms_column_write("mb", &mb, json);
+    ms_column_write("chunk", &chunk, json);
+}
+
+/* Of the event that idle time waits for its kind, microbatch and the pipeline rank it runs on; -1
+ * each where there is none. */
+static void put_causes(const ms_page *page, const ms_vector *items) {
+    const ms_trace *trace = page->trace;
+    ms_buffer kind;
+    ms_buffer mb;
+    ms_buffer pp;
+    ms_buffer_init(&kind);
+    ms_buffer_init(&mb);
+    ms_buffer_init(&pp);
+    for (size_t i = 0; i < items->count; i++) {
+        const page_item *item = &MS_AT(items, page_item, i);
+        int32_t event = item->cause;
+        int32_t rank = event < 0 ? 0 : trace->streams[trace->events[event].stream].rank_index;
+        if (item->code >= MS_PAGE_IDLE) {
+            ms_varint_put_signed(&kind, event < 0 ? NONE : trace->events[event].kind);
+            ms_varint_put_signed(&mb, event < 0 ? NONE : trace->events[event].mb);
+            ms_varint_put_signed(&pp, event < 0 ? NONE : trace->ranks[rank].pp);
+        }
+    }
+    ms_column_write("cause_kind", &kind, page->json);
+    ms_column_write("cause_mb", &mb, page->json);
+    ms_column_write("cause_pp", &pp, page->json);
+}
+
+static void put_items(const collecting_items *c) {
+    const ms_page *page = c->page;
+    ms_buffer row;
+    ms_buffer_init(&row);
+    size_t next = 0;
+    for (int32_t r = 0; r < page->rows.count; r++) { /* how many items each row has */
+        size_t first = next;
+        while (next < c->items.count && MS_AT(&c->items, page_item, next).row == r) {
+            next++;
+        }
+        ms_varint_put(&row, next - first);
+    }
+    ms_buffer_puts(page->json, "\"items\":{");
+    ms_column_write("row_items", &row, page->json);
+    put_spans(&c->items, page->json);
+    put_passes(&c->items, page->json);
+    put_causes(page, &c->items);
+    ms_buffer_printf(page->json, ",\"count\":%zu,\"has_parts\":%s}", c->items.count,
+                     c->has_parts ? "true" : "false");
+}
+
+static ms_status collect(collecting_items *c) {
+    const ms_trace *trace = c->page->trace;
+    ms_passes_collect(trace, c->page->arena, &c->boxes, &c->pairs, &c->idle);
+    if (c->boxes.failed || c->pairs.failed || c->idle.failed ||
+        !list_computes(trace, c->page->arena, &c->computes)) {
+        return MS_E_NOMEM;
+    }
+    ms_status status = ms_idle_phases_find(trace, &c->boxes, c->page->arena, &c->phases);
+    if (status == MS_OK) {
+        choose_items(c);
+        add_passes(c);
+        add_idle(c);
+        status = c->items.failed ? MS_E_NOMEM : MS_OK;
+    }
+    if (status == MS_OK && c->items.count > 0) {
+        qsort(c->items.data, c->items.count, c->items.item_B, by_place);
+        add_waited(c);
+    }
+    return status;
+}
+
+ms_status ms_page_put_items(ms_page *page) {
+    collecting_items c = {.page = page};
+    ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
+    ms_vector_init(&c.pairs, sizeof(ms_pass_pair));
+    ms_vector_init(&c.idle, sizeof(ms_idle_piece));
+    ms_vector_init(&c.items, sizeof(page_item));
+    ms_status status = collect(&c);
+    if (status == MS_OK) {
+        put_items(&c);
+    }
+    ms_vector_release(&c.boxes);
+    ms_vector_release(&c.pairs);
+    ms_vector_release(&c.idle);
+    ms_vector_release(&c.items);
+    return status;
+}

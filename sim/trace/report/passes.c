@@ -1,0 +1,360 @@
+#include "trace/report/passes.h"
+
+#include "trace/report/own.h"
+
+/* Communications in a row without a computation between them; a damaged file may chase its tail. */
+enum { CHAIN_MAX = 1000 };
+
+static double seconds(int64_t ps) {
+    return (double)ps / MS_PS_PER_S;
+}
+
+/* A pass that may still grow. */
+typedef struct open_pass {
+    ptrdiff_t box; /* place of its box, -1 none */
+    int16_t stage;
+    int16_t step;
+    int32_t mb;
+    size_t waits_first, waits_end; /* places of the boxes of waiting before it */
+    bool is_paired;
+} open_pass;
+
+/* One row under construction. The operations of two passes may alternate. */
+typedef struct row_state {
+    int64_t end_ps; /* of its last computation */
+    open_pass passes[2];
+    int last; /* which of them ran last */
+} row_state;
+
+typedef struct collecting {
+    const ms_trace *trace;
+    ms_own own;
+    row_state *rows;      /* [rank_count] */
+    const bool *is_shown; /* [rank_count] */
+    ms_vector *boxes;
+    ms_vector *pairs;
+    ms_vector *idle; /* NULL: not wanted */
+} collecting;
+
+static bool is_communication(const ms_trace *trace, int32_t event) {
+    return trace->streams[trace->events[event].stream].axis != MS_AXIS_NONE;
+}
+
+static void add_box(collecting *c, const ms_gantt_box *box) {
+    (void)ms_vector_add(c->boxes, box, 1);
+}
+
+/* A stretch in which a row computes nothing. */
+typedef struct gap {
+    int64_t from, to; /* [ps] */
+    int32_t row;
+    int32_t cause; /* what ended it */
+    int16_t step;
+    bool is_part;
+} gap;
+
+static void add_idle(collecting *c, const gap *g, const int64_t piece[2],
+                     const ms_idle_piece *why) {
+    ms_idle_piece idle = *why;
+    idle.start_ps = piece[0];
+    idle.end_ps = piece[1];
+    idle.row = g->row;
+    idle.step = g->step;
+    idle.is_part = g->is_part;
+    if (c->idle != NULL && piece[1] > piece[0]) {
+        (void)ms_vector_add(c->idle, &idle, 1);
+    }
+}
+
+/* A piece of waiting for a communication. */
+static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int64_t piece[2],
+                           bool is_foreign) {
+    const ms_gantt_box box = {.start = seconds(piece[0]),
+                              .end = seconds(piece[1]),
+                              .row = g->row,
+                              .mb = -1,
+                              .kind = c->trace->events[event].kind,
+                              .axis = c->trace->events[event].axis,
+                              .is_part = g->is_part,
+                              .is_foreign = is_foreign};
+    if (piece[1] > piece[0]) {
+        add_box(c, &box);
+    }
+    add_idle(c, g, piece,
+             &(ms_idle_piece){.event = event,
+                              .axis = box.axis,
+                              .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
+}
+
+/* Waiting in `span` for communication of an axis: its own while the rank communicates along that
+ * axis itself, whichever rank's communication holds it up, and for other ranks' in between. The
+ * first kind sums up to the axis' exposed_s of the rank, both to its share of exposed time. */
+static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
+    int64_t from = span[0];
+    while (from < span[1]) {
+        const ms_own_span *own =
+            ms_own_find(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
+        int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
+        int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
+        add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
+        add_wait_piece(c, g, event, (const int64_t[]){start, end}, false);
+        from = end;
+    }
+}
+
+/* What a rank waits for where no operation of the trace says so. */
+static uint8_t cause_of_silence(const ms_trace *trace) {
+    return trace->level == MS_TRACE_FULL ? MS_IDLE_HOST : MS_IDLE_UNKNOWN;
+}
+
+/* The head of a gap, up to `to`, before the first communication of the chain begins: waiting for
+ * computation `event` until that ends, then for the host. */
+static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
+    const ms_trace *trace = c->trace;
+    int64_t until = g->from;
+    if (event >= 0) {
+        int32_t other = trace->streams[trace->events[event].stream].rank_index;
+        bool is_same_stage = trace->ranks[other].pp == trace->ranks[g->row].pp;
+        uint8_t cause = other == g->row ? MS_IDLE_HOST
+                        : is_same_stage ? MS_IDLE_IMBALANCE
+                                        : MS_IDLE_BUBBLE;
+        int64_t end = trace->events[event].end_ps < to ? trace->events[event].end_ps : to;
+        until = end > until ? end : until;
+        add_idle(c, g, (const int64_t[]){g->from, until},
+                 &(ms_idle_piece){.event = event, .cause = cause});
+    }
+    add_idle(c, g, (const int64_t[]){until, to},
+             &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
+}
+
+/* When what `event` released, and what started at `to`, waited for its host alone: from the event's
+ * end on, unless that is `to` but for rounding [ps]. */
+static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
+    const int64_t ROUNDING = 2 + to / 100000000000; /* as the engine's, of a run's seconds */
+    int64_t end = trace->events[event].end_ps;
+    return to - end > ROUNDING ? end : to;
+}
+
+/* Split a gap: the communications on the chain of causes that leads to what ended it, then the
+ * computation at the head of the chain, which pictures leave white. */
+static void add_waiting(collecting *c, const gap *g) {
+    const ms_trace *trace = c->trace;
+    int64_t to = g->to;
+    int32_t at = g->cause;
+    for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > g->from;
+         step++, at = trace->events[at].cause) {
+        int64_t start = trace->events[at].start_ps > g->from ? trace->events[at].start_ps : g->from;
+        int64_t end = launched_from(trace, at, to);
+        if (end >= start && end < to) {
+            add_idle(c, g, (const int64_t[]){end, to},
+                     &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
+            to = end;
+        }
+        if (end > start) {
+            add_wait(c, g, at, (const int64_t[]){start, end});
+            to = start;
+        }
+    }
+    if (to > g->from) {
+        add_head(c, g, at >= 0 && is_communication(trace, at) ? -1 : at, to);
+    }
+}
+
+/* Recomputation belongs to the backward pass that follows it. */
+static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
+    const ms_trace *trace = c->trace;
+    if (pass->box < 0 || pass->stage != trace->events[event].stage ||
+        pass->mb != trace->events[event].mb || pass->step != trace->events[event].step) {
+        return false;
+    }
+    uint8_t open_kind = MS_AT(c->boxes, ms_gantt_box, pass->box).kind;
+    uint8_t kind = trace->events[event].kind;
+    bool is_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
+    return kind == open_kind || (is_backward && kind == MS_OP_RECOMPUTE) ||
+           (open_kind == MS_OP_RECOMPUTE && (kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD));
+}
+
+static void add_recomputation(collecting *c, int32_t row, int32_t event) {
+    const ms_trace *trace = c->trace;
+    const ms_gantt_box part = {.start = seconds(trace->events[event].start_ps),
+                               .end = seconds(trace->events[event].end_ps),
+                               .row = row,
+                               .mb = -1,
+                               .kind = MS_OP_RECOMPUTE,
+                               .is_part = true};
+    add_box(c, &part);
+}
+
+/* A new pass takes the place of the one that ran before the last. */
+static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_first) {
+    const ms_trace *trace = c->trace;
+    row_state *state = &c->rows[row];
+    const ms_gantt_box box = {.start = seconds(trace->events[event].start_ps),
+                              .end = seconds(trace->events[event].end_ps),
+                              .row = row,
+                              .mb = trace->events[event].mb,
+                              .step = trace->events[event].step,
+                              .chunk =
+                                  trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
+                              .kind = trace->events[event].kind};
+    state->last = 1 - state->last;
+    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)c->boxes->count,
+                                             .stage = trace->events[event].stage,
+                                             .step = trace->events[event].step,
+                                             .mb = trace->events[event].mb,
+                                             .waits_first = waits_first,
+                                             .waits_end = c->boxes->count};
+    add_box(c, &box);
+}
+
+/* A pass goes on after another has begun: both are under way together. What the row waited for
+ * before the later one began lies inside the earlier one. */
+static void pair_up(collecting *c, row_state *state) {
+    open_pass *a = &state->passes[0];
+    open_pass *b = &state->passes[1];
+    if (a->is_paired || b->is_paired || a->box < 0 || b->box < 0) {
+        return;
+    }
+    const open_pass *later = a->box > b->box ? a : b;
+    for (size_t i = later->waits_first; i < later->waits_end; i++) {
+        MS_AT(c->boxes, ms_gantt_box, i).is_part = true;
+    }
+    bool is_upper = MS_AT(c->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
+    const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a->box : b->box),
+                               .lower = (size_t)(is_upper ? b->box : a->box)};
+    MS_AT(c->boxes, ms_gantt_box, pair.upper).half = 1;
+    MS_AT(c->boxes, ms_gantt_box, pair.lower).half = 2;
+    (void)ms_vector_add(c->pairs, &pair, 1);
+    a->is_paired = b->is_paired = true;
+}
+
+static void grow_box(collecting *c, row_state *state, int which, int32_t event) {
+    ms_gantt_box *open = &MS_AT(c->boxes, ms_gantt_box, state->passes[which].box);
+    open->end = seconds(c->trace->events[event].end_ps);
+    open->kind = open->kind == MS_OP_RECOMPUTE ? c->trace->events[event].kind : open->kind;
+    if (which != state->last) {
+        pair_up(c, state);
+        state->last = which;
+    }
+}
+
+static void add_computation(collecting *c, int32_t event) {
+    const ms_trace *trace = c->trace;
+    int32_t row = trace->streams[trace->events[event].stream].rank_index;
+    row_state *state = &c->rows[row];
+    int which = belongs(c, &state->passes[0], event)   ? 0
+                : belongs(c, &state->passes[1], event) ? 1
+                                                       : -1;
+    const gap before = {.from = state->end_ps,
+                        .to = trace->events[event].start_ps,
+                        .row = row,
+                        .cause = trace->events[event].cause,
+                        .step = trace->events[event].step,
+                        .is_part = which >= 0};
+    size_t waits_first = c->boxes->count;
+    add_waiting(c, &before);
+    bool is_barrier = trace->events[event].stage < 0 && before.to == trace->events[event].end_ps;
+    if (which >= 0 && !c->boxes->failed) {
+        grow_box(c, state, which, event);
+    } else if (!is_barrier) { /* a barrier only waits */
+        open_box(c, row, event, waits_first);
+        if (before.to < before.from) {
+            pair_up(c, state); /* whole passes that overlap, in a trace of passes */
+        }
+    }
+    if (trace->events[event].kind == MS_OP_RECOMPUTE) {
+        add_recomputation(c, row, event);
+    }
+    int64_t end_ps = trace->events[event].end_ps;
+    state->end_ps = end_ps > state->end_ps ? end_ps : state->end_ps;
+}
+
+/* Every row waits for whatever ends last. */
+static void add_end(collecting *c) {
+    const ms_trace *trace = c->trace;
+    int32_t last = -1;
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        if (last < 0 || trace->events[i].end_ps > trace->events[last].end_ps) {
+            last = i;
+        }
+    }
+    for (int32_t row = 0; row < trace->rank_count; row++) {
+        if (!c->is_shown[row]) {
+            continue;
+        }
+        const gap rest = {.from = c->rows[row].end_ps,
+                          .to = trace->step_ps,
+                          .row = row,
+                          .cause = last,
+                          .step = last < 0 ? 0 : trace->events[last].step};
+        add_waiting(c, &rest);
+    }
+}
+
+bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
+    bool *is_shown = MS_NEW(arena, bool, trace->rank_count);
+    for (int32_t i = 0; is_shown != NULL && i < trace->rank_count; i++) {
+        is_shown[i] = trace->level != MS_TRACE_RANKS;
+    }
+    for (int32_t i = 0; is_shown != NULL && i < trace->event_count; i++) {
+        if (!is_communication(trace, i)) {
+            is_shown[trace->streams[trace->events[i].stream].rank_index] = true;
+        }
+    }
+    return is_shown;
+}
+
+void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
+                       ms_vector *idle) {
+    collecting c = {.trace = trace,
+                    .rows = MS_NEW(scratch, row_state, trace->rank_count),
+                    .is_shown = ms_passes_shown(trace, scratch),
+                    .boxes = boxes,
+                    .pairs = pairs,
+                    .idle = idle};
+    if (c.rows == NULL || c.is_shown == NULL || ms_own_build(trace, scratch, &c.own) != MS_OK) {
+        boxes->failed = true;
+        return;
+    }
+    for (int32_t row = 0; row < trace->rank_count; row++) {
+        c.rows[row].passes[0].box = c.rows[row].passes[1].box = -1;
+    }
+    /* operations of one stream stand in the order in which they run */
+    for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
+        if (!is_communication(trace, i)) {
+            add_computation(&c, i);
+        }
+    }
+    add_end(&c);
+}
+
+/* A piece of a pass from `start` to `end`, if it is any time at all. */
+static void add_piece(ms_vector *boxes, size_t index, double start, double end) {
+    if (end > start && !boxes->failed) {
+        ms_gantt_box piece = MS_AT(boxes, ms_gantt_box, index);
+        piece.start = start;
+        piece.end = end;
+        piece.half = 0;
+        (void)ms_vector_add(boxes, &piece, 1);
+    }
+}
+
+void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
+    for (size_t i = 0; i < pairs->count && !boxes->failed; i++) {
+        const ms_pass_pair *pair = &MS_AT(pairs, const ms_pass_pair, i);
+        const size_t both[2] = {pair->upper, pair->lower};
+        const ms_gantt_box *upper = &MS_AT(boxes, ms_gantt_box, pair->upper);
+        const ms_gantt_box *lower = &MS_AT(boxes, ms_gantt_box, pair->lower);
+        double start = upper->start > lower->start ? upper->start : lower->start;
+        double end = upper->end < lower->end ? upper->end : lower->end;
+        for (int half = 0; half < 2; half++) {
+            const ms_gantt_box whole = MS_AT(boxes, ms_gantt_box, both[half]);
+            add_piece(boxes, both[half], whole.start, start);
+            add_piece(boxes, both[half], end, whole.end);
+        }
+        for (int half = 0; half < 2 && !boxes->failed; half++) {
+            MS_AT(boxes, ms_gantt_box, both[half]).start = start;
+            MS_AT(boxes, ms_gantt_box, both[half]).end = end;
+        }
+    }
+}

@@ -1,0 +1,192 @@
+/**
+ * @file
+ * Reports: what people look at, made from a trace or from a schedule on paper (or, for the Gantt
+ * picture, from any list of boxes).
+ */
+#ifndef MESHSIM_REPORT_H
+#define MESHSIM_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/diag.h"
+#include "base/event.h"
+#include "base/status.h"
+#include "base/value.h"
+#include "schedule/schedule.h"
+#include "trace/trace.h"
+
+/** A piece of a row of a Gantt picture. */
+typedef struct ms_gantt_box {
+    double start; /**< in the picture's time unit */
+    double end;
+    int32_t row;   /**< 0..rows-1 */
+    int32_t mb;    /**< number written into it: microbatch, or microbatch * slices + slice; -1 none
+                    */
+    int16_t chunk; /**< shade, 0: full colour; later chunks, or the other direction, are paler */
+    int16_t step;  /**< optimizer step, each with phases of its own; steps of a row follow one
+                      another */
+    uint8_t kind;  /**< ms_op_kind: colour; communication kinds are exposed communication */
+    uint8_t axis;  /**< ms_axis of exposed communication, else MS_AXIS_NONE */
+    uint8_t half;  /**< 0: as high as the row; 1: its upper, 2: its lower half (passes that run
+                      together) */
+    bool is_part;  /**< drawn as a strip inside the box around it: recomputation, communication */
+    bool is_foreign; /**< waiting for communication of other ranks while the row's own rank has none
+                        of that axis: paler */
+} ms_gantt_box;
+
+/** A step of a row's memory curve. */
+typedef struct ms_gantt_level {
+    double start; /**< holds from here to the row's next level or the picture's end */
+    double level; /**< >= 0 */
+} ms_gantt_level;
+
+/** What the rows hold over time, drawn under them.  Before a row's first level it holds nothing. */
+typedef struct ms_gantt_memory {
+    const char *name;             /**< what is counted, such as "memory per rank" */
+    const ms_gantt_level *levels; /**< by row, then start; levels of one start: the last holds */
+    const size_t *row_first;      /**< [rows + 1] row r's levels are row_first[r] .. row_first[r+1]
+                                   */
+    double limit;                 /**< capacity, drawn where it is near; 0: none */
+    bool has_bytes;               /**< levels are bytes; else a number */
+} ms_gantt_memory;
+
+/** A Gantt picture. All arrays are borrowed. */
+typedef struct ms_gantt {
+    const char *title;
+    const char *subtitle;          /**< NULL: none */
+    const char *caption;           /**< a line below it where pictures are stacked; NULL: none */
+    const char *const *row_labels; /**< [rows] */
+    int32_t rows;
+    const ms_gantt_box *boxes; /**< [box_count], any order; within a (half) row they do not overlap,
+                                  parts aside */
+    size_t box_count;
+    const ms_gantt_memory *memory; /**< NULL: none */
+    int32_t slices;                /**< of a sequence per microbatch; up to 1: whole ones */
+    bool has_directions;           /**< chunks are the directions of the pipeline */
+    double end;                    /**< the last thing ends, > 0 */
+    bool has_seconds;              /**< times are seconds; else an abstract unit */
+} ms_gantt;
+
+/** Most pictures that are stacked. */
+#define MS_GANTT_PICTURES_MAX 8
+
+/** Append Gantt pictures as SVG 1.1: passes, idle time by phase, the memory curves.  Several are
+ * stacked on one time axis, from 0 to the latest end, each with its distance to the shortest.
+ * Where boxes of one of them would be too narrow to see, each row of all shows how the time is
+ * shared among kinds of passes, in a single picture with three excerpts beside, so that the size
+ * stays below 3 MB for any number of boxes. gantts: [count], count in 1..MS_GANTT_PICTURES_MAX, all
+ * with the same kind of time unit. Returns MS_OK; MS_E_RANGE when a box has no row or a bad time, a
+ * level is negative, or a picture takes no time, nothing appended; MS_E_NOMEM.  O(boxes log boxes +
+ * levels). */
+ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *out);
+
+/** Which ranks of a trace have a row of their own. */
+typedef enum ms_gantt_rows {
+    MS_GANTT_PIPELINE_RANKS, /**< of each pipeline rank the one that stands for most ranks, of
+                                several the lowest; of a trace of listed ranks (MS_TRACE_RANKS) each
+                              */
+    MS_GANTT_EVERY_RANK,     /**< each that the trace holds operations of */
+} ms_gantt_rows;
+
+/** Make the picture of a trace: a row per pipeline rank, the operations of a pass merged into
+ * one box (two half as high while two passes are under way together), waiting for communication
+ * shown where it is on the chain of causes, memory in bytes.
+ *  trace: with every column; not needed any more afterwards.  rows: which ranks it shows.
+ * *gantt_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(events log events). */
+ms_status ms_gantt_from_trace(const ms_trace *trace, ms_gantt_rows rows, ms_arena *arena,
+                              ms_gantt *gantt_out);
+
+/** An evaluated schedule that is drawn.  All is borrowed. */
+typedef struct ms_drawn_schedule {
+    const ms_program *program;
+    const ms_schedule_result *result;
+    const char *unit; /**< of what is in flight: "per stage", or one that several have in common */
+    double share;     /**< what one unit of work on one stage counts in it */
+} ms_drawn_schedule;
+
+/** Make the picture of an evaluated schedule: one row per pipeline rank, each pass a box (two half
+ * as high where they run together), microbatches in flight as memory, time without a unit.
+ *  *gantt_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(actions log actions). */
+ms_status ms_gantt_from_schedule(const ms_drawn_schedule *drawn, ms_arena *arena,
+                                 ms_gantt *gantt_out);
+
+/** Append a picture of an evaluated schedule in characters, a line per rank, at most `width`
+ * columns: each pass with its microbatch where all have room, else what takes most of each column's
+ * time. Nothing when the schedule takes no time.  width: >= 40.  O(actions + ranks * width). */
+void ms_schedule_write_text(const ms_program *program, const ms_schedule_result *result, int width,
+                            ms_buffer *out);
+
+/** Events above which a Chrome trace shows passes instead of single operations [count]. */
+#define MS_CHROME_EVENTS_MAX 200000
+
+/** Takes the next piece of a report.  Returns MS_OK, or the status that ends the report. */
+typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t length);
+
+/** Write a trace in Chrome's trace event format (JSON object form), which Perfetto opens too: a
+ * process per simulated rank, a thread per stream, flow arrows for point-to-point messages, a
+ * counter for memory.  Above MS_CHROME_EVENTS_MAX events the operations of a pass are merged and
+ * collectives inside it left out; otherData.detail says which.
+ *  trace: with every column.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG where times
+ * contradict causes, nothing written; what the sink returns.  O(events log events), streamed in
+ * pieces of at most 64 KiB.
+ *  Source: Trace Event Format, Google, sections JSON Object Format, Complete, Counter, Flow and
+ * Metadata events. */
+ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context);
+
+/** Append the page of a trace: one HTML file that a browser opens from disk.  It makes no request:
+ * its Content-Security-Policy allows its own style and script, by their hashes, and nothing else;
+ * its figures stand in it as JSON, as they are in the trace.
+ *  trace: with every column and MS_TRACE_TABLES; one of level summary gives a page without a
+ * timeline.  rows: of the timeline; above 400,000 passes and idle times every second one is left
+ * out until they fit.  Returns MS_OK; MS_E_RANGE where the trace contradicts itself or takes no
+ * time, nothing appended; MS_E_NOMEM.  O(events log events). */
+ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out);
+
+/** A file that a page keeps, so that its reader can make it again. */
+typedef struct ms_page_input {
+    const char *name; /**< without folders */
+    const char *text; /**< [length], NUL behind it */
+    size_t length;
+    bool is_left_out; /**< too large for a page: of the text only the digest stands in it */
+} ms_page_input;
+
+/** What a study or a comparison found.  All is borrowed. */
+typedef struct ms_page_results {
+    const char *kind;            /**< the command: "search", "sweep", "compare" or "validate" */
+    const char *title;           /**< what it is about, such as the workload's name */
+    const char *subject;         /**< what the command line names first: of a search its workload */
+    const char *command;         /**< the command line, as a shell reads it */
+    const char *version;         /**< of the program */
+    const ms_value *tree;        /**< what the command's --json prints */
+    const ms_page_input *inputs; /**< [input_count] */
+    size_t input_count;
+} ms_page_results;
+
+/** Append the page of results: one HTML file as ms_page_write_trace makes it, which draws from the
+ * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
+ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
+
+/** Whether a name ends as a picture's: .svg, .png or .pdf. */
+bool ms_picture_has_ending(const char *path);
+
+/** Write a picture, or any other text, to a file, whole or not at all: to a name in .png (with
+ * two pixels for each unit) or .pdf by the program rsvg-convert, else as it is.
+ *  svg: [length] of a name in .png or .pdf, SVG.  Returns MS_OK; MS_E_IO (reported), also without
+ * that program, an older file stays as it was; MS_E_NOMEM (reported). */
+ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_diag *diag);
+
+/** Write the report of traces to a file, by the ending of its name: .svg, .png and .pdf stack their
+ * pictures, with a line below each but the first that says which inputs differ from the first
+ * one's, .html makes the page of one trace, .json takes one, too, .json.gz the same compressed. The
+ * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and
+ * pages.  Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT
+ * and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report cannot be written, an older file
+ * stays as it was; MS_E_NOMEM. */
+ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
+                          const char *path, ms_diag *diag);
+
+#endif

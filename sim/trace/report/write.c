@@ -1,0 +1,257 @@
+/* Reports by the ending of their name, whole or not at all. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/target.h"
+#include "trace/report/caption.h"
+#include "trace/report/gzip.h"
+#include "trace/report/report.h"
+
+typedef enum report_format {
+    FORMAT_NONE,
+    FORMAT_PICTURE,
+    FORMAT_JSON,
+    FORMAT_JSON_GZ,
+    FORMAT_HTML
+} report_format;
+
+static bool has_ending(const char *path, const char *ending) {
+    size_t length = strlen(path);
+    size_t end = strlen(ending);
+    return length >= end && strcmp(path + length - end, ending) == 0;
+}
+
+static report_format format_of(const char *path) {
+    return ms_picture_has_ending(path)    ? FORMAT_PICTURE
+           : has_ending(path, ".json")    ? FORMAT_JSON
+           : has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
+           : has_ending(path, ".html")    ? FORMAT_HTML
+                                          : FORMAT_NONE;
+}
+
+static ms_status check_format(const char *path, ms_diag *diag) {
+    if (format_of(path) != FORMAT_NONE) {
+        return MS_OK;
+    }
+    ms_diag_error(diag,
+                  "'%s': unknown kind of report; the name must end in .html, .svg, .png, .pdf, "
+                  ".json or .json.gz",
+                  path);
+    return MS_E_USAGE;
+}
+
+/* What can be known before the traces are read. */
+static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
+    ms_status status = check_format(path, diag);
+    if (status == MS_OK && format_of(path) != FORMAT_PICTURE && count > 1) {
+        ms_diag_error(diag, "'%s': a %s is made of one run, got %zu; .svg stacks several", path,
+                      format_of(path) == FORMAT_HTML ? "page" : "trace for a viewer", count);
+        status = MS_E_USAGE;
+    } else if (status == MS_OK && count > MS_GANTT_PICTURES_MAX) {
+        ms_diag_error(diag, "'%s': at most %d traces are stacked in a picture, got %zu", path,
+                      MS_GANTT_PICTURES_MAX, count);
+        status = MS_E_USAGE;
+    }
+    return status == MS_OK ? ms_target_check(path, MS_TARGET_TEXT, diag) : status;
+}
+
+static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *diag,
+                                 ms_trace *trace_out) {
+    ms_status status = ms_trace_read(path, MS_TRACE_EVENTS, arena, diag, trace_out);
+    if (status == MS_OK && trace_out->level == MS_TRACE_SUMMARY) {
+        ms_diag_error(diag,
+                      "cannot draw '%s': it was written with --trace summary and holds no "
+                      "operations",
+                      path);
+        status = MS_E_INPUT;
+    }
+    return status;
+}
+
+/* Pictures that are made one after the other, of what lies in `arena`. */
+typedef struct picture_stack {
+    ms_gantt gantts[MS_GANTT_PICTURES_MAX];
+    size_t count;
+    ms_gantt_rows rows;
+    ms_trace first; /* of it what captions of the others need */
+    ms_arena *arena;
+    ms_diag *diag;
+} picture_stack;
+
+/* A trace is needed only until its picture is made; the first one's inputs are kept. */
+static ms_status add_caption(picture_stack *stack, const ms_trace *trace) {
+    if (stack->count == 0) {
+        return ms_caption_keep(trace, stack->arena, &stack->first);
+    }
+    return ms_caption_make(&stack->first, trace, stack->arena, stack->diag,
+                           &stack->gantts[stack->count].caption);
+}
+
+static ms_status add_picture(picture_stack *stack, const char *trace_path) {
+    ms_gantt *gantt = &stack->gantts[stack->count];
+    ms_diag *diag = stack->diag;
+    ms_arena scratch;
+    ms_trace trace;
+    ms_arena_init(&scratch);
+    ms_status status = read_operations(trace_path, &scratch, diag, &trace);
+    if (status == MS_OK && trace.step_ps <= 0) {
+        ms_diag_error(diag, "cannot draw '%s': the trace's step takes no time", trace_path);
+        status = MS_E_INPUT;
+    } else if (status == MS_OK) {
+        status = ms_gantt_from_trace(&trace, stack->rows, stack->arena, gantt);
+        status = status == MS_OK ? add_caption(stack, &trace) : MS_E_NOMEM;
+        if (status == MS_E_NOMEM) {
+            ms_diag_error(diag, "cannot draw '%s': out of memory", trace_path);
+        }
+    }
+    ms_arena_release(&scratch);
+    stack->count += status == MS_OK;
+    return status;
+}
+
+/* Several runs of one workload are told apart by their files. */
+static ms_status name_pictures(const char *const *traces, size_t count, ms_arena *arena,
+                               ms_gantt *gantts) {
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        const char *slash = strrchr(traces[i], '/');
+        gantts[i].title = ms_arena_printf(arena, "%s \xc2\xb7 %s",
+                                          slash == NULL ? traces[i] : slash + 1, gantts[i].title);
+        if (gantts[i].title == NULL) {
+            return MS_E_NOMEM;
+        }
+    }
+    return MS_OK;
+}
+
+/* The pictures of all traces as SVG. */
+static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows rows, ms_diag *diag,
+                      ms_buffer *svg) {
+    ms_arena arena;
+    picture_stack stack = {.rows = rows, .arena = &arena, .diag = diag};
+    ms_arena_init(&arena);
+    ms_status status = MS_OK;
+    for (size_t i = 0; status == MS_OK && i < count; i++) {
+        status = add_picture(&stack, traces[i]);
+    }
+    if (status == MS_OK) {
+        status = name_pictures(traces, count, &arena, stack.gantts);
+        status = status == MS_OK ? ms_gantt_write_svg(stack.gantts, count, svg) : status;
+        if (status != MS_OK) {
+            bool is_full = status == MS_E_NOMEM;
+            ms_diag_error(diag, "cannot draw '%s'%s: %s", traces[0], count > 1 ? " and others" : "",
+                          is_full ? "out of memory" : "the trace contradicts itself");
+            status = is_full ? status : MS_E_INPUT;
+        }
+    }
+    ms_arena_release(&arena);
+    return status;
+}
+
+static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_rows rows,
+                           const char *path, ms_diag *diag) {
+    ms_buffer svg;
+    ms_buffer_init(&svg);
+    ms_status status = draw(traces, count, rows, diag, &svg);
+    if (status == MS_OK) {
+        status = ms_picture_write(path, ms_buffer_text(&svg), svg.length, diag);
+    }
+    ms_buffer_release(&svg);
+    return status;
+}
+
+static ms_status put(void *context, const char *text, size_t length) {
+    return ms_target_write(context, text, length);
+}
+
+/* The trace for a viewer to an open file, compressed where its name says so. */
+static ms_status put_chrome(const ms_trace *trace, bool is_compressed, ms_target *target) {
+    if (!is_compressed) {
+        return ms_chrome_write(trace, put, target);
+    }
+    ms_arena arena;
+    ms_gzip *gzip;
+    ms_arena_init(&arena);
+    ms_status status = ms_gzip_begin(put, target, &arena, &gzip);
+    if (status == MS_OK) {
+        status = ms_chrome_write(trace, ms_gzip_put, gzip);
+        ms_status end = ms_gzip_end(gzip);
+        status = status == MS_OK ? end : status;
+    }
+    ms_arena_release(&arena);
+    return status;
+}
+
+/* A trace for a viewer is large, so it goes to the file piece by piece. */
+static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) {
+    ms_target target;
+    ms_status status = ms_target_open(&target, path, MS_TARGET_TEXT, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    status = put_chrome(trace, format_of(path) == FORMAT_JSON_GZ, &target);
+    if (status != MS_OK && status != MS_E_IO) {
+        bool is_full = status == MS_E_NOMEM;
+        ms_target_abandon(&target);
+        ms_diag_error(diag, "cannot write '%s': %s", path,
+                      is_full ? "out of memory" : "the trace contradicts itself");
+        return is_full ? status : MS_E_INPUT;
+    }
+    return ms_target_commit(&target, diag);
+}
+
+static ms_status write_json(const char *trace_path, const char *path, ms_diag *diag) {
+    ms_arena arena;
+    ms_trace trace;
+    ms_arena_init(&arena);
+    ms_status status = read_operations(trace_path, &arena, diag, &trace);
+    if (status == MS_OK) {
+        status = stream(&trace, path, diag);
+    }
+    ms_arena_release(&arena);
+    return status;
+}
+
+/* A page shows what there is of a trace: without operations there is just no timeline. */
+static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const char *path,
+                            ms_diag *diag) {
+    ms_arena arena;
+    ms_buffer html;
+    ms_trace trace;
+    ms_arena_init(&arena);
+    ms_buffer_init(&html);
+    ms_status status =
+        ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &arena, diag, &trace);
+    if (status == MS_OK) {
+        status = ms_page_write_trace(&trace, rows, &html);
+        if (status != MS_OK) {
+            bool is_full = status == MS_E_NOMEM;
+            ms_diag_error(diag, "cannot show '%s': %s", trace_path,
+                          is_full             ? "out of memory"
+                          : trace.step_ps > 0 ? "the trace contradicts itself"
+                                              : "the trace's step takes no time");
+            status = is_full ? status : MS_E_INPUT;
+        }
+    }
+    if (status == MS_OK) {
+        status = ms_target_write_text(path, ms_buffer_text(&html), html.length, diag);
+    }
+    ms_buffer_release(&html);
+    ms_arena_release(&arena);
+    return status;
+}
+
+ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
+                          const char *path, ms_diag *diag) {
+    ms_status status = check_request(count, path, diag);
+    if (status != MS_OK) {
+        return status;
+    }
+    switch (format_of(path)) {
+    case FORMAT_PICTURE:
+        return write_svg(traces, count, rows, path, diag);
+    case FORMAT_HTML:
+        return write_html(traces[0], rows, path, diag);
+    default:
+        return write_json(traces[0], path, diag);
+    }
+}
