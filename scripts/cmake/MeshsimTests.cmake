@@ -165,8 +165,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
          ${PROJECT_SOURCE_DIR}/platforms/README.md ${PROJECT_SOURCE_DIR}/workloads/README.md
          ${PROJECT_SOURCE_DIR}/workloads/schedules.md ${PROJECT_SOURCE_DIR}/workloads/validation/README.md
          ${PROJECT_SOURCE_DIR}/workloads/search.md ${PROJECT_SOURCE_DIR}/workloads/import.md ${PROJECT_SOURCE_DIR}/workloads/export.md ${PROJECT_SOURCE_DIR}/workloads/studies/README.md
-         ${PROJECT_SOURCE_DIR}/workloads/guides/planner.md ${PROJECT_SOURCE_DIR}/workloads/guides/researcher.md
-         ${PROJECT_SOURCE_DIR}/workloads/guides/regression.md ${PROJECT_SOURCE_DIR}/sim/trace/README.md)
+         ${PROJECT_SOURCE_DIR}/workloads/guides/commands.md ${PROJECT_SOURCE_DIR}/workloads/guides/planner.md
+         ${PROJECT_SOURCE_DIR}/workloads/guides/researcher.md ${PROJECT_SOURCE_DIR}/workloads/guides/regression.md ${PROJECT_SOURCE_DIR}/sim/trace/README.md)
     foreach(readme ${readmes})
       ms_add_check(readme.${readme} ${MESHSIM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_readme
                    $<TARGET_FILE:meshsim> ${readme})

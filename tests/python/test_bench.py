@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What README and picture say of speed is what was measured, and can be measured again.
+"""What page and picture say of speed is what was measured, and can be measured again.
 
 usage: tests/python/test_bench.py MESHSIM
 """
@@ -24,7 +24,7 @@ def bench(*words):
 
 
 class Bench(unittest.TestCase):
-    def test_readme_and_picture_are_those_of_the_results(self):
+    def test_page_and_picture_are_those_of_the_results(self):
         done = bench("--check")
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
@@ -32,7 +32,7 @@ class Bench(unittest.TestCase):
         text = (ROOT / "tests/bench/results.csv").read_text(encoding="utf-8")
         self.assertRegex(text, r"(?m)^# date: \d{4}-\d\d-\d\d$")
         self.assertRegex(text, r"(?m)^# machine: \d+ cores of .+$")
-        page = (ROOT / "README.md").read_text(encoding="utf-8")
+        page = (ROOT / "tests/bench/README.md").read_text(encoding="utf-8")
         self.assertIn(re.search(r"(?m)^# machine: (.+)$", text)[1], page)
 
     def test_every_curve_is_in_the_picture(self):
