@@ -8,7 +8,9 @@ Each function that a header of include/meshsim/ or an interface of a room declar
 blank line between them); one that returns ms_status says what it returns.
 In pages (*.md) and in comments of sim, include, tests and scripts each path below those folders exists, each file of
 code or page is one of the repository or of FOREIGN, and each name that begins with ms_ stands in some code; NAME, <x>
-and * stand for anything. Prints each breach as file:line and exits 1.
+and * stand for anything.
+Prose of pages ends at column 120; tables, blocks of code, comments and pictures are free. Prints each breach as
+file:line and exits 1.
 """
 
 import re
@@ -28,6 +30,8 @@ UNREAD = re.compile(r"tests/golden/.*/|tests/fuzz/(corpus|slow)/|__pycache__")  
 FOREIGN = {"stdio.h", "stdlib.h", "yaml.h", "jansson.h", "hdf5.h", "zlib.h", "sqlite3.h", "output_json.cpp", "flash_attn_interface.py", "stdbool.h", "stdint.h", "splitmix64.c", "PERFORMANCE.md", "parallel_state.py", "layer.py", "loss.py",
            "stage.py", "eager.py", "test_ce_permute_efficiency.py", "bf16_optimizer.py", "pretrain_gpt.py", "x.h", "alone.c", "cross_entropy.py", "model_parallel_config.py", "transformer.py", "moe_layer.py", "arguments.py",
            "engine.py", "pipeline_parallel.py"}
+PROSE_COLUMNS = 120
+FREE = re.compile(r"    |\s*(?:\||<!--|!\[)")  # how lines of a page begin that may be longer: code, tables, comments, pictures
 COMMENTS_OF_C = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.S)
 COMMENTS_OF_SCRIPTS = re.compile(r'"""(?:.*?)"""|(?:^|(?<=\s))#[^\n]*', re.S | re.M)
 PATH = re.compile(r"(?<![\w/.*-])(?:sim|include|tests|scripts)/[\w./*<>-]*[\w>*/]")
@@ -152,11 +156,23 @@ def check_names(root):
                 yield path, text.count("\n", 0, start + offset) + 1, complaint
 
 
+def check_lines(root):
+    """Complaints about lines of pages that are too long, as (path, line, text)."""
+    for path in (path for path in texts_of(root) if path.suffix == ".md"):
+        is_code = False
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            is_fence = line.lstrip().startswith("```")
+            is_code ^= is_fence
+            is_free = is_code or is_fence or FREE.match(line) or " " not in line.strip()
+            if len(line) > PROSE_COLUMNS and not is_free:
+                yield path, number, f"a line of {len(line)} columns; prose of pages ends at column {PROSE_COLUMNS}"
+
+
 def main():
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
     total = 0
     failed = 0
-    for path, line, text in check_names(root):
+    for path, line, text in [*check_names(root), *check_lines(root)]:
         failed += 1
         print(f"{path.relative_to(root)}:{line}: {text}")
     interfaces = [path for path in sorted((root / "sim").glob("**/*.h")) if INTERFACE.match(path.read_text(encoding="utf-8"))]

@@ -85,6 +85,7 @@ BREACHES = [
     ("check_docs.py", "sim/cluster/mesh/note.md", "As\n`gone.c` has it.\n", "sim/cluster/mesh/note.md:2: no file is called gone.c"),
     ("check_docs.py", "sim/cluster/mesh/note.md", "It is said in gone.md.\n", "sim/cluster/mesh/note.md:1: no file is called gone.md"),
     ("check_docs.py", "sim/cluster/mesh/own.h", "/* As ms_gone does. */\n", "sim/cluster/mesh/own.h:1: no code has ms_gone"),
+    ("check_docs.py", "sim/cluster/mesh/note.md", "| a |\n\nIt ends" + 12 * " too late" + " here.\n", "sim/cluster/mesh/note.md:3: a line of 121 columns"),
     ("check_structure", "sim/cluster/platform/a.c", "typedef struct ms_axis {\n    int a;\n} ms_axis;\n",
      "sim/cluster/platform/a.c:1: 'ms_axis' is a type of sim/cluster/mesh/own.h:5 as well"),
     ("check_structure", "sim/cluster/mesh/a.c", "struct wide {\n" + "    int *a, b[2];\n" * 10 + "    int c;\n};\n",
