@@ -8,32 +8,19 @@
 #include "cli/show_difference.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "tolerance",
-     .letter = 't',
-     .argument = "[KEY=]SHARE",
-     .arguments = 1,
-     .is_repeatable = true,
-     .fallback = "0",
+    {"tolerance", "[KEY=]SHARE", .letter = 't', .is_repeatable = true, .fallback = "0",
      .help = "relative difference that is let pass, either way, such as 1%; KEY= limits it to a "
              "key and all below it"},
-    {.name = "only",
-     .argument = "KEY",
-     .arguments = 1,
-     .is_repeatable = true,
+    {"only", "KEY", .is_repeatable = true,
      .help = "compare and guard this key and all below it, nothing else"},
-    {.name = "max-increase",
-     .argument = "KEY=SHARE",
-     .arguments = 1,
-     .is_repeatable = true,
+    {"max-increase", "KEY=SHARE", .is_repeatable = true,
      .help = "guard only this key and all below it, and only against growing by more than SHARE"},
-    {.name = "junit",
-     .argument = "FILE.xml",
-     .arguments = 1,
+    {"junit", "FILE.xml",
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
     MS_OPTION_HTML,
     MS_OPTION_MARKDOWN,
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    {"json", .help = "print one JSON object instead of a table"},
     {0},
 };
 
@@ -128,11 +115,7 @@ static ms_status write_junit(const ms_invocation *call, const char *path,
     ms_buffer text;
     ms_buffer_init(&text);
     ms_show_differences_junit(shown, &text);
-    ms_status status = text.failed
-                           ? ms_diag_no_memory(call->diag)
-                           : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
-    return status;
+    return ms_cli_write_file(call, path, &text);
 }
 
 /* "base/tiny.h5" and "now/tiny.h5" are told apart by their folders. */

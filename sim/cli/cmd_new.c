@@ -24,39 +24,17 @@ enum { SETS_MAX = 64, TEXT_MAX = 32 };
 enum { TOKENS_USUAL = 4 << 20 };
 
 static const ms_option OPTIONS[] = {
-    {.name = "model",
-     .argument = "MODEL|CONFIG.json",
-     .arguments = 1,
-     .help = "the model of a workload, by the workload's name, or a Hugging Face config or its "
-             "folder"},
-    {.name = "platform",
-     .argument = "P.yaml",
-     .arguments = 1,
-     .help = "platform, by its name or file"},
-    {.name = "gpus",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "all of the platform",
-     .help = "GPUs of it, in whole nodes"},
-    {.name = "batch",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "some 4 million tokens",
-     .help = "sequences per step"},
-    {.name = "sequence",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "the model's",
-     .help = "tokens per sequence"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .arguments = 1,
-     .fallback = "-",
-     .help = "write the workload there, '-' for standard output",
-     .writes = ".yaml"},
-    {.name = "force", .help = "write over a file that is there"},
-    {.name = "json",
+    {"model", "MODEL|CONFIG.json",
+     .help =
+         "the model of a workload, by the workload's name, or a Hugging Face config or its folder"},
+    {"platform", "P.yaml", .help = "platform, by its name or file"},
+    {"gpus", "N", .fallback = "all of the platform", .help = "GPUs of it, in whole nodes"},
+    {"batch", "N", .fallback = "some 4 million tokens", .help = "sequences per step"},
+    {"sequence", "N", .fallback = "the model's", .help = "tokens per sequence"},
+    {"output", "FILE", .letter = 'o', .fallback = "-",
+     .help = "write the workload there, '-' for standard output", .writes = ".yaml"},
+    {"force", .help = "write over a file that is there"},
+    {"json",
      .help = "print what the config of --model says as one JSON object, and write no workload"},
     {0},
 };
@@ -371,10 +349,7 @@ static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
                      ms_cli_value(d->call, "model", ""), ms_cli_value(d->call, "platform", ""));
     ms_buffer_puts(&text, d->remarks == NULL ? "" : d->remarks);
     ms_config_write_commented(d->root, MS_WORKLOAD_FIELDS, &text);
-    ms_status status = text.failed
-                           ? ms_diag_no_memory(d->call->diag)
-                           : ms_cli_write_file(d->call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
+    ms_status status = ms_cli_write_file(d->call, path, &text);
     return status == MS_OK && strcmp(path, "-") != 0 ? print_next(d, mesh, path) : status;
 }
 

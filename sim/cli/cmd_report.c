@@ -9,16 +9,13 @@
 #include "trace/report/report.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .arguments = 1,
+    {"output", "FILE", .letter = 'o',
      .help =
          "where to write; the ending chooses the kind: .html, .svg, .png, .pdf, .json or .json.gz",
      .writes = ".html, .svg, .png, .pdf or .json",
      .no_stdout = "the ending of the file's name chooses what is written"},
-    {.name = "markdown", .help = "of results: print tables in Markdown, as code hosts show them"},
-    {.name = "every-rank", .help = "a row of a picture or page for every rank that was simulated"},
+    {"markdown", .help = "of results: print tables in Markdown, as code hosts show them"},
+    {"every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };
 

@@ -29,17 +29,10 @@ static const char *level_word(int index) {
 static const ms_option OPTIONS[] = {
     MS_OPTION_PLATFORM,
     MS_OPTION_SET,
-    {.name = "output",
-     .letter = 'o',
-     .argument = "TRACE.h5",
-     .arguments = 1,
-     .help = "write a trace of the operations to this HDF5 file",
-     .writes = ".h5",
+    {"output", "TRACE.h5", .letter = 'o',
+     .help = "write a trace of the operations to this HDF5 file", .writes = ".h5",
      .no_stdout = "HDF5 needs a file with random access"},
-    {.name = "trace",
-     .argument = "LEVEL",
-     .arguments = 1,
-     .word = level_word,
+    {"trace", "LEVEL", .word = level_word,
      .help = "what of the operations the trace holds: full, passes, ranks=0,8-15 or summary"},
     MS_OPTION_JSON,
     MS_OPTION_MARKDOWN,
@@ -47,29 +40,45 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_GRANULARITY,
     MS_OPTION_OVERLAP,
     MS_OPTION_SENDS,
-    {.name = "fold",
-     .argument = "exact|bounded|off",
-     .arguments = 1,
+    {"fold", "exact|bounded|off",
      .help = "which ranks are simulated: exact (one of each role), bounded (one of each pipeline "
              "rank) or off (all)"},
-    {.name = "no-fold", .help = "the same as --fold off"},
-    {.name = "no-fast-forward",
+    {"no-fold", .help = "the same as --fold off"},
+    {"no-fast-forward",
      .help = "simulate every microbatch, also where a step repeats itself period after period"},
     MS_OPTION_SOLVER,
-    {.name = "whatif",
-     .help =
-         "simulate, too, what one better thing each would buy: a tier's bandwidth x 2 or latency "
-         "0, the GPU's peak or memory x 2, perfect overlap"},
+    {"whatif", .help = "simulate, too, what one better thing each would buy: a tier's bandwidth x "
+                       "2 or latency 0, the GPU's peak or memory x 2, perfect overlap"},
     MS_OPTION_JOBS("with --whatif: simulations at once"),
-    {.name = "ranks",
-     .help = "with --json: the time of each simulated rank by category, calls of kernels by "
-             "pipeline rank and sizes of groups"},
-    {.name = "passes",
-     .help = "with --json: times of passes and phases of the step, memory of the last pipeline "
-             "rank, the framework; simulates every microbatch"},
-    {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
+    {"ranks", .help = "with --json: the time of each simulated rank by category, calls of kernels "
+                      "by pipeline rank and sizes of groups"},
+    {"passes", .help = "with --json: times of passes and phases of the step, memory of the last "
+                       "pipeline rank, the framework; simulates every microbatch"},
+    {"ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };
+
+/* Add the sentences that text and Markdown show and --json does not print. */
+static void add_page(const ms_result *result, ms_value *root) {
+    ms_value *page = ms_show_add_job(result->job, root);
+    const ms_lower_fold *fold = &result->fold;
+    int steps = result->metrics.step_count;
+    if (steps > 1) {
+        const char *mean = ms_arena_printf(root->arena, "%d step%s after the first", steps - 1,
+                                           steps == 2 ? "" : "s");
+        ms_value_add_string(page, "mean", mean == NULL ? "" : mean);
+    }
+    if (!fold->is_exact) {
+        ms_value_add_string(page, "inexact",
+                            fold->is_chaotic ? "rounding errors of the folded run grow"
+                                             : "simulated ranks stand for others that differ");
+    }
+    if (result->job->run.no_fold) {
+        ms_value_add_string(page, "folding",
+                            fold->is_chaotic ? "off, as rounding errors of a folded run grow"
+                                             : "off");
+    }
+}
 
 static ms_status print_result(const ms_invocation *call, const ms_result *result,
                               const ms_cli_whatif *whatif) {
@@ -89,7 +98,7 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
     }
     if (!ms_cli_has(call, "json")) {
-        ms_show_add_job(result->job, summary);
+        add_page(result, summary);
     }
     return ms_cli_show(call, result->job->name, MS_RUN_TABLES, summary);
 }

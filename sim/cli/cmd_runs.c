@@ -7,11 +7,7 @@
 #include "search/job_list.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "set",
-     .argument = "key.path=value",
-     .arguments = 1,
-     .takes = MS_TAKES_WORKLOAD_KEY,
-     .is_repeatable = true,
+    {"set", "key.path=value", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
      .help = "override a key of every job, or of every platform as platform.KEY; "
              "platform.tiers.*.KEY is that of every tier"},
     MS_OPTION_JOBS("simulations at once"),

@@ -8,6 +8,7 @@
 #include "base/failure.h"
 #include "base/usage.h"
 #include "cli/commands.h"
+#include "cli/csv.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/note_framework.h"
@@ -27,69 +28,33 @@ enum { PAGE_REST_MAX = 2000 };
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
 static const ms_option OPTIONS[] = {
-    {.name = "vary",
-     .argument = "KEY=V1,V2",
-     .arguments = 1,
-     .takes = MS_TAKES_WORKLOAD_KEY,
-     .is_repeatable = true,
+    {"vary", "KEY=V1,V2", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
      .help = "values of a key, its own or its platform's; of an axis of the mesh also 'all'. dp "
              "takes the GPUs that other axes leave"},
-    {.name = "space",
-     .argument = "S.yaml",
-     .arguments = 1,
+    {"space", "S.yaml",
      .help = "file with what varies: usual, gpus, platforms, vary (workloads/search.md)"},
-    {.name = "usual", .help = "vary what is usual beside what --vary says"},
-    {.name = "gpus",
-     .argument = "N1,N2",
-     .arguments = 1,
-     .fallback = "those of the workload",
-     .help = "numbers of GPUs"},
-    {.name = "platform",
-     .argument = "P1,P2",
-     .arguments = 1,
-     .fallback = "the workload's",
-     .help = "platform files, or names of some"},
-    {.name = "objective",
-     .argument = "Q1[,Q2]",
-     .arguments = 1,
-     .fallback = "step_time_s",
-     .help = "what is best: step_time_s, tokens_per_s, cost_per_million_tokens, energy_J, gpus (of "
-             "equally many the fastest), training_time_s, training_cost; of two all candidates "
-             "that none beats by both"},
-    {.name = "max",
-     .argument = "QUANTITY=VALUE",
-     .arguments = 1,
-     .is_repeatable = true,
+    {"usual", .help = "vary what is usual beside what --vary says"},
+    {"gpus", "N1,N2", .fallback = "those of the workload", .help = "numbers of GPUs"},
+    {"platform", "P1,P2", .fallback = "the workload's", .help = "platform files, or names of some"},
+    {"objective", "Q1[,Q2]", .fallback = "step_time_s",
+     .help =
+         "what is best: step_time_s, tokens_per_s, cost_per_million_tokens, energy_J, gpus (the "
+         "fastest with that many GPUs), training_time_s, training_cost; of two all candidates "
+         "that none beats by both"},
+    {"max", "QUANTITY=VALUE", .is_repeatable = true,
      .help = "leave out what is above, such as peak_B=70GiB; of the objectives but tokens_per_s, "
              "peak_B, bubble_fraction and tokens_per_step"},
-    {.name = "tokens",
-     .argument = "N",
-     .arguments = 1,
+    {"tokens", "N",
      .help = "of a whole training, such as 15e12, for training_time_s and training_cost"},
-    {.name = "top",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "10",
-     .help = "how many of the best are found"},
-    {.name = "exhaustive", .help = "simulate all that fit, prune nothing"},
+    {"top", "N", .fallback = "10", .help = "how many of the best are found"},
+    {"exhaustive", .help = "simulate all that fit, prune nothing"},
     MS_OPTION_JOBS("simulations at once; changes no result"),
-    {.name = "explain",
-     .argument = "RANK",
-     .arguments = 1,
-     .help = "where the time of this one goes, beside the best one's"},
-    {.name = "whatif",
+    {"explain", "RANK", .help = "where the time of this one goes, beside the best one's"},
+    {"whatif",
      .help = "simulate, too, what one better thing each would buy the best one, as 'run' does"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write the best one as a workload",
+    {"output", "FILE", .letter = 'o', .help = "write the best one as a workload",
      .writes = ".yaml"},
-    {.name = "csv",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write what is found as CSV",
-     .writes = ".csv"},
+    {"csv", "FILE", .help = "write what is found as CSV", .writes = ".csv"},
     MS_OPTION_HTML,
     MS_OPTION_STORE,
     MS_OPTION_RESUME,
@@ -243,11 +208,9 @@ static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
 
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
     ms_buffer workload;
-    ms_buffer csv;
     bool has_best = shown->result->row_count > 0;
     ms_status status = MS_OK;
     ms_buffer_init(&workload);
-    ms_buffer_init(&csv);
     if (has_best && is_written(call, shown, "output")) {
         if (shown->result->is_partial) {
             ms_buffer_puts(&workload, "# Partial: the search was interrupted, and a better one may "
@@ -257,11 +220,11 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
         status = ms_cli_write_option(call, "output", &workload);
     }
     if (status == MS_OK && is_written(call, shown, "csv")) {
-        ms_show_search_csv(shown, call->arena, &csv);
-        status = ms_cli_write_option(call, "csv", &csv);
+        ms_value *root = ms_show_search_tree(shown, call->arena);
+        ms_show_search_add_page(shown, root);
+        status = ms_cli_write_csv(call, "csv", root);
     }
     ms_buffer_release(&workload);
-    ms_buffer_release(&csv);
     return status;
 }
 

@@ -1,10 +1,12 @@
 /* meshsim sweep: a workload in which some keys take several values each. */
 #include "base/usage.h"
 #include "cli/commands.h"
+#include "cli/csv.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/render.h"
 #include "cli/show_sweep.h"
+#include "cli/shown_tables.h"
 #include "cli/store_options.h"
 #include "cli/tool.h"
 #include "cli/worker_options.h"
@@ -17,15 +19,8 @@ static const ms_option OPTIONS[] = {
     MS_OPTION_SHARD,
     MS_OPTION_PLAN,
     MS_OPTION_SHARDS,
-    {.name = "csv",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write the points as CSV",
-     .writes = ".csv"},
-    {.name = "plot",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "draw the picture that the sweep's file asks for",
+    {"csv", "FILE", .help = "write the points as CSV", .writes = ".csv"},
+    {"plot", "FILE", .help = "draw the picture that the sweep's file asks for",
      .writes = ".svg, .png or .pdf"},
     MS_OPTION_HTML,
     MS_OPTION_JSON,
@@ -38,39 +33,21 @@ static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
 
 /* ---- what it prints ---- */
 
-/* Write what an option asks for; nothing without it. */
-static ms_status write_option(const ms_invocation *call, const char *option,
-                              const ms_shown_sweep *shown,
-                              void (*write)(const ms_shown_sweep *, ms_arena *, ms_buffer *)) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    if (ms_cli_has(call, option)) {
-        write(shown, call->arena, &text);
-    }
-    return ms_cli_write_option(call, option, &text);
-}
-
-static ms_status write_html(const ms_invocation *call, const ms_shown_sweep *shown) {
+static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
     const char *files[] = {call->positionals[0], shown->sweep->request.workload};
     const ms_cli_page page = {.title = shown->sweep->name,
                               .files = {files, sizeof files / sizeof files[0]}};
-    return ms_cli_has(call, "html")
-               ? ms_cli_write_html(call, &page, ms_show_sweep_tree(shown, call->arena))
-               : MS_OK;
-}
-
-static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
-    ms_status status = write_option(call, "csv", shown, ms_show_sweep_csv);
-    if (status == MS_OK && ms_cli_has(call, "plot")) {
-        status = ms_cli_draw(call, "plot", NULL, ms_show_sweep_tree(shown, call->arena));
-    }
-    status = status == MS_OK ? write_html(call, shown) : status;
+    ms_value *tree = ms_show_sweep_tree(shown, call->arena);
+    ms_status status = ms_cli_write_csv(call, "csv", tree);
+    status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
+    status = status == MS_OK ? ms_cli_write_html(call, &page, tree) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
-    const ms_shown_table *tables = ms_show_sweep_tables(shown->sweep, call->arena);
-    return ms_cli_show(call, shown->sweep->name, tables,
-                       tables == NULL ? NULL : ms_show_sweep_tree(shown, call->arena));
+    if (!ms_cli_has(call, "json")) {
+        ms_show_sweep_add_page(shown, tree);
+    }
+    return ms_cli_show(call, shown->sweep->name, MS_SWEEP_TABLES, tree);
 }
 
 /* ---- the study ---- */

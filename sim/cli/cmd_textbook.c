@@ -7,25 +7,21 @@
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000 };
 
-#define QUANTITY(name_, argument_, fallback_, help_)                                               \
-    {                                                                                              \
-        .name = (name_), .argument = (argument_), .arguments = 1, .fallback = (fallback_),         \
-        .help = (help_)                                                                            \
-    }
-
 static const ms_option OPTIONS[] = {
-    QUANTITY("gpus", "N", "64", "GPUs to share among data, pipeline and tensor parallelism"),
-    QUANTITY("parameters", "N", "70e9", "of the model"),
-    QUANTITY("layers", "N", "80", "of the model: pipeline stages at most"),
-    QUANTITY("microbatches", "N", "16", "per step"),
-    QUANTITY("stage-time", "TIME", "8 ms", "of a stage and microbatch"),
-    QUANTITY("activations", "BYTES", "3 GB", "divided by pipeline and tensor parallelism"),
-    QUANTITY("memory", "BYTES", "80 GB", "of a GPU"),
-    QUANTITY("node-gpus", "N", "8", "GPUs that share the fast links"),
-    QUANTITY("node", "BANDWIDTH", "600 GB/s", "inside a node"),
-    QUANTITY("network", "BANDWIDTH", "100 GB/s", "between nodes"),
-    QUANTITY("rack", "BANDWIDTH", "25 GB/s", "across racks, for data parallelism"),
-    QUANTITY("top", "N", "4", "meshes to list"),
+    {"gpus", "N", .fallback = "64",
+     .help = "GPUs to share among data, pipeline and tensor parallelism"},
+    {"parameters", "N", .fallback = "70e9", .help = "of the model"},
+    {"layers", "N", .fallback = "80", .help = "of the model: pipeline stages at most"},
+    {"microbatches", "N", .fallback = "16", .help = "per step"},
+    {"stage-time", "TIME", .fallback = "8 ms", .help = "of a stage and microbatch"},
+    {"activations", "BYTES", .fallback = "3 GB",
+     .help = "divided by pipeline and tensor parallelism"},
+    {"memory", "BYTES", .fallback = "80 GB", .help = "of a GPU"},
+    {"node-gpus", "N", .fallback = "8", .help = "GPUs that share the fast links"},
+    {"node", "BANDWIDTH", .fallback = "600 GB/s", .help = "inside a node"},
+    {"network", "BANDWIDTH", .fallback = "100 GB/s", .help = "between nodes"},
+    {"rack", "BANDWIDTH", .fallback = "25 GB/s", .help = "across racks, for data parallelism"},
+    {"top", "N", .fallback = "4", .help = "meshes to list"},
     MS_OPTION_JSON,
     {0},
 };

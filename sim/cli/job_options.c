@@ -47,12 +47,7 @@ const char *ms_cli_fidelity_word(int index) {
 
 /* Whether the user gave an option that the command may or may not have. */
 static bool is_given(const ms_invocation *call, const char *name) {
-    for (const ms_option *option = call->command->options; option->name != NULL; option++) {
-        if (strcmp(option->name, name) == 0) {
-            return ms_cli_has(call, name);
-        }
-    }
-    return false;
+    return ms_cli_knows(call, name) && ms_cli_has(call, name);
 }
 
 /* The --set options, and behind them the keys that have options of their own. */

@@ -141,8 +141,5 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     ms_buffer text;
     ms_buffer_init(&text);
     ms_csv_write(&table, &text);
-    status = text.failed ? ms_diag_no_memory(call->diag)
-                         : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
-    return status;
+    return ms_cli_write_file(call, path, &text);
 }

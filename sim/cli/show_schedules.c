@@ -1,7 +1,6 @@
 #include "cli/show_schedules.h"
 
-#include <string.h>
-
+#include "cli/csv.h"
 #include "cli/shown_tables.h"
 #include "trace/summary.h"
 
@@ -24,31 +23,14 @@ ms_status ms_cli_sort_column(const ms_invocation *call, const ms_table_column *c
 
 /* ---- what both tables share ---- */
 
-static ms_status write_csv(const ms_invocation *call, const ms_table *table) {
-    const char *path = ms_cli_value(call, "csv-table", NULL);
-    if (path == NULL) {
-        return MS_OK;
-    }
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_table_write_csv(table, &text);
-    ms_status status = MS_E_NOMEM;
-    if (text.failed) {
-        ms_diag_error(call->diag, "out of memory");
-    } else {
-        status = ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    }
-    ms_buffer_release(&text);
-    return status;
-}
-
 /* To the file of --csv-table, and then where no data took the standard output, there. */
-static ms_status print(const ms_invocation *call, const ms_table *table,
-                       const ms_shown_table *tables, const ms_value *tree) {
-    ms_status status = write_csv(call, table);
-    bool is_taken = strcmp(ms_cli_value(call, "csv-table", ""), "-") == 0 ||
-                    strcmp(ms_cli_value(call, "gantt", ""), "-") == 0;
-    return status != MS_OK || is_taken ? status : ms_cli_show(call, "a comparison", tables, tree);
+static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
+                       const ms_value *tree) {
+    static const char *const FILES[] = {"csv-table", "gantt", NULL};
+    ms_status status = ms_cli_write_csv(call, "csv-table", tree);
+    return status != MS_OK || ms_cli_takes_stdout(call, FILES)
+               ? status
+               : ms_cli_show(call, "a comparison", tables, tree);
 }
 
 /* ---- on paper ---- */
@@ -66,7 +48,7 @@ static ms_value *paper_tree(const ms_invocation *call, const ms_shown_paper *sho
 }
 
 ms_status ms_cli_show_paper(const ms_invocation *call, const ms_shown_paper *shown) {
-    return print(call, &shown->table, MS_SCHEDULES_TABLES, paper_tree(call, shown));
+    return print(call, MS_SCHEDULES_TABLES, paper_tree(call, shown));
 }
 
 /* ---- in a workload ---- */
@@ -94,5 +76,5 @@ ms_status ms_cli_show_simulated(const ms_invocation *call, const ms_shown_simula
     if (!ms_cli_has(call, "json")) {
         ms_summary_add_meshes(shown->job, ms_value_add(root, "page", MS_VALUE_OBJECT));
     }
-    return print(call, &shown->table, MS_SIMULATED_SCHEDULE_TABLES, root);
+    return print(call, MS_SIMULATED_SCHEDULE_TABLES, root);
 }

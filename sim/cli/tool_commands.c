@@ -68,7 +68,6 @@ static ms_option *read_options(const ms_node *command, ms_arena *arena) {
         options[i] = (ms_option){.name = text_of(row, "name"),
                                  .letter = letter == NULL ? '\0' : letter[0],
                                  .argument = text_of(row, "argument"),
-                                 .arguments = text_of(row, "argument") == NULL ? 0 : 1,
                                  .is_repeatable =
                                      repeatable != NULL && strcmp(repeatable->text, "true") == 0,
                                  .fallback = text_of(row, "fallback"),
@@ -151,17 +150,12 @@ static ms_command read_command(const ms_node *row, const char *name, ms_arena *a
 
 /* ---- the file ---- */
 
-static void pass_over(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
 /* The root of tools.json, from the build's folder or as installed; NULL: it is not there. */
 static const ms_node *load(ms_arena *arena) {
     static const char *const PLACES[] = {"", "/../share/meshsim"};
     char folder[PATH_MAX];
     ms_diag silent;
-    ms_diag_init(&silent, pass_over, NULL);
+    ms_diag_init_mute(&silent);
     bool is_known = ms_program_folder(folder, sizeof folder);
     for (size_t i = 0; is_known && i < sizeof PLACES / sizeof PLACES[0]; i++) {
         ms_node *root = NULL;

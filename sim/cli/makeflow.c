@@ -96,11 +96,12 @@ static bool is_of_plan(const char *name) {
 }
 
 static ms_status add_option(plan *p, const ms_option *option, const ms_given *given) {
+    size_t count = ms_cli_argument_count(option);
     ms_status status = MS_OK;
     for (size_t i = 0; i < given->count && status == MS_OK; i++) {
         ms_buffer_printf(&p->command, " --%s", option->name);
-        for (int word = 0; word < option->arguments && status == MS_OK; word++) {
-            status = add_word(p, given->values[i * (size_t)option->arguments + (size_t)word]);
+        for (size_t word = 0; word < count && status == MS_OK; word++) {
+            status = add_word(p, given->values[i * count + word]);
         }
     }
     return status;
@@ -314,10 +315,10 @@ ms_status ms_cli_write_plan(const ms_invocation *call) {
     ms_buffer_init(&p.command);
     ms_buffer_init(&p.text);
     ms_status status = make_plan(&p);
-    status = status == MS_OK
-                 ? ms_cli_write_file(call, p.file, ms_buffer_text(&p.text), p.text.length)
-                 : status;
     ms_buffer_release(&p.command);
-    ms_buffer_release(&p.text);
-    return status;
+    if (status != MS_OK) {
+        ms_buffer_release(&p.text);
+        return status;
+    }
+    return ms_cli_write_file(call, p.file, &p.text);
 }
