@@ -101,7 +101,7 @@ typedef struct ms_command {
     const char *name;
     const char *summary;         /**< one line */
     const char *positional_help; /**< such as "WORKLOAD.yaml" */
-    size_t positionals_min, positionals_max;
+    size_t positionals[2];       /**< how many at least, and at most */
     const ms_option *options;
     const char *description;        /**< paragraphs for --help and the man page */
     const char *example;            /**< a command line that works in a checkout */
@@ -132,10 +132,10 @@ ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback,
                      long high, long *out);
 /** Option as a pure number, likewise. */
 ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out);
-/** Option as one of two words: whether it is the second; the first when absent.  MS_E_USAGE
- * (reported). */
-ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
-                        bool *is_second_out);
+/** Option as one of some words, NULL behind the last: its place among them; the first when absent.
+ * MS_E_USAGE (reported). */
+ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const *words,
+                        int *index_out);
 /** Find the mode that the command line asks for, check that its options go with it, and run it.
  * MS_E_USAGE (reported), else as the mode. */
 ms_status ms_cli_run_mode(const ms_invocation *call);

@@ -12,19 +12,19 @@
 #include "cli/worker_options.h"
 
 static const ms_option OPTIONS[] = {
-    MS_OPTION_JOBS("simulations at once"),
-    MS_OPTION_STORE,
-    MS_OPTION_RESUME,
-    MS_OPTION_FRESH,
-    MS_OPTION_SHARD,
-    MS_OPTION_PLAN,
-    MS_OPTION_SHARDS,
+    {MS_OPTION_JOBS("simulations at once")},
+    {MS_OPTION_STORE},
+    {MS_OPTION_RESUME},
+    {MS_OPTION_FRESH},
+    {MS_OPTION_SHARD},
+    {MS_OPTION_PLAN},
+    {MS_OPTION_SHARDS},
     {"csv", "FILE", .help = "write the points as CSV", .writes = ".csv"},
     {"plot", "FILE", .help = "draw the picture that the sweep's file asks for",
      .writes = ".svg, .png or .pdf"},
-    MS_OPTION_HTML,
-    MS_OPTION_JSON,
-    MS_OPTION_MARKDOWN,
+    {MS_OPTION_HTML},
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -119,9 +119,8 @@ static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_s
 /* Options that do not go together with a share of the points. */
 static ms_status check_shard(const ms_invocation *call) {
     if (ms_cli_has(call, "shard") && ms_cli_has(call, "plot")) {
-        ms_diag_error(call->diag, "options '--shard' and '--plot' do not go together: a picture is "
-                                  "of all points; 'meshsim merge' them first");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "options '--shard' and '--plot' do not go together: a "
+                                         "picture is of all points; 'meshsim merge' them first");
     }
     return MS_OK;
 }
@@ -135,10 +134,9 @@ static ms_status run(const ms_invocation *call) {
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;
-    if (status == MS_OK) {
-        status = ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena), call->arena,
-                               call->diag, &s.sweep);
-    }
+    status = status == MS_OK ? ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena),
+                                             call->arena, call->diag, &s.sweep)
+                             : status;
     if (status == MS_OK && ms_cli_has(call, "plan")) {
         return ms_cli_write_plan(call);
     }
@@ -152,8 +150,7 @@ const ms_command ms_cmd_sweep = {
     .name = "sweep",
     .summary = "simulate a workload with several values of some keys",
     .positional_help = "SWEEP.yaml",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "Simulates every point of a sweep: a workload in which some keys, its own or its "
@@ -163,8 +160,7 @@ const ms_command ms_cmd_sweep = {
         "a granularity. With --store every point is kept in an SQLite file as soon as it is there: "
         "an interrupted or killed sweep goes on where it was, and what is known is not simulated "
         "again. --shard simulates a share of the points, into a folder that other processes have "
-        "for "
-        "theirs; --plan writes what makes Makeflow or Slurm run all shards.",
+        "for theirs; --plan writes what makes Makeflow or Slurm run all shards.",
     .example = "meshsim sweep workloads/studies/tiny-links.yaml",
     .run = run,
 };

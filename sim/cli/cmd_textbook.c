@@ -22,7 +22,7 @@ static const ms_option OPTIONS[] = {
     {"network", "BANDWIDTH", .fallback = "100 GB/s", .help = "between nodes"},
     {"rack", "BANDWIDTH", .fallback = "25 GB/s", .help = "across racks, for data parallelism"},
     {"top", "N", .fallback = "4", .help = "meshes to list"},
-    MS_OPTION_JSON,
+    {MS_OPTION_JSON},
     {0},
 };
 
@@ -31,8 +31,7 @@ static ms_status read_quantity(const ms_invocation *call, const char *name, ms_d
     const char *given = ms_cli_value(call, name, NULL);
     const char *reason = "";
     if (given != NULL && ms_unit_parse(given, dimension, out, &reason) != MS_OK) {
-        ms_diag_error(call->diag, "--%s '%s': %s", name, given, reason);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s '%s': %s", name, given, reason);
     }
     return MS_OK;
 }
@@ -61,9 +60,8 @@ static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
     status =
         status == MS_OK ? read_count(call, "microbatches", GPUS_MAX, &in->microbatches) : status;
     status = status == MS_OK ? read_count(call, "node-gpus", GPUS_MAX, &in->node_devices) : status;
-    if (status == MS_OK) {
-        status = ms_cli_number(call, "parameters", in->parameters, &in->parameters);
-    }
+    status = status == MS_OK ? ms_cli_number(call, "parameters", in->parameters, &in->parameters)
+                             : status;
     for (size_t i = 0; i < sizeof QUANTITIES / sizeof QUANTITIES[0] && status == MS_OK; i++) {
         status =
             read_quantity(call, QUANTITIES[i].name, QUANTITIES[i].dimension, QUANTITIES[i].value);
@@ -129,9 +127,6 @@ static ms_status run(const ms_invocation *call) {
 const ms_command ms_cmd_textbook = {
     .name = "textbook",
     .summary = "the mesh that a textbook's closed forms choose, without a simulation",
-    .positional_help = NULL,
-    .positionals_min = 0,
-    .positionals_max = 0,
     .options = OPTIONS,
     .description =
         "Takes every ordered factorization of the GPUs into data, pipeline and tensor parallelism "
@@ -140,9 +135,8 @@ const ms_command ms_cmd_textbook = {
         "activations / network; bubble (pp-1)/microbatches x stage time; data (dp-1)/dp x 16 B x "
         "parameters / (pp x tp) / rack. A mesh fits with at most as many stages as layers and 16 B "
         "x parameters / GPUs + activations / (pp x tp) in a GPU's memory. Ties go to the smaller "
-        "dp, then pp, then tp. "
-        "It knows neither latency nor contention nor schedules: compare with 'run'. "
-        "Exits with 1 when nothing fits.",
+        "dp, then pp, then tp. It knows neither latency nor contention nor schedules: compare with "
+        "'run'. Exits with 1 when nothing fits.",
     .example = "meshsim textbook --gpus 64 --parameters 70e9 --rack '25 GB/s'",
     .run = run,
 };

@@ -10,9 +10,9 @@
 static const ms_option OPTIONS[] = {
     {"platform", "P.yaml",
      .help = "platform file, or the name of one, in place of the points' own"},
-    MS_OPTION_SET_PLATFORM,
-    MS_OPTION_JSON,
-    MS_OPTION_MARKDOWN,
+    {MS_OPTION_SET_PLATFORM},
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -31,7 +31,7 @@ static void add_keys(const ms_node *mapping, const char *path, ms_value *out) {
                     ? ""
                     : ms_arena_printf(out->arena, "%s:%d", node->mark.file, node->mark.line);
             ms_value_add_double(row, "value", value);
-            ms_value_add_string(row, "place", place == NULL ? "" : place);
+            ms_value_add_string(row, "place", place);
         }
     }
 }
@@ -100,8 +100,7 @@ static ms_status take_options(const ms_invocation *call, ms_times *times) {
     ms_node *sets = NULL;
     ms_status status = ms_cli_platform_changes(call, &sets);
     if (status == MS_OK && name == NULL && times->name == NULL) {
-        ms_diag_error(call->diag, "expected a key 'platform', or --platform P.yaml");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "expected a key 'platform', or --platform P.yaml");
     }
     if (status == MS_OK && name != NULL) {
         times->name = name;
@@ -134,8 +133,7 @@ const ms_command ms_cmd_times = {
     .name = "times",
     .summary = "time many kernels and collectives at once, for programs",
     .positional_help = "POINTS.yaml",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "POINTS.yaml, or '-' for the standard input, names a platform and lists points: products, "

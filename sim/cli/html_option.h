@@ -8,12 +8,9 @@
 
 /* Row of such a command's option table. */
 #define MS_OPTION_HTML                                                                             \
-    {                                                                                              \
-        "html", "FILE",                                                                            \
-            .help =                                                                                \
-                "write a page that a browser opens from disk, with pictures and tables to sort",   \
-            .writes = ".html"                                                                      \
-    }
+    "html", "FILE",                                                                                \
+        .help = "write a page that a browser opens from disk, with pictures and tables to sort",   \
+        .writes = ".html"
 
 /* What is on it besides the tree of --json. */
 typedef struct ms_cli_page {

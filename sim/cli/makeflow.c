@@ -35,11 +35,10 @@ typedef struct plan {
 static ms_status check_word(const plan *p, const char *word) {
     for (const char *c = word; *c != '\0'; c++) {
         if (iscntrl((unsigned char)*c)) {
-            ms_diag_error(p->call->diag,
-                          "a plan cannot hold '%s', which has a line feed or another control "
-                          "character",
-                          word);
-            return MS_E_USAGE;
+            return ms_diag_usage(
+                p->call->diag,
+                "a plan cannot hold '%s', which has a line feed or another control character",
+                word);
         }
     }
     return MS_OK;
@@ -136,11 +135,10 @@ static ms_status check_makeflow_folder(const plan *p) {
     for (const char *c = p->folder; *c != '\0'; c++) {
         bool is_ascii = (unsigned char)*c < 0x80;
         if (is_ascii && strchr(LETTERS, *c) == NULL) {
-            ms_diag_error(p->call->diag,
-                          "Makeflow cannot name files in '%s', which has a '%c': give '--store' "
-                          "another folder, with its whole path",
-                          p->folder, *c);
-            return MS_E_USAGE;
+            return ms_diag_usage(p->call->diag,
+                                 "Makeflow cannot name files in '%s', which has a '%c': give "
+                                 "'--store' another folder, with its whole path",
+                                 p->folder, *c);
         }
     }
     return MS_OK;
@@ -177,11 +175,10 @@ static ms_status check_slurm_folder(const plan *p) {
     if (strchr(p->folder, '\\') == NULL) {
         return MS_OK;
     }
-    ms_diag_error(p->call->diag,
-                  "Slurm cannot name files in '%s', which has a '\\': give '--store' another "
-                  "folder",
-                  p->folder);
-    return MS_E_USAGE;
+    return ms_diag_usage(
+        p->call->diag,
+        "Slurm cannot name files in '%s', which has a '\\': give '--store' another folder",
+        p->folder);
 }
 
 /* The file of a shard's messages as sbatch reads it behind #SBATCH: in quotes as a shell takes
@@ -231,9 +228,8 @@ static ms_status read_engine(plan *p) {
     bool is_makeflow = strncmp(word, MAKEFLOW, sizeof MAKEFLOW - 1) == 0;
     p->file = strchr(word, '=') == NULL ? "" : strchr(word, '=') + 1;
     if ((!p->is_slurm && !is_makeflow) || p->file[0] == '\0') {
-        ms_diag_error(p->call->diag,
-                      "option '--plan': expected makeflow=FILE or slurm=FILE, got '%s'", word);
-        return MS_E_USAGE;
+        return ms_diag_usage(
+            p->call->diag, "option '--plan': expected makeflow=FILE or slurm=FILE, got '%s'", word);
     }
     return MS_OK;
 }
@@ -244,14 +240,12 @@ static ms_status check_options(const plan *p) {
     const ms_option *options = p->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {
         if (p->call->given[i].count > 0 && is_among(options[i].name, OTHERS)) {
-            ms_diag_error(p->call->diag, "options '--plan' and '--%s' do not go together",
-                          options[i].name);
-            return MS_E_USAGE;
+            return ms_diag_usage(p->call->diag, "options '--plan' and '--%s' do not go together",
+                                 options[i].name);
         }
     }
     if (!ms_cli_has(p->call, "store")) {
-        ms_diag_error(p->call->diag, "option '--plan' needs '--store', a folder");
-        return MS_E_USAGE;
+        return ms_diag_usage(p->call->diag, "option '--plan' needs '--store', a folder");
     }
     return MS_OK;
 }

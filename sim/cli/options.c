@@ -87,8 +87,7 @@ static ms_status take_option(parser *cursor, const ms_option *option, const char
     size_t count = ms_cli_argument_count(option);
     ms_given *given = &call->given[option - call->command->options];
     if (given->count > 0 && !option->is_repeatable) {
-        ms_diag_error(call->diag, "option '--%s' stands twice", option->name);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--%s' stands twice", option->name);
     }
     if (given->values == NULL) {
         given->values = MS_NEW(call->arena, const char *, cursor->count + 1);
@@ -104,9 +103,8 @@ static ms_status take_option(parser *cursor, const ms_option *option, const char
                    !is_option_word(call->command, cursor->words[cursor->at])) {
             values[i] = cursor->words[cursor->at++];
         } else {
-            ms_diag_error(call->diag, "option '--%s' needs %s %s", option->name,
-                          count == 1 ? "an argument," : "two arguments,", option->argument);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--%s' needs %s %s", option->name,
+                                 count == 1 ? "an argument," : "two arguments,", option->argument);
         }
     }
     given->count++;
@@ -123,9 +121,8 @@ static ms_status take_long(parser *cursor, const char *word) {
     }
     const char *attached = name[length] == '=' ? name + length + 1 : NULL;
     if (attached != NULL && ms_cli_argument_count(option) == 0) {
-        ms_diag_error(call->diag, "option '--%s' takes no argument, got '%s'", option->name,
-                      attached);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--%s' takes no argument, got '%s'", option->name,
+                             attached);
     }
     return take_option(cursor, option, attached);
 }
@@ -150,9 +147,8 @@ static ms_status take_letters(parser *cursor, const char *word) {
 }
 
 static ms_status take_positional(ms_invocation *call, const char *word) {
-    if (call->positional_count == call->command->positionals_max) {
-        ms_diag_error(call->diag, "superfluous argument '%s'", word);
-        return MS_E_USAGE;
+    if (call->positional_count == call->command->positionals[1]) {
+        return ms_diag_usage(call->diag, "superfluous argument '%s'", word);
     }
     call->positionals[call->positional_count++] = word;
     return MS_OK;
@@ -217,9 +213,8 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
         return ms_diag_no_memory(call->diag);
     }
     ms_status status = parse_words(&cursor);
-    if (status == MS_OK && call->positional_count < call->command->positionals_min) {
-        ms_diag_error(call->diag, "missing argument: %s", call->command->positional_help);
-        status = MS_E_USAGE;
+    if (status == MS_OK && call->positional_count < call->command->positionals[0]) {
+        status = ms_diag_usage(call->diag, "missing argument: %s", call->command->positional_help);
     }
     status = status == MS_OK ? check_forms(call) : status;
     return status == MS_OK ? ms_cli_check_endings(call) : status;
@@ -268,10 +263,9 @@ ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *opti
             continue;
         }
         if (first != NULL) {
-            ms_diag_error(call->diag, "'--%s%s' and '--%s%s' both want the standard output",
-                          first->name, ms_cli_argument_count(first) == 0 ? "" : " -", option->name,
-                          ms_cli_argument_count(option) == 0 ? "" : " -");
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "'--%s%s' and '--%s%s' both want the standard output",
+                                 first->name, ms_cli_argument_count(first) == 0 ? "" : " -",
+                                 option->name, ms_cli_argument_count(option) == 0 ? "" : " -");
         }
         first = option;
     }
@@ -290,9 +284,9 @@ ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback,
     long value = strtol(text, &end, 10);
     bool is_clean = strspn(text, "+-0123456789") == strlen(text) && end != text && *end == '\0';
     if (!is_clean || errno != 0 || value < low || value > high) {
-        ms_diag_error(call->diag, "option '--%s' takes a whole number from %ld to %ld, got '%s'",
-                      name, low, high, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "option '--%s' takes a whole number from %ld to %ld, got '%s'", name,
+                             low, high, text);
     }
     *out = value;
     return MS_OK;
@@ -308,23 +302,27 @@ ms_status ms_cli_number(const ms_invocation *call, const char *name, double fall
     double value = strtod(text, &end);
     bool is_clean = strspn(text, "+-.0123456789eE") == strlen(text) && end != text && *end == '\0';
     if (!is_clean || !isfinite(value)) {
-        ms_diag_error(call->diag, "option '--%s' takes a number, got '%s'", name, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--%s' takes a number, got '%s'", name, text);
     }
     *out = value;
     return MS_OK;
 }
 
-ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
-                        bool *is_second_out) {
-    const char *word = ms_cli_value(call, name, words[0]);
-    for (int i = 0; i < 2; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            *is_second_out = i == 1;
+ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const *words,
+                        int *index_out) {
+    const char *given = ms_cli_value(call, name, words[0]);
+    ms_buffer list;
+    ms_buffer_init(&list);
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(given, words[i]) == 0) {
+            *index_out = i;
+            ms_buffer_release(&list);
             return MS_OK;
         }
+        const char *between = i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ";
+        ms_buffer_printf(&list, "%s%s", between, words[i]);
     }
-    ms_diag_error(call->diag, "option '--%s' is %s or %s, got '%s'", name, words[0], words[1],
-                  word);
+    ms_diag_error(call->diag, "option '--%s' is %s, got '%s'", name, ms_buffer_text(&list), given);
+    ms_buffer_release(&list);
     return MS_E_USAGE;
 }

@@ -5,8 +5,7 @@
 
 #include "cli/cli.h"
 
-#define MS_OPTION_MARKDOWN                                                                         \
-    { .name = "markdown", .help = "print tables in Markdown, as code hosts show them" }
+#define MS_OPTION_MARKDOWN "markdown", .help = "print tables in Markdown, as code hosts show them"
 
 /* How a cell shows what stands in the tree. */
 typedef enum ms_shown_kind {

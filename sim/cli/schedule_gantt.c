@@ -19,19 +19,17 @@ ms_status ms_cli_schedule_gantt(const ms_invocation *call, const ms_drawn_schedu
                                 size_t count, const char *path) {
     ms_gantt gantts[MS_GANTT_PICTURES_MAX];
     if (count == 0) {
-        ms_diag_error(
-            call->diag,
-            "cannot draw '%s': none of the schedules is possible here; the table, without "
-            "'--gantt', says why",
-            path);
+        ms_diag_error(call->diag,
+                      "cannot draw '%s': none of the schedules is possible here; the table, "
+                      "without '--gantt', says why",
+                      path);
         return MS_E_NO;
     }
     if (count > MS_GANTT_PICTURES_MAX) {
-        ms_diag_error(call->diag,
-                      "cannot draw '%s': at most %d schedules are stacked in a picture, got %zu; "
-                      "name fewer with '--compare'",
-                      path, MS_GANTT_PICTURES_MAX, count);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "cannot draw '%s': at most %d schedules are stacked in a picture, got "
+                             "%zu; name fewer with '--compare'",
+                             path, MS_GANTT_PICTURES_MAX, count);
     }
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < count; i++) {

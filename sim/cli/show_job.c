@@ -8,7 +8,7 @@ ms_value *ms_show_add_job(const ms_job *job, ms_value *root) {
     }
     const char *nodes = ms_arena_printf(root->arena, "%d x %d %s", platform->nodes,
                                         platform->gpus_per_node, platform->gpu.name);
-    ms_value_add_string(page, "nodes", nodes == NULL ? "" : nodes);
+    ms_value_add_string(page, "nodes", nodes);
     ms_value_add_int(page, "stages", job->program.model_stages);
     if (job->program.parameter_replicas > 1) {
         ms_value_add_int(page, "replicas", job->program.parameter_replicas);

@@ -229,9 +229,9 @@ static void add_notes(const ms_search_findings *result, ms_value *page) {
     ms_value *notes = ms_value_add(page, "notes", MS_VALUE_ARRAY);
     bool is_empty = result->row_count == 0;
     if (result->is_partial) {
-        ms_value_add_string(notes, NULL,
-                            "partial: the search was interrupted, and better ones may be among the "
-                            "rest");
+        ms_value_add_string(
+            notes, NULL,
+            "partial: the search was interrupted, and better ones may be among the rest");
     }
     if (is_empty && result->expected == NULL) {
         ms_value_add_string(

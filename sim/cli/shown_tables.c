@@ -106,7 +106,7 @@ const ms_shown_table MS_RUN_TABLES[] = {
      .path = "time_share",
      .columns = TIME_COLUMNS,
      .skips_zero = true},
-    {.title = "what is other", .path = "other_parts", .columns = TIME_COLUMNS, .skips_zero = true},
+    {.title = "parts of other", .path = "other_parts", .columns = TIME_COLUMNS, .skips_zero = true},
     {.title = "pipeline ranks", .path = "stages", .columns = STAGE_COLUMNS},
     {.title = "a GPU's own communication",
      .path = "comm",
@@ -231,18 +231,22 @@ static const ms_shown_column REASON_COLUMNS[] = {
 const ms_shown_table MS_SEARCH_TABLES[] = {
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
-    {.title = "nothing was simulated by then; the best by its estimate",
+    {.title = "nothing was simulated before the interrupt; the best candidate by its estimate",
      .rows = MS_SHOWN_OF_FACTS,
      .columns = EXPECTED_FACTS},
-    {.title = "the best one by itself", .rows = MS_SHOWN_OF_NOTES, .path = "page/command"},
+    {.title = "to run the best candidate alone", .rows = MS_SHOWN_OF_NOTES, .path = "page/command"},
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = EXPLAINED_FACTS},
     {.title = "where the time goes", .path = "page/explained", .columns = EXPLAINED_COLUMNS},
-    {.title = "what one change would buy the best one",
+    {.title = "what one change would save the best candidate",
      .path = "whatif",
      .columns = WHATIF_COLUMNS},
-    {.title = "what was looked at", .rows = MS_SHOWN_OF_FACTS, .columns = SEARCH_FACTS},
-    {.title = "illegal, and one of each", .path = "illegal", .columns = REASON_COLUMNS},
-    {.title = "failed, and one of each", .path = "failed", .columns = REASON_COLUMNS},
+    {.title = "candidates", .rows = MS_SHOWN_OF_FACTS, .columns = SEARCH_FACTS},
+    {.title = "illegal candidates, with an example of each reason",
+     .path = "illegal",
+     .columns = REASON_COLUMNS},
+    {.title = "failed candidates, with an example of each reason",
+     .path = "failed",
+     .columns = REASON_COLUMNS},
     {0}};
 
 /* ---- sweep ---- */
@@ -426,13 +430,21 @@ static const ms_shown_column OVERVIEW_COLUMNS[] = {{"trace", "trace", MS_SHOWN_T
                                                    {"what", "", MS_SHOWN_TEXT},
                                                    {"mark", "", MS_SHOWN_TEXT},
                                                    {0}};
-const ms_shown_column MS_DIFFERENCE_COLUMNS[] = {
-    {"key", "key", MS_SHOWN_TEXT}, {"a", "a", MS_SHOWN_COUNT},
-    {"b", "b", MS_SHOWN_COUNT},    {"change", "(b-a)/|a|", MS_SHOWN_COUNT},
-    {"mark", "", MS_SHOWN_TEXT},   {0}};
+static const ms_shown_column DIFFERENCE_COLUMNS[] = {{"key", "key", MS_SHOWN_TEXT},
+                                                     {"trace", "trace", MS_SHOWN_TEXT},
+                                                     {"a", "a", MS_SHOWN_COUNT},
+                                                     {"b", "b", MS_SHOWN_COUNT},
+                                                     {"change", "(b-a)/|a|", MS_SHOWN_COUNT},
+                                                     {"mark", "", MS_SHOWN_TEXT},
+                                                     {0}};
 const ms_shown_table MS_COMPARE_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = COMPARE_FACTS},
     {.title = "", .path = "overview", .columns = OVERVIEW_COLUMNS},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "notes"},
+    {.title = "defaults that changed", .path = "defaults", .columns = DIFFERENCE_COLUMNS},
+    {.title = "inputs that differ", .path = "inputs", .columns = DIFFERENCE_COLUMNS},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "versions"},
+    {.title = "quantities that differ", .path = "differences", .columns = DIFFERENCE_COLUMNS},
     {0}};
 
 /* ---- textbook ---- */
@@ -460,8 +472,8 @@ static const ms_shown_column MERGE_FACTS[] = {
     {"shards", "shards", MS_SHOWN_COUNT},
     {"page/complete", "complete", MS_SHOWN_COUNT},
     {"page/missing", "missing", MS_SHOWN_TEXT},
-    {"page/double", "jobs of two shards, no harm", MS_SHOWN_COUNT},
-    {"page/programs", "versions of meshsim, no rows shared", MS_SHOWN_COUNT},
+    {"page/double", "jobs that two shards simulated (harmless)", MS_SHOWN_COUNT},
+    {"page/programs", "versions of meshsim (they share no rows)", MS_SHOWN_COUNT},
     {0}};
 const ms_shown_table MS_MERGE_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = MERGE_FACTS}, {0}};

@@ -15,8 +15,8 @@ enum { TOOL_COUNT = 5 };
 /* Fixed, so that no file beside the program makes it start anything else. */
 static const char *const NAMES[TOOL_COUNT] = {"validate", "calibrate", "import", "export", "plot"};
 
-static const char LACKING[] = "a command of meshsim's Python package, which is not installed "
-                              "beside the program";
+static const char LACKING[] =
+    "a command of meshsim's Python package, which is not installed beside the program";
 
 static ms_command commands[TOOL_COUNT];
 static const ms_command *list[TOOL_COUNT + 1];
@@ -139,8 +139,8 @@ static ms_command read_command(const ms_node *row, const char *name, ms_arena *a
     return (ms_command){.name = name,
                         .summary = row == NULL ? LACKING : text_of(row, "summary"),
                         .positional_help = text_of(row, "arguments"),
-                        .positionals_min = count_of(row, "at_least"),
-                        .positionals_max = row == NULL ? SIZE_MAX : count_of(row, "at_most"),
+                        .positionals = {count_of(row, "at_least"),
+                                        row == NULL ? SIZE_MAX : count_of(row, "at_most")},
                         .options = read_options(row, arena),
                         .description = text_of(row, "about"),
                         .example = text_of(row, "example"),
