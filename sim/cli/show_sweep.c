@@ -117,8 +117,8 @@ void ms_show_sweep_add_page(const ms_shown_sweep *shown, ms_value *root) {
     for (ms_value *row = ms_value_get(root, "rows")->first; row != NULL; row = row->next) {
         ms_value *varied = ms_value_add(row, "varied", MS_VALUE_OBJECT);
         for (size_t key = 0; key < sweep->key_count; key++) {
-            ms_value_add_string(varied, sweep->keys[key].path,
-                                ms_sweep_value(sweep, shown->points[at], key));
+            ms_point_add_value(varied, sweep->keys[key].path,
+                               ms_sweep_value(sweep, shown->points[at], key));
         }
         at++;
     }
