@@ -72,7 +72,7 @@ endif()
 # tests/unit/cli runs the program itself
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/cli/*.c)
 if(sources AND TARGET meshsim)
-  ms_add_test_program(test_cli SOURCES ${sources} LIBS ms_cluster PkgConfig::SIMGRID)
+  ms_add_test_program(test_cli SOURCES ${sources} LIBS ms_cli PkgConfig::SIMGRID)
   add_dependencies(test_cli meshsim)
 endif()
 

@@ -120,7 +120,7 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, "\n");
 }
 
-void ms_diag_error(ms_diag *diag, const char *format, ...) {
+static void report_error(ms_diag *diag, const char *format, va_list args) {
     if (diag->errors++ >= diag->limit) {
         return;
     }
@@ -128,12 +128,24 @@ void ms_diag_error(ms_diag *diag, const char *format, ...) {
     ms_buffer_init(&text);
     ms_buffer_puts(&text, "meshsim: error: ");
     size_t head_B = text.length;
-    va_list args;
-    va_start(args, format);
     add_formatted(&text, format, args);
-    va_end(args);
     keep_reason(diag, &text, head_B);
     emit(diag, &text);
+}
+
+void ms_diag_error(ms_diag *diag, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    report_error(diag, format, args);
+    va_end(args);
+}
+
+ms_status ms_diag_usage(ms_diag *diag, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    report_error(diag, format, args);
+    va_end(args);
+    return MS_E_USAGE;
 }
 
 void ms_diag_warning(ms_diag *diag, const char *format, ...) {

@@ -48,6 +48,9 @@ void ms_diag_init(ms_diag *diag, void (*write)(void *, const char *), void *cont
 
 /** Report a fault that has no place in an input: "meshsim: error: ...". */
 void ms_diag_error(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Report a fault of the command line likewise.  Returns MS_E_USAGE. */
+ms_status ms_diag_usage(ms_diag *diag, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /** Report that memory ran out.  Returns MS_E_NOMEM, which a compiler sees. */
 static inline ms_status ms_diag_no_memory(ms_diag *diag) {
     ms_failure_note_memory();

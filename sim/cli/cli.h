@@ -27,9 +27,9 @@ typedef enum ms_option_takes {
 /** One option of one command. */
 typedef struct ms_option {
     const char *name;     /**< long name without dashes; a row with NULL ends the table */
+    const char *argument; /**< name of its argument in --help, such as "FILE"; two names, as in
+                               "A B": it takes two; NULL: it is a flag */
     char letter;          /**< short name, 0 if none */
-    const char *argument; /**< name of its argument in --help, such as "FILE"; NULL: a flag */
-    int arguments;        /**< how many arguments it takes: 0 or 1, or 2 for "--route A B" */
     bool is_repeatable;   /**< may stand several times */
     const char *fallback; /**< default shown in --help, NULL if none */
     const char *help;     /**< one line, lower case */
@@ -101,7 +101,7 @@ typedef struct ms_command {
     const char *name;
     const char *summary;         /**< one line */
     const char *positional_help; /**< such as "WORKLOAD.yaml" */
-    size_t positionals_min, positionals_max;
+    size_t positionals[2];       /**< how many at least, and at most */
     const ms_option *options;
     const char *description;        /**< paragraphs for --help and the man page */
     const char *example;            /**< a command line that works in a checkout */
@@ -111,6 +111,12 @@ typedef struct ms_command {
     ms_status (*run)(const ms_invocation *call);
 } ms_command;
 
+/** How many arguments an option takes: 0, 1 or 2. */
+size_t ms_cli_argument_count(const ms_option *option);
+/** The option of a command with a long name of `length` bytes, or with a letter; NULL: the command
+ * has none. */
+const ms_option *ms_cli_find_option(const ms_command *command, const char *name, size_t length);
+const ms_option *ms_cli_find_letter(const ms_command *command, char letter);
 /** Value of an option by name: the last one given, or `fallback`. An unknown name is a bug and
  * aborts. */
 const char *ms_cli_value(const ms_invocation *call, const char *name, const char *fallback);
@@ -126,10 +132,10 @@ ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback,
                      long high, long *out);
 /** Option as a pure number, likewise. */
 ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out);
-/** Option as one of two words: whether it is the second; the first when absent.  MS_E_USAGE
- * (reported). */
-ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
-                        bool *is_second_out);
+/** Option as one of some words, NULL behind the last: its place among them; the first when absent.
+ * MS_E_USAGE (reported). */
+ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const *words,
+                        int *index_out);
 /** Find the mode that the command line asks for, check that its options go with it, and run it.
  * MS_E_USAGE (reported), else as the mode. */
 ms_status ms_cli_run_mode(const ms_invocation *call);
@@ -163,11 +169,11 @@ ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *fil
 /** Whether one of the options `files` names '-', so that no page may follow. */
 bool ms_cli_takes_stdout(const ms_invocation *call, const char *const *files);
 /** Write what an option asks for; nothing without it.  text: of the file; released here.  Returns
- * as ms_cli_write_file; MS_E_NOMEM (reported) when it found no memory. */
+ * as ms_cli_write_file. */
 ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text);
 /** Write a whole text to a file through a temporary name beside it, then rename ("-" is stdout).
- *  Returns MS_OK; MS_E_IO (reported), an older file stays as it was. */
-ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text,
-                            size_t length);
+ *  text: released here.  Returns MS_OK; MS_E_IO (reported), an older file stays as it was;
+ * MS_E_NOMEM (reported), also when a part of the text found no memory. */
+ms_status ms_cli_write_file(const ms_invocation *call, const char *path, ms_buffer *text);
 
 #endif

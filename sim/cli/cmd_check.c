@@ -17,30 +17,25 @@
 #include "trace/summary.h"
 
 static const ms_option OPTIONS[] = {
-    MS_OPTION_PLATFORM,
-    MS_OPTION_SET,
-    MS_OPTION_FIDELITY,
-    MS_OPTION_OVERLAP,
-    MS_OPTION_SENDS,
-    MS_OPTION_GRANULARITY,
-    {.name = "no-fold", .help = "estimate with every group on shared links instead of the slowest"},
-    {.name = "effective",
-     .help = "print every key with its value and where it came from; with --json the workload "
-             "that they make, and its stages"},
-    {.name = "keys", .help = "print every key that a workload may have"},
-    {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
-    {.name = "svg",
-     .argument = "FILE",
-     .arguments = 1,
+    {MS_OPTION_PLATFORM},
+    {MS_OPTION_SET},
+    {MS_OPTION_FIDELITY},
+    {MS_OPTION_OVERLAP},
+    {MS_OPTION_SENDS},
+    {MS_OPTION_GRANULARITY},
+    {"no-fold", .help = "estimate with every group on shared links instead of the slowest"},
+    {"effective", .help = "print every key with its value and where it came from; with --json the "
+                          "workload that they make, and its stages"},
+    {"keys", .help = "print every key that a workload may have"},
+    {"ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
+    {"svg", "FILE",
      .help = "draw memory of every pipeline rank, by what holds it ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
-    {.name = "mesh-svg",
-     .argument = "FILE",
-     .arguments = 1,
+    {"mesh-svg", "FILE",
      .help = "draw which rank sits where on the platform, as 'mesh --svg' ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
-    MS_OPTION_JSON,
-    MS_OPTION_MARKDOWN,
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -336,10 +331,9 @@ static ms_status find_change(const ms_invocation *call, findings *f) {
 static ms_status look_at(const ms_invocation *call, findings *f) {
     ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
     status = status == MS_OK ? bound_early(call, f) : status;
-    if (status == MS_OK) {
-        status = ms_memory_options_find(&f->job.spec, call->arena, call->diag, f->options,
-                                        &f->option_count);
-    }
+    status = status == MS_OK ? ms_memory_options_find(&f->job.spec, call->arena, call->diag,
+                                                      f->options, &f->option_count)
+                             : status;
     return status == MS_OK && !f->estimate.fits ? find_change(call, f) : status;
 }
 
@@ -431,18 +425,15 @@ const ms_command ms_cmd_check = {
     .name = "check",
     .summary = "validate a workload; print mesh, memory and an estimate",
     .positional_help = "WORKLOAD.yaml",
-    .positionals_min = 0,
-    .positionals_max = 1,
+    .positionals = {0, 1},
     .options = OPTIONS,
     .modes = MODES,
     .description =
-        "Reads and checks a workload with its platform, reports every fault, and prints "
-        "what follows without simulating: mesh, memory of every pipeline rank, the "
-        "expected step time, and one that no simulation is below. Exits with 1 when the "
-        "job does not "
-        "fit in memory; it then proposes --set pairs that were tried: single changes that "
-        "save memory, and the smallest change of mesh, sharding and recomputation with "
-        "which the job fits.",
+        "Reads and checks a workload with its platform, reports every fault, and prints what "
+        "follows without simulating: mesh, memory of every pipeline rank, the expected step time, "
+        "and one that no simulation is below. Exits with 1 when the job does not fit in memory; it "
+        "then proposes --set pairs that were tried: single changes that save memory, and the "
+        "smallest change of mesh, sharding and recomputation with which the job fits.",
     .example = "meshsim check workloads/gpt3-175b-1024.yaml",
     .run = ms_cli_run_mode,
 };

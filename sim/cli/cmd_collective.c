@@ -6,7 +6,6 @@
 #include "base/usage.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/lines_of_collective.h"
 #include "cli/shown_tables.h"
 #include "cli/tool.h"
 #include "search/coll_sizes.h"
@@ -18,63 +17,28 @@ static const char *algorithm_word(int index) {
 }
 
 static const ms_option OPTIONS[] = {
-    {.name = "platform",
-     .argument = "P.yaml",
-     .arguments = 1,
-     .help = "platform file, or the name of one; required"},
-    MS_OPTION_SET_PLATFORM,
-    {.name = "ranks",
-     .letter = 'n',
-     .argument = "RANKS",
-     .arguments = 1,
-     .fallback = "all GPUs",
+    {"platform", "P.yaml", .help = "platform file, or the name of one; required"},
+    {MS_OPTION_SET_PLATFORM},
+    {"ranks", "RANKS", .letter = 'n', .fallback = "all GPUs",
      .help = "ranks 0..RANKS-1 on the first GPUs"},
-    {.name = "begin",
-     .letter = 'b',
-     .argument = "SIZE",
-     .arguments = 1,
-     .fallback = "1 MiB",
-     .help = "smallest message"},
-    {.name = "end",
-     .letter = 'e',
-     .argument = "SIZE",
-     .arguments = 1,
-     .fallback = "16 GiB",
-     .help = "largest message"},
-    {.name = "factor",
-     .letter = 'f',
-     .argument = "F",
-     .arguments = 1,
-     .fallback = "2",
+    {"begin", "SIZE", .letter = 'b', .fallback = "1 MiB", .help = "smallest message"},
+    {"end", "SIZE", .letter = 'e', .fallback = "16 GiB", .help = "largest message"},
+    {"factor", "F", .letter = 'f', .fallback = "2",
      .help = "each message is F times the one before"},
-    {.name = "algorithm",
-     .argument = "A",
-     .arguments = 1,
-     .word = algorithm_word,
-     .fallback = "auto",
+    {"algorithm", "A", .word = algorithm_word, .fallback = "auto",
      .help = "auto, ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat or direct, as "
-             "far as "
-             "the kind, the group and the platform have them"},
-    {.name = "protocol",
-     .argument = "auto|ll|ll128|simple",
-     .arguments = 1,
-     .fallback = "auto",
+             "far as the kind, the group and the platform have them"},
+    {"protocol", "auto|ll|ll128|simple", .fallback = "auto",
      .help = "auto, ll, ll128 or simple; on a platform with a library"},
-    {.name = "fidelity",
-     .argument = "L",
-     .arguments = 1,
-     .word = ms_cli_fidelity_word,
-     .fallback = "flow",
+    {"fidelity", "L", .word = ms_cli_fidelity_word, .fallback = "flow",
      .help = "analytic (no contention), flow (transfers share links) or step (and collectives are "
              "played step by step)"},
-    {.name = "plot",
-     .argument = "FILE",
-     .arguments = 1,
+    {"plot", "FILE",
      .help = "draw bus bandwidth over size: with auto a line for each algorithm that can run, "
              "hollow where auto takes it, and why the others cannot ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
-    MS_OPTION_JSON,
-    MS_OPTION_MARKDOWN,
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -100,33 +64,29 @@ static ms_status read_kind(const ms_invocation *call, ms_sizes_study *s) {
             return MS_OK;
         }
     }
-    ms_diag_error(call->diag,
-                  "unknown collective '%s'%s; expected p2p, all_reduce, "
-                  "reduce_scatter, all_gather, all_to_all or ring_shift",
-                  name, ms_nearest_hint(name, names, BUILT_COUNT).text);
-    return MS_E_USAGE;
+    return ms_diag_usage(call->diag,
+                         "unknown collective '%s'%s; expected p2p, all_reduce, reduce_scatter, "
+                         "all_gather, all_to_all or ring_shift",
+                         name, ms_nearest_hint(name, names, BUILT_COUNT).text);
 }
 
 static ms_status read_choice(const ms_invocation *call, ms_sizes_study *s) {
     const char *algorithm = ms_cli_value(call, "algorithm", "auto");
     if (ms_coll_algorithm_read(s->kind, algorithm, &s->algorithm) != MS_OK) {
         char words[128];
-        ms_diag_error(call->diag, "algorithm '%s' is not built for %s; expected %s", algorithm,
-                      ms_coll_kind_name(s->kind),
-                      ms_coll_algorithm_words(s->kind, words, sizeof words));
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "algorithm '%s' is not built for %s; expected %s",
+                             algorithm, ms_coll_kind_name(s->kind),
+                             ms_coll_algorithm_words(s->kind, words, sizeof words));
     }
     const char *protocol = ms_cli_value(call, "protocol", "auto");
     if (ms_protocol_read(protocol, &s->protocol) != MS_OK) {
-        ms_diag_error(call->diag, "unknown protocol '%s'; expected auto, ll, ll128 or simple",
-                      protocol);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "unknown protocol '%s'; expected auto, ll, ll128 or simple", protocol);
     }
     const char *fidelity = ms_cli_value(call, "fidelity", "flow");
     if (ms_fidelity_read(fidelity, &s->fidelity) != MS_OK) {
-        ms_diag_error(call->diag, "unknown fidelity '%s'; expected analytic, flow or step",
-                      fidelity);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "unknown fidelity '%s'; expected analytic, flow or step",
+                             fidelity);
     }
     return MS_OK;
 }
@@ -136,8 +96,7 @@ static ms_status read_size(const ms_invocation *call, const char *name, const ch
     const char *reason = "";
     const char *given = ms_cli_value(call, name, fallback);
     if (ms_unit_parse(given, MS_DIM_BYTES, size_out, &reason) != MS_OK) {
-        ms_diag_error(call->diag, "--%s '%s': %s", name, given, reason);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s '%s': %s", name, given, reason);
     }
     return MS_OK;
 }
@@ -153,12 +112,11 @@ static ms_status read_sizes(const ms_invocation *call, ms_sizes_study *s) {
         return status;
     }
     if (!(factor > 1.0) || begin_B < 1.0 || end_B < begin_B) {
-        ms_diag_error(call->diag, "expected 1 B <= begin <= end and a factor above 1");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "expected 1 B <= begin <= end and a factor above 1");
     }
     if (ms_sizes_set(s, begin_B, end_B, factor) != MS_OK) {
-        ms_diag_error(call->diag, "more than %d sizes; use a larger --factor", (int)MS_SIZES_MAX);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "more than %d sizes; use a larger --factor",
+                             (int)MS_SIZES_MAX);
     }
     return MS_OK;
 }
@@ -169,12 +127,96 @@ static ms_status read_ranks(const ms_invocation *call, ms_sizes_study *s) {
     bool is_p2p = s->kind == MS_COLL_P2P;
     ms_status status = ms_cli_int(call, "ranks", is_p2p ? 2 : gpus, 2, gpus, &ranks);
     if (status == MS_OK && is_p2p && ranks != 2) {
-        ms_diag_error(call->diag, "p2p takes 2 ranks, got %ld", ranks);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "p2p takes 2 ranks, got %ld", ranks);
     }
     s->ranks = (int)ranks;
     return status;
 }
+
+/* ---- the lines of a picture: the study once more by each of its algorithms ---- */
+
+/* Lists of a result tree. */
+typedef struct coll_lines {
+    const ms_invocation *call;
+    const ms_sizes_study *study;
+    ms_value *algorithms, *left_out;
+} coll_lines;
+
+/* Say of an algorithm that it has no line; in the tree without the keys that it would take.
+ * reason: such as "...; algorithm 'nvls' needs one node (platform keys ...)". */
+static void leave_out(const coll_lines *c, const char *name, const char *reason) {
+    const char *needs = strstr(reason, " needs ");
+    needs = needs == NULL ? reason : needs + 1;
+    size_t length = strcspn(needs, "(");
+    length -= length > 0 && needs[length] == '(' && needs[length - 1] == ' ';
+    ms_diag_note(c->call->diag, NULL, NULL, "the picture has no line of %s: it %s", name, needs);
+    ms_value *row = ms_value_add(c->left_out, NULL, MS_VALUE_OBJECT);
+    ms_value_add_string(row, "algorithm", name);
+    ms_value_add_string(row, "reason", ms_arena_strndup(c->call->arena, needs, length));
+}
+
+static void add_line(const coll_lines *c, const char *name, const ms_sizes_result *result) {
+    ms_table table = {.columns = MS_SIZE_COLUMNS, .reason_offset = MS_TABLE_KEEPS_ALL};
+    ms_value *row = ms_value_add(c->algorithms, NULL, MS_VALUE_OBJECT);
+    ms_value_add_string(row, "algorithm", name);
+    if (ms_table_fill(&table, result->rows, sizeof *result->rows, (size_t)c->study->count,
+                      c->call->arena) == MS_OK) {
+        ms_table_add_rows(&table, row);
+    }
+}
+
+/* The same sizes by one algorithm; one that the group or the platform does not have, which the
+ * command would refuse, is left out. */
+static ms_status add_algorithm(const coll_lines *c, ms_coll_algorithm algorithm) {
+    const char *name = ms_coll_algorithm_name(algorithm);
+    ms_diag mute;
+    ms_buffer reason;
+    ms_sizes_result result;
+    ms_diag_init_mute(&mute);
+    ms_buffer_init(&reason);
+    mute.reason = &reason;
+    ms_sizes_study study = *c->study;
+    study.algorithm = algorithm;
+    ms_status status = ms_sizes_simulate(&study, c->call->arena, &mute, &result);
+    ms_diag_finish(&mute);
+    if (status == MS_OK) {
+        add_line(c, name, &result);
+    } else if (status == MS_E_INPUT) {
+        leave_out(c, name, ms_buffer_text(&reason));
+        status = MS_OK;
+    } else {
+        ms_diag_error(c->call->diag, "the picture's line of %s: %s", name, ms_status_name(status));
+    }
+    ms_buffer_release(&reason);
+    return status;
+}
+
+/* Add to a result tree the rows of a study by each algorithm that can run, and why the others
+ * cannot, which is told, too: what a picture of the study shows. A study of one algorithm has these
+ * rows already, and nothing is added.  Returns as ms_sizes_simulate; lack of memory shows in the
+ * call's arena. */
+static ms_status add_algorithms(const ms_invocation *call, const ms_sizes_study *study,
+                                ms_value *root) {
+    if (study->algorithm != MS_ALGORITHM_AUTO) {
+        return MS_OK;
+    }
+    const coll_lines c = {.call = call,
+                          .study = study,
+                          .algorithms = ms_value_add(root, "algorithms", MS_VALUE_ARRAY),
+                          .left_out = ms_value_add(root, "left_out", MS_VALUE_ARRAY)};
+    ms_status status = MS_OK;
+    const char *word = NULL;
+    for (int i = 1; /* "auto" is the first word */
+         status == MS_OK && (word = ms_coll_algorithm_word(study->kind, i)) != NULL; i++) {
+        ms_coll_algorithm algorithm = MS_ALGORITHM_AUTO;
+        if (ms_coll_algorithm_read(study->kind, word, &algorithm) == MS_OK) {
+            status = add_algorithm(&c, algorithm);
+        }
+    }
+    return status;
+}
+
+/* ---- results ---- */
 
 static ms_value *make_json(const ms_invocation *call, const ms_sizes_study *study,
                            const ms_sizes_result *result) {
@@ -228,7 +270,7 @@ static ms_status draw(const ms_invocation *call, const ms_sizes_study *study,
     ms_status status = MS_OK;
     if (ms_cli_has(call, "plot")) {
         status = check_values(call, study, result);
-        status = status == MS_OK ? ms_add_algorithms(call, study, tree) : status;
+        status = status == MS_OK ? add_algorithms(call, study, tree) : status;
         status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
     }
     return status;
@@ -248,8 +290,7 @@ static ms_status read_platform(const ms_invocation *call, ms_platform *platform,
                                ms_sizes_study *s) {
     const char *name = ms_cli_value(call, "platform", NULL);
     if (name == NULL) {
-        ms_diag_error(call->diag, "expected --platform P.yaml");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "expected --platform P.yaml");
     }
     ms_status status = ms_cli_load_platform(call, name, platform);
     s->platform = platform;
@@ -278,20 +319,17 @@ const ms_command ms_cmd_collective = {
     .summary = "time a collective on a platform, as nccl-tests prints it",
     .positional_help = "KIND",
     .word = kind_word,
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "KIND is p2p, all_reduce, reduce_scatter, all_gather, all_to_all or ring_shift (every rank "
-        "sends its buffer to the next one). Runs it on an otherwise "
-        "idle platform for a row of sizes and prints time, algorithm bandwidth and bus "
-        "bandwidth as nccl-tests defines them. With auto, all_reduce, reduce_scatter and "
-        "all_gather "
-        "take the algorithm and protocol that the tuning model of the platform's library takes for "
-        "each size. On a platform without a library they are a ring at every size, and a warning "
-        "says where the latency of the ring's steps is most of its time. "
-        "--algorithm tree lays all_reduce out as NCCL's double binary tree of nodes with a chain "
-        "inside each.",
+        "sends its buffer to the next one). Runs it on an otherwise idle platform for a row of "
+        "sizes and prints time, algorithm bandwidth and bus bandwidth as nccl-tests defines them. "
+        "With auto, all_reduce, reduce_scatter and all_gather take the algorithm and protocol that "
+        "the tuning model of the platform's library takes for each size. On a platform without a "
+        "library they are a ring at every size, and a warning says where the latency of the ring's "
+        "steps is most of its time. --algorithm tree lays all_reduce out as NCCL's double binary "
+        "tree of nodes with a chain inside each.",
     .example = "meshsim collective all_reduce --platform platforms/flat.yaml -n 64 -e 1GiB",
     .run = run,
 };

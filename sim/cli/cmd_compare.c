@@ -8,32 +8,19 @@
 #include "cli/show_difference.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "tolerance",
-     .letter = 't',
-     .argument = "[KEY=]SHARE",
-     .arguments = 1,
-     .is_repeatable = true,
-     .fallback = "0",
+    {"tolerance", "[KEY=]SHARE", .letter = 't', .is_repeatable = true, .fallback = "0",
      .help = "relative difference that is let pass, either way, such as 1%; KEY= limits it to a "
              "key and all below it"},
-    {.name = "only",
-     .argument = "KEY",
-     .arguments = 1,
-     .is_repeatable = true,
+    {"only", "KEY", .is_repeatable = true,
      .help = "compare and guard this key and all below it, nothing else"},
-    {.name = "max-increase",
-     .argument = "KEY=SHARE",
-     .arguments = 1,
-     .is_repeatable = true,
+    {"max-increase", "KEY=SHARE", .is_repeatable = true,
      .help = "guard only this key and all below it, and only against growing by more than SHARE"},
-    {.name = "junit",
-     .argument = "FILE.xml",
-     .arguments = 1,
+    {"junit", "FILE.xml",
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
-    MS_OPTION_HTML,
-    MS_OPTION_MARKDOWN,
-    {.name = "json", .help = "print one JSON object instead of a table"},
+    {MS_OPTION_HTML},
+    {MS_OPTION_MARKDOWN},
+    {"json", .help = "print one JSON object instead of a table"},
     {0},
 };
 
@@ -46,13 +33,11 @@ static ms_status parse_share(const ms_invocation *call, const char *option, cons
     const char *reason = NULL;
     double share = 0.0;
     if (ms_unit_parse(text, MS_DIM_NONE, &share, &reason) != MS_OK) {
-        ms_diag_error(call->diag, "--%s: '%s' is no share: %s", option, text, reason);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s: '%s' is no share: %s", option, text, reason);
     }
     if (share >= 1.0 && strchr(text, '%') == NULL) {
-        ms_diag_error(call->diag, "--%s: '%s' is no share below 1; did you mean '%s%%'?", option,
-                      text, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s: '%s' is no share below 1; did you mean '%s%%'?",
+                             option, text, text);
     }
     *share_out = share;
     return MS_OK;
@@ -65,9 +50,8 @@ static ms_status parse_keyed(const ms_invocation *call, const char *option, cons
     bool may_lack_key = strcmp(option, "tolerance") == 0;
     size_t length = equals == NULL ? 0 : (size_t)(equals - text);
     if (length == 0 && (equals != NULL || !may_lack_key)) {
-        ms_diag_error(call->diag, "--%s: '%s' names no quantity; expected %sKEY=SHARE", option,
-                      text, may_lack_key ? "SHARE or " : "");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s: '%s' names no quantity; expected %sKEY=SHARE",
+                             option, text, may_lack_key ? "SHARE or " : "");
     }
     out->key = ms_arena_strndup(call->arena, text, length);
     if (out->key == NULL) {
@@ -97,8 +81,7 @@ static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules
     for (size_t i = 0; i < only.count && status == MS_OK; i++) {
         guards[i].key = only.values[i];
         if (only.values[i][0] == '\0') {
-            ms_diag_error(call->diag, "--only: '' names no quantity");
-            status = MS_E_USAGE;
+            status = ms_diag_usage(call->diag, "--only: '' names no quantity");
         }
     }
     for (size_t i = 0; i < increases.count && status == MS_OK; i++) {
@@ -115,9 +98,7 @@ static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules
 static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
     static const char *const FORMS[] = {"junit", "html", "json", "markdown", NULL};
     ms_status status = ms_cli_check_stdout(call, FORMS);
-    if (status == MS_OK) {
-        status = parse_tolerances(call, rules);
-    }
+    status = status == MS_OK ? parse_tolerances(call, rules) : status;
     return status == MS_OK ? parse_guards(call, rules) : status;
 }
 
@@ -128,11 +109,7 @@ static ms_status write_junit(const ms_invocation *call, const char *path,
     ms_buffer text;
     ms_buffer_init(&text);
     ms_show_differences_junit(shown, &text);
-    ms_status status = text.failed
-                           ? ms_diag_no_memory(call->diag)
-                           : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
-    return status;
+    return ms_cli_write_file(call, path, &text);
 }
 
 /* "base/tiny.h5" and "now/tiny.h5" are told apart by their folders. */
@@ -161,9 +138,9 @@ static ms_status run(const ms_invocation *call) {
     ms_compare_rules rules = {.guard_count = 0};
     ms_trace_comparison comparison;
     ms_status status = parse(call, &rules);
-    if (status == MS_OK) {
-        status = ms_compare_traces(call->positionals, &rules, call->arena, call->diag, &comparison);
-    }
+    status = status == MS_OK ? ms_compare_traces(call->positionals, &rules, call->arena, call->diag,
+                                                 &comparison)
+                             : status;
     if (status != MS_OK) {
         return status;
     }
@@ -179,8 +156,7 @@ const ms_command ms_cmd_compare = {
     .name = "compare",
     .summary = "tell what differs between two traces, and guard against it",
     .positional_help = "A B",
-    .positionals_min = 2,
-    .positionals_max = 2,
+    .positionals = {2, 2},
     .options = OPTIONS,
     .description =
         "A and B are traces, or folders in which traces (*.h5) of the same names are compared. "
@@ -188,8 +164,7 @@ const ms_command ms_cmd_compare = {
         "version of meshsim, a framework's profile or the file of a GPU type has another one), the "
         "inputs that differ, the versions where figures differ, then every quantity that differs "
         "by more than the tolerance: the step time first, then numbers, largest first, what is on "
-        "one side only, "
-        "and texts. '!' marks what breaks the guard.\n\n"
+        "one side only, and texts. '!' marks what breaks the guard.\n\n"
         "Exits with 1 when something that is guarded differs by more than is let pass, else with "
         "0. Guarded is what --only and --max-increase name; everything but texts where neither "
         "stands. A text (a name, a shape, an algorithm) is guarded only where --only names the "
@@ -203,8 +178,8 @@ const ms_command ms_cmd_compare = {
         "kernels[*].time_s. A key that stands for nothing is an error.\n\n"
         "SHARE is 1%, 0.01 or 0; from 1 on it needs the percent sign. A tolerance is relative to "
         "the larger of the two numbers, so that 100% lets everything pass, also what is on one "
-        "side only; of several that fit a key the longest holds. --max-increase is relative to "
-        "A. Numbers that are 1e-12 or a 1e-12th of themselves apart are equal.",
+        "side only; of several that fit a key the longest holds. --max-increase is relative to A. "
+        "Numbers that are 1e-12 or a 1e-12th of themselves apart are equal.",
     .example = "meshsim compare before.h5 after.h5 --max-increase step_time_s=1% --only memory",
     .run = run,
 };

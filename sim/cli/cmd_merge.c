@@ -7,7 +7,7 @@
 #include "search/shards.h"
 
 static const ms_option OPTIONS[] = {
-    MS_OPTION_JSON,
+    {MS_OPTION_JSON},
     {0},
 };
 
@@ -60,7 +60,7 @@ static void add_page(const ms_shards_report *report, ms_value *root) {
     ms_value_add_int(page, "complete", report->count - report->missing_count);
     if (report->missing_count > 0 && list != NULL) {
         const char *option = ms_arena_printf(root->arena, "--array=%s", list);
-        ms_value_add_string(page, "missing", option == NULL ? "" : option);
+        ms_value_add_string(page, "missing", option);
     }
     if (report->double_count > 0) {
         ms_value_add_int(page, "double", (int64_t)report->double_count);
@@ -88,8 +88,7 @@ const ms_command ms_cmd_merge = {
     .name = "merge",
     .summary = "make one store of the shards of a study",
     .positional_help = "DIR",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "Puts the rows of all complete shards of a folder, as --shard leaves them, into the store "

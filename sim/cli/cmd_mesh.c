@@ -7,70 +7,36 @@
 #include "cli/tool.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "shape",
-     .argument = "AXIS=SIZE,...",
-     .arguments = 1,
-     .help = "axes and their sizes, such as dp=2,pp=2,tp=2"},
-    {.name = "order",
-     .argument = "AXIS,...",
-     .arguments = 1,
-     .fallback = "pp,dp,cp,tp",
+    {"shape", "AXIS=SIZE,...", .help = "axes and their sizes, such as dp=2,pp=2,tp=2"},
+    {"order", "AXIS,...", .fallback = "pp,dp,cp,tp",
      .help = "axes from outermost to innermost (slowest to fastest varying rank)"},
-    {.name = "auto",
+    {"auto",
      .help = "take all GPUs of the platform: dp is what --shape leaves; order dp,pp,cp,..,tp"},
-    {.name = "allow-slow-tp", .help = "with --auto: let tp cross more than the innermost tier"},
-    {.name = "devices",
-     .argument = "GPU,...",
-     .arguments = 1,
+    {"allow-slow-tp", .help = "with --auto: let tp cross more than the innermost tier"},
+    {"devices", "GPU,...",
      .help = "GPUs of the ranks, such as 0,2,8-15; otherwise rank r is on GPU r"},
-    MS_OPTION_PLACEMENT,
-    {.name = "reshape",
-     .argument = "AXIS=SIZE,...",
-     .arguments = 1,
-     .help = "other axes over the same ranks, outermost first"},
-    {.name = "transpose",
-     .argument = "AXIS,...",
-     .arguments = 1,
+    {MS_OPTION_PLACEMENT},
+    {"reshape", "AXIS=SIZE,...", .help = "other axes over the same ranks, outermost first"},
+    {"transpose", "AXIS,...",
      .help = "all axes in another order; groups stay, device order changes"},
-    {.name = "sub",
-     .argument = "AXIS=COORD,...",
-     .arguments = 1,
-     .help = "only the part where these axes stand at these coordinates"},
-    {.name = "flatten",
-     .argument = "AXIS,AXIS,...",
-     .arguments = 1,
-     .is_repeatable = true,
+    {"sub", "AXIS=COORD,...", .help = "only the part where these axes stand at these coordinates"},
+    {"flatten", "AXIS,AXIS,...", .is_repeatable = true,
      .help = "several axes as one, such as dp,cp as dp_cp"},
-    {.name = "groups", .argument = "AXIS", .arguments = 1, .help = "only the groups of this axis"},
-    {.name = "tensor",
-     .argument = "SIZE,...",
-     .arguments = 1,
-     .help = "shape of a tensor to lay over the mesh, such as 1024,4096"},
-    {.name = "element-size",
-     .argument = "BYTES",
-     .arguments = 1,
-     .fallback = "2 B",
-     .help = "of one element of the tensor"},
-    {.name = "spec",
-     .argument = "AXIS=PLACEMENT,...",
-     .arguments = 1,
+    {"groups", "AXIS", .help = "only the groups of this axis"},
+    {"tensor", "SIZE,...", .help = "shape of a tensor to lay over the mesh, such as 1024,4096"},
+    {"element-size", "BYTES", .fallback = "2 B", .help = "of one element of the tensor"},
+    {"spec", "AXIS=PLACEMENT,...",
      .help = "replicate (where an axis is not named), shardD for dimension D, or partial"},
-    {.name = "redistribute",
-     .argument = "AXIS=PLACEMENT,...",
-     .arguments = 1,
+    {"redistribute", "AXIS=PLACEMENT,...",
      .help = "spec to bring the tensor to: collectives, bytes, and time on the platform"},
-    {.name = "platform",
-     .argument = "PLATFORM.yaml",
-     .arguments = 1,
+    {"platform", "PLATFORM.yaml",
      .help = "lay rank r on GPU r and name the tier each axis crosses"},
-    MS_OPTION_SET_PLATFORM,
-    {.name = "svg",
-     .argument = "FILE",
-     .arguments = 1,
+    {MS_OPTION_SET_PLATFORM},
+    {"svg", "FILE",
      .help = "draw which rank sits where on the platform, the groups of the innermost axis, or "
              "those of --groups, in colours ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
-    MS_OPTION_JSON,
+    {MS_OPTION_JSON},
     {.name = NULL},
 };
 
@@ -97,25 +63,19 @@ static ms_status time_steps(const ms_invocation *call, ms_mesh_view *v) {
 static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_mesh_view *v) {
     ms_status status = MS_OK;
     if (ms_cli_has(call, "set") && !ms_cli_has(call, "platform")) {
-        ms_diag_error(call->diag, "--set changes a platform, but there is no --platform");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--set changes a platform, but there is no --platform");
     }
     if (ms_cli_has(call, "platform")) {
         status = ms_cli_load_platform(call, ms_cli_value(call, "platform", NULL), platform);
         v->platform = platform;
     }
-    if (status == MS_OK) {
-        status = ms_cli_read_mesh(call, v->platform, &v->mesh, &v->placement);
-    }
-    if (status == MS_OK) {
-        status = find_axis(call, &v->mesh, &v->only);
-    }
+    status =
+        status == MS_OK ? ms_cli_read_mesh(call, v->platform, &v->mesh, &v->placement) : status;
+    status = status == MS_OK ? find_axis(call, &v->mesh, &v->only) : status;
     if (status == MS_OK && v->platform != NULL) {
         status = ms_mesh_check_devices(&v->mesh, v->platform, call->diag);
     }
-    if (status == MS_OK) {
-        status = ms_cli_read_tensor(call, &v->mesh, &v->tensor);
-    }
+    status = status == MS_OK ? ms_cli_read_tensor(call, &v->mesh, &v->tensor) : status;
     return status;
 }
 
@@ -130,8 +90,8 @@ static ms_status draw(const ms_invocation *call, const ms_mesh_view *v) {
 
 static ms_status check_targets(const ms_invocation *call) {
     if (ms_cli_has(call, "svg") && !ms_cli_has(call, "platform")) {
-        ms_diag_error(call->diag, "--svg draws ranks on a platform; name it with --platform");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "--svg draws ranks on a platform; name it with --platform");
     }
     return ms_cli_check_targets(call, TARGETS);
 }
@@ -154,25 +114,21 @@ static ms_status run(const ms_invocation *call) {
 const ms_command ms_cmd_mesh = {
     .name = "mesh",
     .summary = "lay named axes over ranks; list groups, shards and what moving them takes",
-    .positional_help = NULL,
-    .positionals_min = 0,
-    .positionals_max = 0,
     .options = OPTIONS,
-    .description =
-        "Numbers the ranks over named axes and lists, for each axis, the groups of ranks that "
-        "differ in that axis only. The innermost axis of the order varies fastest, so its groups "
-        "are neighbouring ranks. With --platform, rank r runs on GPU r unless --devices "
-        "or --placement say otherwise, and the outermost tier of links that the groups of an axis "
-        "cross is shown.\n"
-        "\n"
-        "--devices or --placement, --reshape, --transpose, --sub and --flatten are applied in this "
-        "order, whatever their order on the command line. Groups are then listed by the GPUs of "
-        "their ranks.\n"
-        "\n"
-        "--tensor with --spec shows what each rank holds of a tensor. --redistribute tells the "
-        "collectives that bring it to another spec; sizes are those of a rank's full buffer. "
-        "With a platform each step is timed: by itself, and with all groups of its axis at once, "
-        "sharing the links they meet on.",
+    .description = "Numbers the ranks over named axes and lists, for each axis, the groups of "
+                   "ranks that differ in that axis only. The innermost axis of the order varies "
+                   "fastest, so its groups are neighbouring ranks. With --platform, rank r runs on "
+                   "GPU r unless --devices or --placement say otherwise, and the outermost tier of "
+                   "links that the groups of an axis cross is shown.\n"
+                   "\n"
+                   "--devices or --placement, --reshape, --transpose, --sub and --flatten are "
+                   "applied in this order, whatever their order on the command line. Groups are "
+                   "then listed by the GPUs of their ranks.\n"
+                   "\n"
+                   "--tensor with --spec shows what each rank holds of a tensor. --redistribute "
+                   "tells the collectives that bring it to another spec; sizes are those of a "
+                   "rank's full buffer. With a platform each step is timed: by itself, and with "
+                   "all groups of its axis at once, sharing the links they meet on.",
     .example = "meshsim mesh --shape dp=4,tp=2 --order dp,tp --platform platforms/dgx-a100.yaml "
                "--tensor 1024,4096 --spec tp=shard1 --redistribute dp=shard0",
     .run = run,

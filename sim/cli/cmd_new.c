@@ -9,7 +9,6 @@
 #include "base/config/find.h"
 #include "base/failure.h"
 #include "base/target.h"
-#include "cli/cluster_options.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/new_config.h"
@@ -17,49 +16,34 @@
 #include "cli/show_text.h"
 #include "search/config_workload.h"
 
-enum { SETS_MAX = 64, TEXT_MAX = 32 };
+enum { SETS_MAX = 64, TEXT_MAX = 32, GPUS_MAX = 1 << 24 };
 
 /* Tokens of a step without --batch, as large models are pretrained with. Source: Touvron et al.,
  * "Llama 2", section 2.2: a global batch of 4M tokens. */
 enum { TOKENS_USUAL = 4 << 20 };
 
 static const ms_option OPTIONS[] = {
-    {.name = "model",
-     .argument = "MODEL|CONFIG.json",
-     .arguments = 1,
-     .help = "the model of a workload, by the workload's name, or a Hugging Face config or its "
-             "folder"},
-    {.name = "platform",
-     .argument = "P.yaml",
-     .arguments = 1,
-     .help = "platform, by its name or file"},
-    {.name = "gpus",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "all of the platform",
-     .help = "GPUs of it, in whole nodes"},
-    {.name = "batch",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "some 4 million tokens",
-     .help = "sequences per step"},
-    {.name = "sequence",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "the model's",
-     .help = "tokens per sequence"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .arguments = 1,
-     .fallback = "-",
-     .help = "write the workload there, '-' for standard output",
-     .writes = ".yaml"},
-    {.name = "force", .help = "write over a file that is there"},
-    {.name = "json",
+    {"model", "MODEL|CONFIG.json",
+     .help =
+         "the model of a workload, by the workload's name, or a Hugging Face config or its folder"},
+    {"platform", "P.yaml", .help = "platform, by its name or file"},
+    {"gpus", "N", .fallback = "all of the platform", .help = "GPUs of it, in whole nodes"},
+    {"batch", "N", .fallback = "some 4 million tokens", .help = "sequences per step"},
+    {"sequence", "N", .fallback = "the model's", .help = "tokens per sequence"},
+    {"output", "FILE", .letter = 'o', .fallback = "-",
+     .help = "write the workload there, '-' for standard output", .writes = ".yaml"},
+    {"force", .help = "write over a file that is there"},
+    {"json",
      .help = "print what the config of --model says as one JSON object, and write no workload"},
     {0},
 };
+
+/* So many whole nodes of a platform. */
+typedef struct new_cluster {
+    ms_platform platform;
+    const char *path; /* what a workload names it by, wherever the workload lies */
+    int gpus;         /* --gpus; all of the platform's without it */
+} new_cluster;
 
 /* A workload in the making. */
 typedef struct draft {
@@ -70,7 +54,7 @@ typedef struct draft {
     const char *remarks; /* comments on what was assumed; NULL: none */
     const char *sets[SETS_MAX];
     size_t set_count;
-    ms_cli_cluster cluster;
+    new_cluster cluster;
     long sequence, batch;
 } draft;
 
@@ -105,8 +89,8 @@ static ms_status print_choices(const ms_invocation *call) {
     ms_buffer_init(&page);
     ms_show_wrapped("models     ", models, &page);
     ms_show_wrapped("platforms  ", platforms, &page);
-    ms_buffer_puts(&page, "\nsuch as: meshsim new --model tiny --platform dgx-h100 --gpus 16 "
-                          "-o my.yaml\n");
+    ms_buffer_puts(
+        &page, "\nsuch as: meshsim new --model tiny --platform dgx-h100 --gpus 16 -o my.yaml\n");
     return ms_cli_print_page(call, &page);
 }
 
@@ -116,14 +100,12 @@ static ms_status check_options(const ms_invocation *call) {
                                                           : NULL;
     if (missing != NULL) {
         bool is_model = strcmp(missing, "model") == 0;
-        ms_diag_error(call->diag, "option '--%s' is missing: one of %s", missing,
-                      list_installed(call, is_model ? "workloads" : "platforms"));
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--%s' is missing: one of %s", missing,
+                             list_installed(call, is_model ? "workloads" : "platforms"));
     }
     const char *path = ms_cli_value(call, "output", "-");
     if (strcmp(path, "-") != 0 && ms_file_is_there(path) && !ms_cli_has(call, "force")) {
-        ms_diag_error(call->diag, "'%s' is there already; --force writes over it", path);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "'%s' is there already; --force writes over it", path);
     }
     return strcmp(path, "-") == 0 ? MS_OK : ms_target_check(path, MS_TARGET_FILE, call->diag);
 }
@@ -263,6 +245,35 @@ static ms_status read_model(draft *d) {
 
 /* ---- sizes ---- */
 
+/* Load the platform of --platform, which was given, and read --gpus, which are whole nodes. */
+static ms_status read_cluster(const ms_invocation *call, new_cluster *cluster_out) {
+    const char *name = ms_cli_value(call, "platform", NULL);
+    const char *const *folders = NULL;
+    ms_status status =
+        ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
+    if (status != MS_OK) {
+        return ms_diag_no_memory(call->diag);
+    }
+    ms_platform *platform = &cluster_out->platform;
+    status = ms_platform_load(name, folders, NULL, call->arena, call->diag, platform, NULL);
+    long gpus = status == MS_OK ? ms_platform_gpus(platform) : 1;
+    status = status == MS_OK ? ms_cli_int(call, "gpus", gpus, 1, GPUS_MAX, &gpus) : status;
+    if (status == MS_OK && gpus % platform->gpus_per_node != 0) {
+        return ms_diag_usage(call->diag,
+                             "--gpus '%ld' are no whole nodes of '%s', which have %d each", gpus,
+                             platform->name, platform->gpus_per_node);
+    }
+    cluster_out->gpus = (int)gpus;
+    cluster_out->path = ms_find_whole_path(name, call->arena);
+    return status == MS_OK && cluster_out->path == NULL ? ms_diag_no_memory(call->diag) : status;
+}
+
+/* The cluster as an override of a workload: "platform={file: 'P', nodes: N}".  NULL: no memory. */
+static const char *cluster_set(const ms_invocation *call, const new_cluster *cluster) {
+    return ms_arena_printf(call->arena, "platform={file: '%s', nodes: %d}", cluster->path,
+                           cluster->gpus / cluster->platform.gpus_per_node);
+}
+
 /* So many sequences that data-parallel ranks share them evenly, whatever the mesh leaves to them.
  */
 static long usual_batch(const draft *d) {
@@ -285,9 +296,8 @@ static ms_status read_sizes(draft *d) {
     long given = sequence == NULL || sequence->text == NULL ? 1 : strtol(sequence->text, NULL, 10);
     ms_status status =
         ms_cli_int(call, "sequence", given < 1 ? 1 : given, 1, 10000000, &d->sequence);
-    if (status == MS_OK) {
-        status = ms_cli_int(call, "batch", usual_batch(d), 1, MS_BATCH_MAX, &d->batch);
-    }
+    status = status == MS_OK ? ms_cli_int(call, "batch", usual_batch(d), 1, MS_BATCH_MAX, &d->batch)
+                             : status;
     return status;
 }
 
@@ -299,7 +309,7 @@ static ms_status add_sizes(draft *d) {
     ms_status status =
         add_set(d, ms_arena_printf(arena, "name='%s on %d GPUs'", slash == NULL ? model : slash + 1,
                                    d->cluster.gpus));
-    status = status == MS_OK ? add_set(d, ms_cli_cluster_set(call, &d->cluster)) : status;
+    status = status == MS_OK ? add_set(d, cluster_set(call, &d->cluster)) : status;
     if (status == MS_OK && ms_cli_has(call, "sequence")) {
         status = add_set(d, ms_arena_printf(arena, "model.sequence=%ld", d->sequence));
     }
@@ -371,10 +381,7 @@ static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
                      ms_cli_value(d->call, "model", ""), ms_cli_value(d->call, "platform", ""));
     ms_buffer_puts(&text, d->remarks == NULL ? "" : d->remarks);
     ms_config_write_commented(d->root, MS_WORKLOAD_FIELDS, &text);
-    ms_status status = text.failed
-                           ? ms_diag_no_memory(d->call->diag)
-                           : ms_cli_write_file(d->call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
+    ms_status status = ms_cli_write_file(d->call, path, &text);
     return status == MS_OK && strcmp(path, "-") != 0 ? print_next(d, mesh, path) : status;
 }
 
@@ -405,13 +412,13 @@ static ms_status check_json(const ms_invocation *call) {
                                          "sequence", "output", "force"};
     for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
         if (ms_cli_has(call, OTHERS[i])) {
-            ms_diag_error(call->diag, "'--json' takes '--model' alone, not '--%s'", OTHERS[i]);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "'--json' takes '--model' alone, not '--%s'",
+                                 OTHERS[i]);
         }
     }
     if (!ms_cli_has(call, "model")) {
-        ms_diag_error(call->diag, "'--json' needs '--model': a Hugging Face config or its folder");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "'--json' needs '--model': a Hugging Face config or its folder");
     }
     return MS_OK;
 }
@@ -427,7 +434,7 @@ static ms_status run(const ms_invocation *call) {
     ms_new_mesh mesh;
     ms_status status = check_options(call);
     status = status == MS_OK ? read_model(&d) : status;
-    status = status == MS_OK ? ms_cli_read_cluster(call, &d.cluster) : status;
+    status = status == MS_OK ? read_cluster(call, &d.cluster) : status;
     status = status == MS_OK ? read_sizes(&d) : status;
     status = status == MS_OK ? add_sizes(&d) : status;
     status = status == MS_OK ? choose(&d, &mesh) : status;
@@ -438,7 +445,6 @@ static ms_status run(const ms_invocation *call) {
 const ms_command ms_cmd_new = {
     .name = "new",
     .summary = "write a workload to begin with, for a model and a platform",
-    .positional_help = NULL,
     .options = OPTIONS,
     .description =
         "Writes a workload whose every key stands below a comment that says what it is and what it "

@@ -14,32 +14,19 @@
 enum { TEXT_SIZE = 96 };
 
 static const ms_option OPTIONS[] = {
-    MS_OPTION_SET_PLATFORM,
-    {.name = "route",
-     .argument = "A B",
-     .arguments = 2,
-     .help = "show each link from GPU A to GPU B"},
-    MS_OPTION_PLACEMENT,
-    {.name = "ranks",
-     .argument = "N",
-     .arguments = 1,
+    {MS_OPTION_SET_PLATFORM},
+    {"route", "A B", .help = "show each link from GPU A to GPU B"},
+    {MS_OPTION_PLACEMENT},
+    {"ranks", "N",
      .help = "with --placement: ranks of the job; otherwise as many as its nodes have GPUs"},
-    {.name = "dot",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write the graph for Graphviz ('-': standard output)",
+    {"dot", "FILE", .help = "write the graph for Graphviz ('-': standard output)",
      .writes = ".dot or .txt"},
-    {.name = "svg",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write a picture of the tiers ('-': standard output)",
+    {"svg", "FILE", .help = "write a picture of the tiers ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
-    {.name = "simgrid-xml",
-     .argument = "FILE",
-     .arguments = 1,
+    {"simgrid-xml", "FILE",
      .help = "write the graph for SimGrid, up to 1,024 GPUs ('-': standard output)",
      .writes = ".xml"},
-    MS_OPTION_JSON,
+    {MS_OPTION_JSON},
     {.name = NULL},
 };
 
@@ -169,11 +156,7 @@ static void add_path(const ms_platform *platform, const path *p, ms_value *root)
     }
     ms_value_add_double(object, "bottleneck_Bps", p->bottleneck_Bps);
     ms_value_add_double(object, "latency_s", p->route.latency_s);
-    if (p->route.tier >= 0) {
-        ms_value_add_string(object, "tier", platform->tiers[p->route.tier].name);
-    } else {
-        ms_value_add(object, "tier", MS_VALUE_NULL);
-    }
+    add_tier_name(platform, "tier", p->route.tier, object);
 }
 
 static ms_value *make_tree(const ms_invocation *call, const view *v, const path *route) {
@@ -207,9 +190,8 @@ static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_
     long gpu = strtol(text, &end, 10);
     bool is_number = text[0] >= '0' && text[0] <= '9' && *end == '\0';
     if (!is_number || gpu >= ms_platform_gpus(platform)) {
-        ms_diag_error(call->diag, "--route: expected a GPU from 0 to %d, got '%s'",
-                      ms_platform_gpus(platform) - 1, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--route: expected a GPU from 0 to %d, got '%s'",
+                             ms_platform_gpus(platform) - 1, text);
     }
     *gpu_out = (int)gpu;
     return MS_OK;
@@ -219,9 +201,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
     ms_given given = ms_cli_all(call, "route");
     const char *const *ends = given.values + 2 * (given.count - 1);
     ms_status status = read_gpu(call, ends[0], platform, &out->from);
-    if (status == MS_OK) {
-        status = read_gpu(call, ends[1], platform, &out->to);
-    }
+    status = status == MS_OK ? read_gpu(call, ends[1], platform, &out->to) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -257,25 +237,6 @@ static ms_status export_files(const ms_invocation *call, const view *v) {
 /* Options that name a file. */
 static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml", NULL};
 
-/* How many exports take the standard output, so that nothing else may stand there. */
-static int stdout_exports(const ms_invocation *call) {
-    int count = 0;
-    for (size_t i = 0; EXPORTS[i] != NULL; i++) {
-        count += strcmp(ms_cli_value(call, EXPORTS[i], ""), "-") == 0;
-    }
-    return count;
-}
-
-static ms_status check_targets(const ms_invocation *call) {
-    if (stdout_exports(call) + ms_cli_has(call, "json") > 1 && stdout_exports(call) > 0) {
-        ms_diag_error(call->diag,
-                      "only one of --dot, --svg, --simgrid-xml and --json can go to the "
-                      "standard output");
-        return MS_E_USAGE;
-    }
-    return ms_cli_check_targets(call, EXPORTS);
-}
-
 /* The ranks that --placement places. */
 static ms_status read_placement(const ms_invocation *call, view *v) {
     long ranks = 0;
@@ -294,9 +255,7 @@ static ms_status read_placement(const ms_invocation *call, view *v) {
 
 static ms_status read_view(const ms_invocation *call, view *v) {
     ms_status status = ms_cli_load_platform(call, call->positionals[0], &v->platform);
-    if (status == MS_OK) {
-        status = ms_platform_check(&v->platform, call->diag);
-    }
+    status = status == MS_OK ? ms_platform_check(&v->platform, call->diag) : status;
     return status == MS_OK ? read_placement(call, v) : status;
 }
 
@@ -304,17 +263,13 @@ static ms_status run(const ms_invocation *call) {
     view v = {.placement = {.ranks = 0}};
     path route;
     const path *shown = ms_cli_has(call, "route") ? &route : NULL;
-    ms_status status = check_targets(call);
-    if (status == MS_OK) {
-        status = read_view(call, &v);
-    }
+    ms_status status = ms_cli_check_targets(call, EXPORTS);
+    status = status == MS_OK ? read_view(call, &v) : status;
     if (status == MS_OK && shown != NULL) {
         status = find_path(call, &v.platform, &route);
     }
-    if (status == MS_OK) {
-        status = export_files(call, &v);
-    }
-    if (status != MS_OK || stdout_exports(call) > 0) {
+    status = status == MS_OK ? export_files(call, &v) : status;
+    if (status != MS_OK || ms_cli_takes_stdout(call, EXPORTS)) {
         return status;
     }
     return ms_cli_show(call, v.platform.name, MS_PLATFORM_TABLES, make_tree(call, &v, shown));
@@ -324,23 +279,20 @@ const ms_command ms_cmd_platform = {
     .name = "platform",
     .summary = "show a platform: tiers, counts, bisection, routes",
     .positional_help = "PLATFORM.yaml",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "Reads a platform file, or finds it by its name without .yaml (in the current folder, in "
-        "../platforms, in platforms, and among those that come with meshsim), and "
-        "shows what it is made of: GPUs, the tiers of links with their nominal and achieved "
-        "bandwidth, and the bandwidth between the two halves of its nodes.\n"
+        "../platforms, in platforms, and among those that come with meshsim), and shows what it is "
+        "made of: GPUs, the tiers of links with their nominal and achieved bandwidth, and the "
+        "bandwidth between the two halves of its nodes.\n"
         "\n"
         "--placement says where the ranks of a job sit: how many GPUs they leave is shown, and "
-        "--svg "
-        "draws idle and spare nodes.\n"
+        "--svg draws idle and spare nodes.\n"
         "\n"
         "--route lists the links between two GPUs in order; unlimited links are left out. --dot "
-        "and "
-        "--simgrid-xml write the graph for other programs; in the SimGrid file, SimGrid's shortest "
-        "paths are the routes shown here.",
+        "and --simgrid-xml write the graph for other programs; in the SimGrid file, SimGrid's "
+        "shortest paths are the routes shown here.",
     .example = "meshsim platform platforms/dgx-a100.yaml --set platform.nodes=40 --route 0 165",
     .run = run,
 };

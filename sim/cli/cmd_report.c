@@ -1,30 +1,81 @@
 /* meshsim report: a trace as a picture or for a trace viewer. */
 #include <string.h>
 
+#include "base/config/config.h"
 #include "base/target.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
-#include "cli/result_file.h"
 #include "cli/shown_tables.h"
 #include "trace/report/report.h"
+#include "trace/summary.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .arguments = 1,
+    {"output", "FILE", .letter = 'o',
      .help =
          "where to write; the ending chooses the kind: .html, .svg, .png, .pdf, .json or .json.gz",
      .writes = ".html, .svg, .png, .pdf or .json",
      .no_stdout = "the ending of the file's name chooses what is written"},
-    {.name = "markdown", .help = "of results: print tables in Markdown, as code hosts show them"},
-    {.name = "every-rank", .help = "a row of a picture or page for every rank that was simulated"},
+    {"markdown", .help = "of results: print tables in Markdown, as code hosts show them"},
+    {"every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };
 
-static bool is_page(const char *path) {
+/* Whether a path ends in an ending of five letters, behind a name. */
+static bool has_ending(const char *path, const char *ending) {
     size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".html") == 0;
+    return length > 5 && strcmp(path + length - 5, ending) == 0;
+}
+
+/* ---- results that were printed before ---- */
+
+/* A file of results. Who wrote it may have added what a page says beside them, under "page". */
+typedef struct result_file {
+    const ms_value *tree; /* the results, without "page" */
+    const char *title;    /* what they are about; NULL: not said, and so the next two */
+    const char *subject;
+    const char *command; /* the command line, as a shell reads it */
+    ms_words files;      /* that were read */
+} result_file;
+
+#define AT(member) offsetof(result_file, member)
+
+static const ms_field PAGE_FIELDS[] = {
+    MS_KEY("title", "what it is about", STRING, AT(title)),
+    MS_KEY("subject", "what came first", STRING, AT(subject)),
+    MS_KEY("command", "command line", STRING, AT(command)),
+    MS_KEY("files", "files that were read", WORDS, AT(files)),
+    {.key = NULL},
+};
+
+/* Read what `validate --json` prints.  *file_out: in the call's arena.  Returns MS_OK; MS_E_INPUT
+ * (reported), also for results of other commands; MS_E_IO; MS_E_NOMEM. */
+static ms_status read_result_file(const ms_invocation *call, const char *path,
+                                  result_file *file_out) {
+    ms_node *root = NULL;
+    result_file file = {.tree = NULL};
+    ms_status status = ms_config_load_json(path, call->arena, call->diag, &root);
+    if (status != MS_OK) {
+        return status;
+    }
+    if (ms_node_get(root, "mean_of_groups") == NULL) {
+        return ms_config_fault(call->diag, root, "",
+                               "expected a trace, or what 'meshsim validate --json' prints");
+    }
+    const ms_node *page = ms_node_get(root, "page");
+    if (page != NULL) {
+        status = ms_config_read(page, PAGE_FIELDS, "page", &file, call->arena, call->diag);
+        ms_node_remove(root, page);
+    }
+    ms_value *tree = ms_value_new_object(call->arena);
+    ms_summary_add_json(root, tree);
+    file.tree = tree;
+    if (status == MS_OK && call->arena->has_failed) {
+        status = ms_diag_no_memory(call->diag);
+    }
+    if (status == MS_OK) {
+        *file_out = file;
+    }
+    return status;
 }
 
 /* Show what `validate --json` printed. */
@@ -32,13 +83,12 @@ static ms_status show_results(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     const char *source = call->positionals[0];
     bool has_markdown = ms_cli_has(call, "markdown");
-    if (path != NULL ? has_markdown || !is_page(path) : !has_markdown) {
-        ms_diag_error(call->diag, "results become a page or tables: expected -o FILE.html, or "
-                                  "--markdown");
-        return MS_E_USAGE;
+    if (path != NULL ? has_markdown || !has_ending(path, ".html") : !has_markdown) {
+        return ms_diag_usage(
+            call->diag, "results become a page or tables: expected -o FILE.html, or --markdown");
     }
-    ms_cli_result_file file;
-    ms_status status = ms_cli_read_result_file(call, source, &file);
+    result_file file;
+    ms_status status = read_result_file(call, source, &file);
     if (status != MS_OK) {
         return status;
     }
@@ -64,12 +114,11 @@ static ms_status show_results(const ms_invocation *call) {
 
 static ms_status run(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
-    if (call->positional_count == 1 && ms_cli_is_result_file(call->positionals[0])) {
+    if (call->positional_count == 1 && has_ending(call->positionals[0], ".json")) {
         return show_results(call);
     }
     if (ms_cli_has(call, "markdown")) {
-        ms_diag_error(call->diag, "'--markdown' shows results; of a trace expected -o");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "'--markdown' shows results; of a trace expected -o");
     }
     if (path == NULL) {
         ms_diag_error(
@@ -86,29 +135,23 @@ const ms_command ms_cmd_report = {
     .name = "report",
     .summary = "show a trace as a page or a picture, or turn it into one for a trace viewer",
     .positional_help = "TRACE.h5...|RESULT.json",
-    .positionals_min = 1,
-    .positionals_max = SIZE_MAX, /* more than can be stacked are refused with the limit */
+    .positionals = {1, SIZE_MAX}, /* more than can be stacked are refused with the limit */
     .options = OPTIONS,
     .description =
         "Reads traces that 'meshsim run -o' wrote. FILE.html becomes a page for people, one file "
         "that a browser opens without a network: what a step takes, costs and holds, where the "
-        "time "
-        "goes, a timeline to zoom and search, memory by class, links, the critical path with "
+        "time goes, a timeline to zoom and search, memory by class, links, the critical path with "
         "slack, what-ifs and kernels, and the input to make it again. FILE.svg, FILE.png or "
-        "FILE.pdf becomes a Gantt "
-        "picture of the "
-        "pipeline: pipeline ranks from top to bottom, each as the simulated rank of it that stands "
-        "for "
-        "most others (--every-rank: a row for each that was simulated), time to the right, a "
-        "colour and a letter per pass, "
-        "waiting for communication visible, idle time by phase, memory per rank below. Of several "
-        "traces (at most 8) the pictures are stacked on one time axis, with the distance of each "
-        "to the shortest and the inputs that differ from the first one's. FILE.json (or "
-        "FILE.json.gz, compressed) becomes a trace in Chrome's "
-        "format for ui.perfetto.dev or "
-        "chrome://tracing; above 200,000 operations it shows whole passes instead of single "
-        "operations. RESULT.json is what 'validate --json' printed: FILE.html becomes its page, "
-        "--markdown prints its tables.",
+        "FILE.pdf becomes a Gantt picture of the pipeline: pipeline ranks from top to bottom, each "
+        "as the simulated rank of it that stands for most others (--every-rank: a row for each "
+        "that was simulated), time to the right, a colour and a letter per pass, waiting for "
+        "communication visible, idle time by phase, memory per rank below. Of several traces (at "
+        "most 8) the pictures are stacked on one time axis, with the distance of each to the "
+        "shortest and the inputs that differ from the first one's. FILE.json (or FILE.json.gz, "
+        "compressed) becomes a trace in Chrome's format for ui.perfetto.dev or chrome://tracing; "
+        "above 200,000 operations it shows whole passes instead of single operations. RESULT.json "
+        "is what 'validate --json' printed: FILE.html becomes its page, --markdown prints its "
+        "tables.",
     .example = "meshsim report tiny.h5 -o tiny.svg",
     .run = run,
 };

@@ -27,49 +27,59 @@ static const char *level_word(int index) {
 }
 
 static const ms_option OPTIONS[] = {
-    MS_OPTION_PLATFORM,
-    MS_OPTION_SET,
-    {.name = "output",
-     .letter = 'o',
-     .argument = "TRACE.h5",
-     .arguments = 1,
-     .help = "write a trace of the operations to this HDF5 file",
-     .writes = ".h5",
+    {MS_OPTION_PLATFORM},
+    {MS_OPTION_SET},
+    {"output", "TRACE.h5", .letter = 'o',
+     .help = "write a trace of the operations to this HDF5 file", .writes = ".h5",
      .no_stdout = "HDF5 needs a file with random access"},
-    {.name = "trace",
-     .argument = "LEVEL",
-     .arguments = 1,
-     .word = level_word,
+    {"trace", "LEVEL", .word = level_word,
      .help = "what of the operations the trace holds: full, passes, ranks=0,8-15 or summary"},
-    MS_OPTION_JSON,
-    MS_OPTION_MARKDOWN,
-    MS_OPTION_FIDELITY,
-    MS_OPTION_GRANULARITY,
-    MS_OPTION_OVERLAP,
-    MS_OPTION_SENDS,
-    {.name = "fold",
-     .argument = "exact|bounded|off",
-     .arguments = 1,
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
+    {MS_OPTION_FIDELITY},
+    {MS_OPTION_GRANULARITY},
+    {MS_OPTION_OVERLAP},
+    {MS_OPTION_SENDS},
+    {"fold", "exact|bounded|off",
      .help = "which ranks are simulated: exact (one of each role), bounded (one of each pipeline "
              "rank) or off (all)"},
-    {.name = "no-fold", .help = "the same as --fold off"},
-    {.name = "no-fast-forward",
+    {"no-fold", .help = "the same as --fold off"},
+    {"no-fast-forward",
      .help = "simulate every microbatch, also where a step repeats itself period after period"},
-    MS_OPTION_SOLVER,
-    {.name = "whatif",
-     .help =
-         "simulate, too, what one better thing each would buy: a tier's bandwidth x 2 or latency "
-         "0, the GPU's peak or memory x 2, perfect overlap"},
-    MS_OPTION_JOBS("with --whatif: simulations at once"),
-    {.name = "ranks",
-     .help = "with --json: the time of each simulated rank by category, calls of kernels by "
-             "pipeline rank and sizes of groups"},
-    {.name = "passes",
-     .help = "with --json: times of passes and phases of the step, memory of the last pipeline "
-             "rank, the framework; simulates every microbatch"},
-    {.name = "ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
+    {MS_OPTION_SOLVER},
+    {"whatif", .help =
+                   "simulate the job again with one improvement at a time: a tier's bandwidth x "
+                   "2 or latency 0, the GPU's peak or memory x 2, perfect overlap"},
+    {MS_OPTION_JOBS("with --whatif: simulations at once")},
+    {"ranks", .help = "with --json: the time of each simulated rank by category, calls of kernels "
+                      "by pipeline rank and sizes of groups"},
+    {"passes", .help = "with --json: times of passes and phases of the step, memory of the last "
+                       "pipeline rank, the framework; simulates every microbatch"},
+    {"ignore-memory", .help = "exit with 0 also if the job does not fit in memory"},
     {0},
 };
+
+/* Add the sentences that text and Markdown show and --json does not print. */
+static void add_page(const ms_result *result, ms_value *root) {
+    ms_value *page = ms_show_add_job(result->job, root);
+    const ms_lower_fold *fold = &result->fold;
+    int steps = result->metrics.step_count;
+    if (steps > 1) {
+        const char *mean = ms_arena_printf(root->arena, "%d step%s after the first", steps - 1,
+                                           steps == 2 ? "" : "s");
+        ms_value_add_string(page, "mean", mean);
+    }
+    if (!fold->is_exact) {
+        ms_value_add_string(page, "inexact",
+                            fold->is_chaotic ? "rounding errors of the folded run grow"
+                                             : "simulated ranks stand for others that differ");
+    }
+    if (result->job->run.no_fold) {
+        ms_value_add_string(page, "folding",
+                            fold->is_chaotic ? "off, as rounding errors of a folded run grow"
+                                             : "off");
+    }
+}
 
 static ms_status print_result(const ms_invocation *call, const ms_result *result,
                               const ms_cli_whatif *whatif) {
@@ -89,7 +99,7 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
     }
     if (!ms_cli_has(call, "json")) {
-        ms_show_add_job(result->job, summary);
+        add_page(result, summary);
     }
     return ms_cli_show(call, result->job->name, MS_RUN_TABLES, summary);
 }
@@ -112,11 +122,10 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
 }
 
 static ms_status fail_detail(const ms_invocation *call, const char *value, int gpus) {
-    ms_diag_error(call->diag,
-                  "bad value '%s' for --trace; expected full, passes, summary, or ranks=LIST of "
-                  "ranks 0 to %d, such as ranks=0,8-15",
-                  value, gpus - 1);
-    return MS_E_USAGE;
+    return ms_diag_usage(call->diag,
+                         "bad value '%s' for --trace; expected full, passes, summary, or "
+                         "ranks=LIST of ranks 0 to %d, such as ranks=0,8-15",
+                         value, gpus - 1);
 }
 
 /* What --trace asks for, of a job with so many GPUs. */
@@ -177,9 +186,7 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
     ms_trace_detail detail;
     ms_cli_whatif whatif;
     ms_status status = read_detail(call, job->mesh.ranks, &detail);
-    if (status == MS_OK) {
-        status = ms_cli_find_whatif(call, &asked->request, job, &whatif);
-    }
+    status = status == MS_OK ? ms_cli_find_whatif(call, &asked->request, job, &whatif) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -196,9 +203,7 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
         ms_advise_placement(&job->mesh, job->platform, call->diag);
         ms_advise_latency(&result.metrics, call->diag);
     }
-    if (status == MS_OK) {
-        status = judge_memory(call, &result);
-    }
+    status = status == MS_OK ? judge_memory(call, &result) : status;
     ms_result_release(&result);
     return status;
 }
@@ -208,14 +213,12 @@ static ms_status run(const ms_invocation *call) {
     requested_job asked;
     ms_cli_progress progress;
     if (ms_cli_has(call, "trace") && trace_path == NULL) {
-        ms_diag_error(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
     }
     static const char *const ADDING[] = {"ranks", "passes"};
     for (size_t i = 0; i < sizeof ADDING / sizeof ADDING[0]; i++) {
         if (ms_cli_has(call, ADDING[i]) && !ms_cli_has(call, "json")) {
-            ms_diag_error(call->diag, "'--%s' needs '--json', to which it adds", ADDING[i]);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "'--%s' needs '--json', to which it adds", ADDING[i]);
         }
     }
     ms_progress_begin("reading", 0);
@@ -228,9 +231,7 @@ static ms_status run(const ms_invocation *call) {
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
     }
-    if (status == MS_OK) {
-        status = run_job(call, &asked, trace_path, &progress);
-    }
+    status = status == MS_OK ? run_job(call, &asked, trace_path, &progress) : status;
     ms_cli_progress_stop(&progress);
     return status;
 }
@@ -239,23 +240,22 @@ const ms_command ms_cmd_run = {
     .name = "run",
     .summary = "simulate one training step of a workload",
     .positional_help = "WORKLOAD.yaml",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "Reads the workload and its platform, lays model, mesh and schedule out as operations, "
-        "runs them on SimGrid and prints where the step's time went. With several steps "
-        "(the workload's 'steps') every figure is one step's, the mean of all but the first. "
+        "runs them on SimGrid and prints where the step's time went. With several steps (the "
+        "workload's 'steps') every figure is one step's, the mean of all but the first. "
         "'exposed_dp' is the time in which a GPU computes nothing because it waits for "
         "communication along dp, its own or that of other GPUs; 'stalling' is the part of its own "
         "communication that falls into that time. 'other' parts into waiting for the norm of the "
-        "world's gradient and for the host. "
-        "A trace holds every operation, unless --trace asks for less: 'passes' for a row per pass "
-        "of a rank, 'ranks=0,8-15' for these ranks (simulated ones: of a folded job those that "
-        "stand for others), 'summary' for sums alone. "
-        "--whatif simulates the job again with one better thing each and prints, by gain, how much "
-        "of the step each saves and the --set that makes it; a trace keeps that as /whatif. "
-        "Exits with 1 when the job does not fit in memory.",
+        "world's gradient and for the host. A trace holds every operation, unless --trace asks for "
+        "less: 'passes' for a row per pass of a rank, 'ranks=0,8-15' for these ranks (simulated "
+        "ones: of a folded job those that stand for others), 'summary' for sums alone. --whatif "
+        "simulates the job again with one improvement at a time and prints, by gain, how much of "
+        "the step each saves and the --set that makes it; a trace keeps that as /whatif. Exits "
+        "with 1 "
+        "when the job does not fit in memory.",
     .example = "meshsim run workloads/tiny.yaml --set batch.global=64 -o tiny.h5",
     .run = run,
 };

@@ -7,14 +7,10 @@
 #include "search/job_list.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "set",
-     .argument = "key.path=value",
-     .arguments = 1,
-     .takes = MS_TAKES_WORKLOAD_KEY,
-     .is_repeatable = true,
+    {"set", "key.path=value", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
      .help = "override a key of every job, or of every platform as platform.KEY; "
              "platform.tiers.*.KEY is that of every tier"},
-    MS_OPTION_JOBS("simulations at once"),
+    {MS_OPTION_JOBS("simulations at once")},
     {0},
 };
 
@@ -49,9 +45,9 @@ static ms_status run(const ms_invocation *call) {
                                .tell = print_outcome,
                                .context = &call};
     ms_status status = ms_cli_jobs(call, &study.jobs);
-    if (status == MS_OK) {
-        status = ms_job_list_read(call->positionals[0], call->arena, call->diag, &list);
-    }
+    status = status == MS_OK
+                 ? ms_job_list_read(call->positionals[0], call->arena, call->diag, &list)
+                 : status;
     return status == MS_OK ? ms_job_list_run(&study, call->arena, call->diag) : status;
 }
 
@@ -59,8 +55,7 @@ const ms_command ms_cmd_runs = {
     .name = "runs",
     .summary = "simulate many jobs in one call, for programs",
     .positional_help = "JOBS.json",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "Reads {\"jobs\": [{\"workload\": FILE, \"text\": YAML, \"platform\": P, \"set\": "
@@ -69,9 +64,8 @@ const ms_command ms_cmd_runs = {
         "a line of JSON for each job as soon as it has ended: 'job', its place in the list from 0; "
         "'exit', the exit code that 'run' would have had, 0 also for a job that does not fit in "
         "memory; 'is_read', whether its inputs could be read; 'blames_set', whether they could be "
-        "without --set; 'said', messages; and 'result', what "
-        "'run --json --passes' prints, or 'reason', the first fault in one line. A job that fails "
-        "leaves the others be.",
+        "without --set; 'said', messages; and 'result', what 'run --json --passes' prints, or "
+        "'reason', the first fault in one line. A job that fails leaves the others be.",
     .example = "meshsim runs jobs.json --jobs 2",
     .run = run,
 };

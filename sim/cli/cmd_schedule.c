@@ -1,14 +1,165 @@
 /* meshsim schedule: a pipeline schedule with abstract costs, on paper. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/render.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
 #include "cli/schedule_studies.h"
-#include "cli/show_schedule.h"
+#include "cli/shown_tables.h"
+#include "schedule/schedule_study.h"
+#include "trace/report/report.h"
+
+/* ---- the result ---- */
+
+/* All that is shown of one schedule. */
+typedef struct shown_schedule {
+    const ms_program *program;
+    const ms_schedule_result *result;
+    ms_schedule_gap gap;
+    double period;                  /*< per microbatch, 0: unknown */
+    const ms_search_result *search; /*< NULL: not found by search */
+    const char *workload;           /*< whose times it has; NULL: none */
+} shown_schedule;
+
+enum { WIDTH = 80, WIDTH_LEAST = 40 };
+
+static bool has_groups(const ms_schedule_spec *spec) {
+    return spec->kind != MS_SCHEDULE_CUSTOM && ms_schedule_kind_traits(spec->kind).takes_group;
+}
+
+static void add_rank_lists(ms_value *root, const ms_program *program,
+                           const ms_schedule_result *result) {
+    ms_value *peak = ms_value_add(root, "peak_inflight", MS_VALUE_ARRAY);
+    ms_value *peak_input = ms_value_add(root, "peak_inflight_I", MS_VALUE_ARRAY);
+    ms_value *busy = ms_value_add(root, "busy", MS_VALUE_ARRAY);
+    ms_value *idle = ms_value_add(root, "idle", MS_VALUE_ARRAY);
+    ms_value *exposed = ms_value_add(root, "exposed_p2p", MS_VALUE_ARRAY);
+    ms_value *messages = ms_value_add(root, "msgs_sent", MS_VALUE_ARRAY);
+    for (int i = 0; i < program->spec.pipeline_ranks; i++) {
+        const ms_schedule_rank *rank = &result->ranks[i];
+        ms_value_add_int(peak, NULL, rank->peak_inflight);
+        ms_value_add_int(peak_input, NULL, rank->peak_inflight_input);
+        ms_value_add_double(busy, NULL, rank->busy);
+        ms_value *phases = ms_value_add(idle, NULL, MS_VALUE_OBJECT);
+        ms_value_add_double(phases, "warmup", rank->idle_warmup);
+        ms_value_add_double(phases, "steady", rank->idle_steady);
+        ms_value_add_double(phases, "cooldown", rank->idle_cooldown);
+        ms_value_add_double(exposed, NULL, rank->exposed_p2p);
+        ms_value_add_int(messages, NULL, rank->messages_sent);
+    }
+}
+
+static void add_gap_tree(ms_value *parent, const ms_schedule_gap *gap) {
+    ms_value *tree = ms_value_add(parent, "gap", MS_VALUE_OBJECT);
+    ms_value_add_double(tree, gap->has_closed_form ? "closed_form" : "work", gap->base);
+    ms_value_add_double(tree, "order", gap->order);
+    ms_value_add_double(tree, "imbalance", gap->imbalance);
+    ms_value_add_double(tree, "latency", gap->latency);
+}
+
+static void add_search(ms_value *root, const ms_search_result *search) {
+    ms_value *tree = ms_value_add(root, "search", MS_VALUE_OBJECT);
+    ms_value_add_double(tree, "span_bound", search->bound);
+    ms_value_add_int(tree, "bound_rank", search->bound_rank);
+    ms_value_add_bool(tree, "is_optimal", search->is_optimal);
+    ms_value_add_bool(tree, "is_cut_short", search->is_cut_short);
+    ms_value_add_double(tree, "heuristic_span", search->heuristic_span);
+    ms_value_add_string(tree, "start", search->start);
+    ms_value_add_int(tree, "variant", search->variant);
+    ms_value_add_int(tree, "evaluations", search->evaluations);
+}
+
+static ms_value *make_tree(const ms_invocation *call, const shown_schedule *shown) {
+    const ms_program *program = shown->program;
+    const ms_schedule_result *result = shown->result;
+    const ms_schedule_spec *spec = &program->spec;
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_string(root, "schedule", program->name);
+    if (shown->workload != NULL) {
+        ms_value_add_string(root, "workload", shown->workload);
+    }
+    ms_value_add_int(root, "p", spec->pipeline_ranks);
+    ms_value_add_int(root, "v", spec->chunks);
+    ms_value_add_int(root, "m", spec->microbatches);
+    if (has_groups(spec)) {
+        ms_value_add_int(root, "group", ms_schedule_group(spec));
+    }
+    if (spec->slices > 1) {
+        ms_value_add_int(root, "splits", spec->slices);
+    }
+    ms_value_add_double(root, "makespan", result->makespan);
+    ms_value_add_double(root, "bubble_fraction", result->bubble_fraction);
+    ms_value_add_double(root, "max_span", result->max_span);
+    ms_value_add_double(root, "max_span_bubble", result->max_span_bubble);
+    add_rank_lists(root, program, result);
+    ms_value_add_int(root, "msgs_total", result->messages_total);
+    ms_value_add_int(root, "param_replicas", program->parameter_replicas);
+    char crc[16];
+    snprintf(crc, sizeof crc, "%08x", (unsigned)ms_program_crc32(program));
+    ms_value_add_string(root, "order_crc32", crc);
+    ms_value_add_double(root, "formula_makespan",
+                        result->has_formula ? result->formula_makespan : (double)NAN);
+    ms_value_add_double(root, "formula_span_bubble",
+                        result->has_span_formula ? result->formula_span_bubble : (double)NAN);
+    ms_value_add_double(root, "period", shown->period > 0 ? shown->period : (double)NAN);
+    add_gap_tree(root, &shown->gap);
+    if (shown->search != NULL) {
+        add_search(root, shown->search);
+    }
+    return root;
+}
+
+/* Columns of the terminal, or of a page where there is none. */
+static int page_width(void) {
+    struct winsize size;
+    if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col >= WIDTH_LEAST) {
+        return size.ws_col;
+    }
+    return WIDTH;
+}
+
+/* Add the values that text and Markdown show and --json does not print. */
+static void add_page(const shown_schedule *shown, ms_value *root) {
+    const ms_program *program = shown->program;
+    const ms_schedule_spec *spec = &program->spec;
+    ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
+    bool is_on_paper = shown->workload == NULL;
+    ms_value_add_string(page, "unit",
+                        is_on_paper ? "T, the unit of --tf, --tb and --tw of one virtual stage"
+                                    : "seconds, what the workload's stages compute; its "
+                                      "communication and optimizer are left out");
+    if (is_on_paper && program->model_stages * spec->slices > spec->pipeline_ranks) {
+        ms_value_add_double(page, "rank_makespan",
+                            shown->result->makespan * spec->pipeline_ranks /
+                                ((double)program->model_stages * spec->slices));
+    }
+    if (shown->search != NULL) {
+        ms_value_add_double(page, "above_bound", shown->search->span / shown->search->bound - 1);
+    }
+    ms_buffer picture;
+    ms_buffer_init(&picture);
+    ms_schedule_write_text(program, shown->result, page_width(), &picture);
+    const char *kept = ms_buffer_keep(&picture, root->arena);
+    ms_value_add_string(page, "picture", kept);
+}
+
+/* Print a schedule in the form that is asked for; its text has a picture in characters as wide as
+ * the terminal. */
+static ms_status print(const ms_invocation *call, const shown_schedule *shown) {
+    ms_value *root = make_tree(call, shown);
+    if (!ms_cli_has(call, "json")) {
+        add_page(shown, root);
+    }
+    return ms_cli_show(call, shown->program->name, MS_SCHEDULE_TABLES, root);
+}
+
+/* ---- output ---- */
 
 static bool is_stdout(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
@@ -16,7 +167,7 @@ static bool is_stdout(const char *path) {
 
 /* What takes further evaluations is left out where it is not shown. */
 static ms_status show(const ms_invocation *call, const ms_schedule_costs *costs,
-                      ms_cli_shown *shown) {
+                      shown_schedule *shown) {
     ms_status status = ms_schedule_explain(shown->program, costs, shown->result->makespan,
                                            call->diag, &shown->gap);
     if (status == MS_OK) {
@@ -26,7 +177,7 @@ static ms_status show(const ms_invocation *call, const ms_schedule_costs *costs,
     if (status != MS_OK) {
         return status;
     }
-    return ms_cli_show_schedule(call, shown);
+    return print(call, shown);
 }
 
 static void note_idle(const ms_invocation *call, const char *option, bool is_idle,
@@ -76,10 +227,10 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
     if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {
         return status;
     }
-    ms_cli_shown shown = {.program = &schedule->opened.program,
-                          .result = &result,
-                          .search = schedule->search,
-                          .workload = schedule->workload};
+    shown_schedule shown = {.program = &schedule->opened.program,
+                            .result = &result,
+                            .search = schedule->search,
+                            .workload = schedule->workload};
     return show(call, costs, &shown);
 }
 
@@ -89,9 +240,9 @@ static ms_status run_one(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
     ms_status status = ms_cli_schedule_load(call, &schedule);
-    if (status == MS_OK) {
-        status = ms_cli_schedule_costs(call, schedule.opened.program.model_stages, &costs);
-    }
+    status = status == MS_OK
+                 ? ms_cli_schedule_costs(call, schedule.opened.program.model_stages, &costs)
+                 : status;
     return status == MS_OK ? output(call, &schedule, &costs) : status;
 }
 
@@ -101,9 +252,7 @@ static ms_status run_one_of_workload(const ms_invocation *call) {
     ms_schedule_costs costs = {0};
     ms_schedule_choice choice;
     ms_status status = ms_cli_schedule_choice(call, call->positionals[0], &choice);
-    if (status == MS_OK) {
-        status = ms_cli_schedule_of_workload(call, &choice, &job, &costs);
-    }
+    status = status == MS_OK ? ms_cli_schedule_of_workload(call, &choice, &job, &costs) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -212,70 +361,65 @@ static const char *compared_word(int index) {
 }
 
 static const ms_option OPTIONS[] = {
-    {"ranks", 'p', "P", 1, false, NULL, .help = "pipeline ranks", .section = "sizes",
-     .modes = PAPER},
-    {"chunks", 'v', "V", 1, false, NULL,
-     .help = "virtual stages per rank (default: 1, or 2 of a V)"},
-    {"microbatches", 'm', "M", 1, false, NULL, .help = "microbatches", .modes = PAPER},
-    {"group", 0, "N", 1, false, "P", .help = "microbatches per group of interleaved",
+    {"ranks", "P", .letter = 'p', .help = "pipeline ranks", .section = "sizes", .modes = PAPER},
+    {"chunks", "V", .letter = 'v', .help = "virtual stages per rank (default: 1, or 2 of a V)"},
+    {"microbatches", "M", .letter = 'm', .help = "microbatches", .modes = PAPER},
+    {"group", "N", .fallback = "P", .help = "microbatches per group of interleaved",
      .modes = ORDERED},
-    {"splits", 0, "K", 1, false, "1", .help = "slices of a sequence (seq1f1b, csv:FILE)",
+    {"splits", "K", .fallback = "1", .help = "slices of a sequence (seq1f1b, csv:FILE)",
      .modes = ORDERED | 1U << AT_FILE},
-    {"reorder", 0, NULL, 0, false, NULL,
-     .help = "vhalf, vmin: move warm-up and cool-down passes into earlier gaps", .modes = ORDERED},
-    {"tf", 0, "T", 1, false, "1", .help = "forward time per virtual stage and microbatch",
+    {"reorder", .help = "vhalf, vmin: move warm-up and cool-down passes into earlier gaps",
+     .modes = ORDERED},
+    {"tf", "T", .fallback = "1", .help = "forward time per virtual stage and microbatch",
      .section = "times, and how passes run", .modes = PAPER},
-    {"tb", 0, "T", 1, false, "1", .help = "input gradient time, likewise", .modes = PAPER},
-    {"tw", 0, "T", 1, false, "1", .help = "weight gradient time, likewise", .modes = PAPER},
-    {"p2p", 0, "T", 1, false, "0",
+    {"tb", "T", .fallback = "1", .help = "input gradient time, likewise", .modes = PAPER},
+    {"tw", "T", .fallback = "1", .help = "weight gradient time, likewise", .modes = PAPER},
+    {"p2p", "T", .fallback = "0",
      .help = "latency between stages that follow each other on different ranks", .modes = LATENT},
-    {"costs", 0, "FILE.csv", 1, false, NULL,
+    {"costs", "FILE.csv",
      .help = "times per stage from a file in the place of --tf, --tb, --tw, --p2p", .modes = PAPER},
-    {"overlap", 0, "fused|serial", 1, false, "fused",
+    {"overlap", "fused|serial", .fallback = "fused",
      .help = "overlapped passes run together, or one after the other"},
-    {"fbscale", 0, "X", 1, false, "1", .help = "a fused pair takes X times the sum of its passes",
+    {"fbscale", "X", .fallback = "1", .help = "a fused pair takes X times the sum of its passes",
      .modes = LATENT},
-    {"sends", 0, "async|blocking", 1, false, "async",
+    {"sends", "async|blocking", .fallback = "async",
      .help = "whether a sending rank waits until its message has arrived"},
-    {"compare", 0, "KIND,...", 1, false, NULL, .word = compared_word,
+    {"compare", "KIND,...", .word = compared_word,
      .help =
          "a table of many: all, or a comma list; times are per rank, and divided among its stages",
      .section = "tables of many, and search", .modes = TABLES},
-    {"sort", 0, "COLUMN", 1, false, "makespan", .help = "column of the table to sort by",
+    {"sort", "COLUMN", .fallback = "makespan", .help = "column of the table to sort by",
      .modes = TABLES},
-    {"memory-cap", 0, "X", 1, false, NULL,
-     .help = "microbatches in flight per rank at most; simulated: bytes",
+    {"memory-cap", "X", .help = "microbatches in flight per rank at most; simulated: bytes",
      .modes = TABLES | SEARCHES},
-    {"workload", 0, "WORKLOAD.yaml", 1, false, NULL,
+    {"workload", "WORKLOAD.yaml",
      .help = "take sizes and computing times from it; of a table: simulate it",
      .section = "on a workload", .modes = IN},
-    {MS_PLATFORM_OPTION, .modes = IN},
-    {MS_SET_FIELDS, .modes = IN},
-    {MS_FIDELITY_FIELDS, .modes = IN},
-    {"traces", 0, "FOLDER", 1, false, NULL,
-     .help = "write each simulation's trace to FOLDER/KIND.h5", .writes = "/",
+    {MS_OPTION_PLATFORM, .modes = IN},
+    {MS_OPTION_SET, .modes = IN},
+    {MS_OPTION_FIDELITY, .modes = IN},
+    {"traces", "FOLDER", .help = "write each simulation's trace to FOLDER/KIND.h5", .writes = "/",
      .no_stdout = "it names a folder of several files", .modes = SIMULATED},
-    {"jobs", 0, "J", 1, false, "processors, at most 4", .help = "simulations at once",
+    {"jobs", "J", .fallback = "processors, at most 4", .help = "simulations at once",
      .modes = SIMULATED},
-    {"csv", 0, "FILE", 1, false, NULL,
+    {"csv", "FILE",
      .help = "write the order as PyTorch's CSV ('-': stdout); a file read with csv: keeps its form",
      .writes = ".csv or .txt", .section = "output", .modes = ONE},
-    {"csv-form", 0, "compute|sends|comms", 1, false, "compute",
+    {"csv-form", "compute|sends|comms", .fallback = "compute",
      .help = "compute: passes only; sends: with messages; comms: with messages and parameters",
      .modes = ONE},
-    {"csv-dialect", 0, "current|legacy", 1, false, "current",
+    {"csv-dialect", "current|legacy", .fallback = "current",
      .help = "letters I and B, or B and BW as in 2024, for input gradient and whole backward",
      .modes = ONE},
-    {"merge-bw", 0, NULL, 0, false, NULL,
-     .help = "write I with its W right behind it as one B, which changes the times", .modes = ONE},
-    {"csv-table", 0, "FILE", 1, false, NULL,
-     .help = "write the table, with the names of --json ('-': stdout)", .writes = ".csv or .txt",
-     .modes = TABLES},
-    {"gantt", 0, "FILE.svg", 1, false, NULL,
+    {"merge-bw", .help = "write I with its W right behind it as one B, which changes the times",
+     .modes = ONE},
+    {"csv-table", "FILE", .help = "write the table, with the names of --json ('-': stdout)",
+     .writes = ".csv or .txt", .modes = TABLES},
+    {"gantt", "FILE.svg",
      .help = "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)",
      .writes = ".svg, .png or .pdf"},
-    {"json", 0, NULL, 0, false, NULL, .help = "print one JSON object"},
-    MS_OPTION_MARKDOWN,
+    {"json", .help = "print one JSON object"},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -284,8 +428,7 @@ const ms_command ms_cmd_schedule = {
     .summary = "run a pipeline schedule on paper: makespan, bubble, peaks, closed form.",
     .positional_help = "KIND|csv:FILE|search",
     .word = kind_word,
-    .positionals_min = 0,
-    .positionals_max = 1,
+    .positionals = {0, 1},
     .options = OPTIONS,
     .modes = MODES,
     .description =
@@ -295,8 +438,7 @@ const ms_command ms_cmd_schedule = {
         "interleaved: 1F1B over V stages per rank (Megatron-LM); --group\n"
         "interleaved_torch: the same in M/P rounds (PyTorch)\n"
         "interleaved_flexible: the same, any group size and any M (Llama 3), except where the "
-        "ranks "
-        "would wait for each other; --group\n"
+        "ranks would wait for each other; --group\n"
         "looped_bfs: breadth first: all microbatches per chunk\n"
         "zbh1, zbh2: zero bubble with 1F1B's memory, and with twice that\n"
         "zb1p: interleaved zero bubble (PyTorch)\n"
@@ -306,8 +448,8 @@ const ms_command ms_cmd_schedule = {
         "dualpipev: DualPipe cut in half, a V\n"
         "seq1f1b: 1F1B over slices of sequences; --splits\n\n"
         "csv:FILE reads a schedule as PyTorch writes it: one line per rank, cells such as 2F0 or "
-        "(2F4;1B0)OVERLAP_F_B, with or without communication, in today's letters or those of "
-        "2024, of at most 256 MiB; stages belong to the rank whose line they stand in. Where the "
+        "(2F4;1B0)OVERLAP_F_B, with or without communication, in today's letters or those of 2024, "
+        "of at most 256 MiB; stages belong to the rank whose line they stand in. Where the "
         "microbatches of a file are slices of sequences, as --csv writes seq1f1b, --splits says "
         "how many make one. --csv without further options writes a file back as it was; with "
         "--merge-bw a gradient is handed on at the end of the whole backward pass, so that the "
@@ -315,9 +457,8 @@ const ms_command ms_cmd_schedule = {
         "with the shortest span under --memory-cap (in whole microbatches per rank, of one stage "
         "per rank, or with '-v 2' of two in a V), and says how far from a proven bound it is.\n\n"
         "Times have no unit: T is that of --tf, --tb and --tw of one virtual stage. Only with "
-        "--workload, where the computing times are the workload's, "
-        "--p2p is in seconds. Each time is one number, or a comma list with one per virtual stage "
-        "(per boundary for --p2p). "
+        "--workload, where the computing times are the workload's, --p2p is in seconds. Each time "
+        "is one number, or a comma list with one per virtual stage (per boundary for --p2p). "
         "--costs reads them from a file with the columns forward, input_gradient, weight_gradient "
         "and, where wanted, stage and p2p: one line per stage, in any order where a column says "
         "which, and p2p the boundary behind it, empty for the last stage. A whole backward pass "
@@ -325,28 +466,25 @@ const ms_command ms_cmd_schedule = {
         "for the arrival. An overlapped pair takes --fbscale times its two passes together, or, "
         "with --overlap serial, runs as one after the other.\n\n"
         "Idle time counts as warm-up before a rank's first backward pass, as cool-down after its "
-        "last forward pass, else as steady. 'Exposed p2p' is how much later passes start "
-        "than they would without latency. A microbatch is in flight on a stage from the start of "
-        "its forward pass to the end of its weight gradient (to W) or input gradient (to I).\n\n"
-        "The makespan is compared with the closed form where one is known for these sizes "
-        "and costs; else it is taken apart: the closed form (or the work of a rank) with equal "
-        "stages and free messages, and what the order, unequal stages and latency add.\n\n"
+        "last forward pass, else as steady. 'Exposed p2p' is how much later passes start than they "
+        "would without latency. A microbatch is in flight on a stage from the start of its forward "
+        "pass to the end of its weight gradient (to W) or input gradient (to I).\n\n"
+        "The makespan is compared with the closed form where one is known for these sizes and "
+        "costs; else it is taken apart: the closed form (or the work of a rank) with equal stages "
+        "and free messages, and what the order, unequal stages and latency add.\n\n"
         "--compare prints a table of many schedules. There T is the time of a P-th of the model, "
         "spread over its stages (V = 2 and K = 2 where a schedule takes any, unless given), and "
-        "--p2p "
-        "lies between neighbouring ranks. The makespan 'per rank' (rank_makespan) is in this T, "
-        "and the table is sorted by it; all other times are in T of one virtual stage, so V K "
-        "times as "
-        "large, as for a single KIND. Memory is counted in units of a P-th of the model and "
-        "one microbatch. With a csv:FILE among them -p and -m may be left out, and a file with K "
-        "times as many microbatches holds slices of sequences.\n\n"
+        "--p2p lies between neighbouring ranks. The makespan 'per rank' (rank_makespan) is in this "
+        "T, and the table is sorted by it; all other times are in T of one virtual stage, so V K "
+        "times as large, as for a single KIND. Memory is counted in units of a P-th of the model "
+        "and one microbatch. With a csv:FILE among them -p and -m may be left out, and a file with "
+        "K times as many microbatches holds slices of sequences.\n\n"
         "With --workload the table comes from simulations, each in a process of its own, of that "
         "workload with the schedules in the place of its own; V, N and K are the workload's where "
         "it has some. Layers are partitioned as the workload says, or balanced "
-        "(schedule.partition) "
-        "where the "
-        "number of stages is another. --memory-cap then takes bytes, such as 60GiB. What cannot be "
-        "simulated is listed with the reason. Exits with 1 when none fits in memory.\n\n"
+        "(schedule.partition) where the number of stages is another. --memory-cap then takes "
+        "bytes, such as 60GiB. What cannot be simulated is listed with the reason. Exits with 1 "
+        "when none fits in memory.\n\n"
         "A single KIND, or a search, takes sizes and computing times from --workload and stays on "
         "paper; what a search found runs as schedule.kind=csv:FILE.",
     .example = "meshsim schedule interleaved -p 4 -v 2 -m 8 --p2p 0.1",

@@ -36,18 +36,16 @@ const ms_command ms_cmd_schema = {
     .summary = "a JSON Schema of input files, for editors",
     .positional_help = "[KIND]",
     .word = kind_word,
-    .positionals_min = 0,
-    .positionals_max = 1,
+    .positionals = {0, 1},
     .options = OPTIONS,
     .description =
         "Prints the JSON Schema (draft 2020-12) of a kind of input files: workload (without KIND), "
         "platform, gpu, library, framework, space or sweep. An editor that knows JSON Schemas, "
         "such as one with yaml-language-server, shows what each key means, completes keys and "
-        "words, and marks "
-        "what is wrong while a file is typed. A file names its schema in a comment: "
-        "'# yaml-language-server: $schema=PATH'; an installed meshsim has them in "
-        "share/meshsim/schema. A schema sees keys, types, words and ranges of numbers; what "
-        "keys say together, and ranges of values with units, 'meshsim check' sees.",
+        "words, and marks what is wrong while a file is typed. A file names its schema in a "
+        "comment: '# yaml-language-server: $schema=PATH'; an installed meshsim has them in "
+        "share/meshsim/schema. A schema sees keys, types, words and ranges of numbers; what keys "
+        "say together, and ranges of values with units, 'meshsim check' sees.",
     .example = "meshsim schema workload",
     .run = run,
 };

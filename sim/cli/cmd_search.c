@@ -1,6 +1,8 @@
 /* meshsim search: the best meshes and settings for a workload. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,11 +10,11 @@
 #include "base/failure.h"
 #include "base/usage.h"
 #include "cli/commands.h"
+#include "cli/csv.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/note_framework.h"
 #include "cli/run_whatif.h"
-#include "cli/search_files.h"
 #include "cli/show_search.h"
 #include "cli/shown_tables.h"
 #include "cli/store_options.h"
@@ -27,81 +29,45 @@ enum { PAGE_REST_MAX = 2000 };
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
 static const ms_option OPTIONS[] = {
-    {.name = "vary",
-     .argument = "KEY=V1,V2",
-     .arguments = 1,
-     .takes = MS_TAKES_WORKLOAD_KEY,
-     .is_repeatable = true,
+    {"vary", "KEY=V1,V2", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
      .help = "values of a key, its own or its platform's; of an axis of the mesh also 'all'. dp "
              "takes the GPUs that other axes leave"},
-    {.name = "space",
-     .argument = "S.yaml",
-     .arguments = 1,
+    {"space", "S.yaml",
      .help = "file with what varies: usual, gpus, platforms, vary (workloads/search.md)"},
-    {.name = "usual", .help = "vary what is usual beside what --vary says"},
-    {.name = "gpus",
-     .argument = "N1,N2",
-     .arguments = 1,
-     .fallback = "those of the workload",
-     .help = "numbers of GPUs"},
-    {.name = "platform",
-     .argument = "P1,P2",
-     .arguments = 1,
-     .fallback = "the workload's",
-     .help = "platform files, or names of some"},
-    {.name = "objective",
-     .argument = "Q1[,Q2]",
-     .arguments = 1,
-     .fallback = "step_time_s",
-     .help = "what is best: step_time_s, tokens_per_s, cost_per_million_tokens, energy_J, gpus (of "
-             "equally many the fastest), training_time_s, training_cost; of two all candidates "
-             "that none beats by both"},
-    {.name = "max",
-     .argument = "QUANTITY=VALUE",
-     .arguments = 1,
-     .is_repeatable = true,
-     .help = "leave out what is above, such as peak_B=70GiB; of the objectives but tokens_per_s, "
-             "peak_B, bubble_fraction and tokens_per_step"},
-    {.name = "tokens",
-     .argument = "N",
-     .arguments = 1,
-     .help = "of a whole training, such as 15e12, for training_time_s and training_cost"},
-    {.name = "top",
-     .argument = "N",
-     .arguments = 1,
-     .fallback = "10",
-     .help = "how many of the best are found"},
-    {.name = "exhaustive", .help = "simulate all that fit, prune nothing"},
-    MS_OPTION_JOBS("simulations at once; changes no result"),
-    {.name = "explain",
-     .argument = "RANK",
-     .arguments = 1,
-     .help = "where the time of this one goes, beside the best one's"},
-    {.name = "whatif",
-     .help = "simulate, too, what one better thing each would buy the best one, as 'run' does"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write the best one as a workload",
+    {"usual", .help = "vary the default space, too, beside the keys of --vary"},
+    {"gpus", "N1,N2", .fallback = "those of the workload", .help = "numbers of GPUs"},
+    {"platform", "P1,P2", .fallback = "the workload's", .help = "platform files, or names of some"},
+    {"objective", "Q1[,Q2]", .fallback = "step_time_s",
+     .help = "what is best: step_time_s, tokens_per_s, cost_per_million_tokens, energy_J, gpus "
+             "(the fastest with that many GPUs), training_time_s, training_cost; with two, the "
+             "Pareto front: all candidates that no other one beats by both"},
+    {"max", "QUANTITY=VALUE", .is_repeatable = true,
+     .help = "leave out candidates above this limit, such as peak_B=70GiB; QUANTITY is an "
+             "objective other than tokens_per_s, peak_B, bubble_fraction or tokens_per_step"},
+    {"tokens", "N",
+     .help = "tokens of the whole training, such as 15e12, for training_time_s and training_cost"},
+    {"top", "N", .fallback = "10", .help = "how many of the best are found"},
+    {"exhaustive", .help = "simulate all that fit, prune nothing"},
+    {MS_OPTION_JOBS("simulations at once; changes no result")},
+    {"explain", "RANK",
+     .help = "where the time of the candidate of this rank goes, beside the best one's"},
+    {"whatif", .help = "simulate the best candidate again with one improvement at a time, as 'run "
+                       "--whatif' does"},
+    {"output", "FILE", .letter = 'o', .help = "write the best one as a workload",
      .writes = ".yaml"},
-    {.name = "csv",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write what is found as CSV",
-     .writes = ".csv"},
-    MS_OPTION_HTML,
-    MS_OPTION_STORE,
-    MS_OPTION_RESUME,
-    MS_OPTION_FRESH,
-    MS_OPTION_SHARD,
-    MS_OPTION_PLAN,
-    MS_OPTION_SHARDS,
-    MS_OPTION_SET,
-    MS_OPTION_FIDELITY,
-    MS_OPTION_GRANULARITY,
-    MS_OPTION_JSON,
-    MS_OPTION_MARKDOWN,
+    {"csv", "FILE", .help = "write what is found as CSV", .writes = ".csv"},
+    {MS_OPTION_HTML},
+    {MS_OPTION_STORE},
+    {MS_OPTION_RESUME},
+    {MS_OPTION_FRESH},
+    {MS_OPTION_SHARD},
+    {MS_OPTION_PLAN},
+    {MS_OPTION_SHARDS},
+    {MS_OPTION_SET},
+    {MS_OPTION_FIDELITY},
+    {MS_OPTION_GRANULARITY},
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -119,8 +85,8 @@ static ms_status split(const ms_invocation *call, const char *option, ms_words *
     for (const char *at = text; *at != '\0' && words_out->items != NULL;) {
         size_t length = strcspn(at, ",");
         if (length == 0) {
-            ms_diag_error(call->diag, "option '--%s' has an empty place in '%s'", option, text);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--%s' has an empty place in '%s'", option,
+                                 text);
         }
         words_out->items[words_out->count++] = ms_arena_strndup(call->arena, at, length);
         at += length + (at[length] == ',');
@@ -140,9 +106,8 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
         bool is_number = sscanf(words.items[i], "%8d%n", &gpus, &end) == 1 &&
                          words.items[i][end] == '\0' && gpus >= 1 && gpus <= GPUS_MAX;
         if (!is_number) {
-            ms_diag_error(call->diag, "option '--gpus' takes numbers from 1 to %d, got '%s'",
-                          (int)GPUS_MAX, words.items[i]);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--gpus' takes numbers from 1 to %d, got '%s'",
+                                 (int)GPUS_MAX, words.items[i]);
         }
         gpus_out->items[gpus_out->count++] = gpus;
     }
@@ -241,27 +206,53 @@ static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
     return path != NULL && !is_kept;
 }
 
+/* A file that stands in a folder by its whole path; any other name as it is. */
+static const char *make_absolute(const char *folder, const char *name, ms_arena *arena) {
+    static const char *const ENDINGS[] = {"", ".yaml"};
+    for (size_t i = 0; name != NULL && name[0] != '/' && i < 2; i++) {
+        const char *path = ms_arena_printf(arena, "%s/%s%s", folder, name, ENDINGS[i]);
+        char *real = path == NULL ? NULL : realpath(path, NULL);
+        if (real != NULL) {
+            const char *copy = ms_arena_strdup(arena, real);
+            (free)(real); /* realpath's own */
+            return copy;
+        }
+        if (path != NULL) {
+            ms_failure_note_file(path, errno);
+        }
+    }
+    return name;
+}
+
+/* Append a candidate as a workload file, for any folder: paths in it are absolute. */
+static void add_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *out) {
+    ms_job_spec spec = row->spec;
+    const char *folder = spec.folder == NULL ? "." : spec.folder;
+    spec.platform.file = make_absolute(folder, spec.platform.file, arena);
+    spec.schedule.csv = make_absolute(folder, spec.schedule.csv, arena);
+    spec.placement.file = make_absolute(folder, spec.placement.file, arena);
+    out->failed = out->failed || ms_job_spec_write(&spec, out) != MS_OK || arena->has_failed;
+}
+
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
     ms_buffer workload;
-    ms_buffer csv;
     bool has_best = shown->result->row_count > 0;
     ms_status status = MS_OK;
     ms_buffer_init(&workload);
-    ms_buffer_init(&csv);
     if (has_best && is_written(call, shown, "output")) {
         if (shown->result->is_partial) {
             ms_buffer_puts(&workload, "# Partial: the search was interrupted, and a better one may "
                                       "be among what it did not simulate.\n");
         }
-        ms_show_search_workload(&shown->result->rows[0], call->arena, &workload);
+        add_workload(&shown->result->rows[0], call->arena, &workload);
         status = ms_cli_write_option(call, "output", &workload);
     }
     if (status == MS_OK && is_written(call, shown, "csv")) {
-        ms_show_search_csv(shown, call->arena, &csv);
-        status = ms_cli_write_option(call, "csv", &csv);
+        ms_value *root = ms_show_search_tree(shown, call->arena);
+        ms_show_search_add_page(shown, root);
+        status = ms_cli_write_csv(call, "csv", root);
     }
     ms_buffer_release(&workload);
-    ms_buffer_release(&csv);
     return status;
 }
 
@@ -312,9 +303,9 @@ static void tell_rest(const ms_invocation *call) {
                      "interrupted: what was simulated is in '%s', and the same command goes on",
                      store);
     } else {
-        ms_diag_note(call->diag, NULL, NULL,
-                     "interrupted: the same command begins anew; '--store FILE.db' keeps what is "
-                     "simulated");
+        ms_diag_note(
+            call->diag, NULL, NULL,
+            "interrupted: the same command begins anew; '--store FILE.db' keeps what is simulated");
     }
 }
 
@@ -375,13 +366,11 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? ms_cli_check_targets(call, FILES) : status;
     status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
-    if (status == MS_OK) {
-        status = ms_space_open(&request, call->arena, call->diag, &study.space);
-    }
-    if (status == MS_OK) {
-        status = ms_cli_note_framework(call, ms_space_base(study.space),
-                                       ms_cli_data_folder(call->arena));
-    }
+    status =
+        status == MS_OK ? ms_space_open(&request, call->arena, call->diag, &study.space) : status;
+    status = status == MS_OK ? ms_cli_note_framework(call, ms_space_base(study.space),
+                                                     ms_cli_data_folder(call->arena))
+                             : status;
     study.top = (int)top;
     if (status == MS_OK && ms_cli_has(call, "plan")) {
         return ms_cli_write_plan(call);
@@ -399,8 +388,7 @@ const ms_command ms_cmd_search = {
     .name = "search",
     .summary = "find the fastest meshes and settings for a workload",
     .positional_help = "WORKLOAD.yaml",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "Tries every candidate of a space: the workload with several values of some keys, on every "
@@ -410,9 +398,8 @@ const ms_command ms_cmd_search = {
         "those that do not fit in memory too. The others are simulated, best estimate first, until "
         "no lower bound of the rest is below the last of the wanted ones: what is pruned could not "
         "have been among them. Layers are shared out anew where stages do not divide them. Passes "
-        "are simulated as single operations unless --granularity or --set says otherwise. "
-        "--shard simulates a share of them, into a folder in which shards tell each other their "
-        "best; "
+        "are simulated as single operations unless --granularity or --set says otherwise. --shard "
+        "simulates a share of them, into a folder in which shards tell each other their best; "
         "--plan writes what makes Makeflow or Slurm run all shards. Exits with 1 when nothing is "
         "feasible.",
     .example = "meshsim search workloads/tiny.yaml --vary mesh.tp=1,2,4 --vary mesh.pp=1,2,4",

@@ -1,35 +1,30 @@
 /* meshsim sweep: a workload in which some keys take several values each. */
 #include "base/usage.h"
 #include "cli/commands.h"
+#include "cli/csv.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/render.h"
 #include "cli/show_sweep.h"
+#include "cli/shown_tables.h"
 #include "cli/store_options.h"
 #include "cli/tool.h"
 #include "cli/worker_options.h"
 
 static const ms_option OPTIONS[] = {
-    MS_OPTION_JOBS("simulations at once"),
-    MS_OPTION_STORE,
-    MS_OPTION_RESUME,
-    MS_OPTION_FRESH,
-    MS_OPTION_SHARD,
-    MS_OPTION_PLAN,
-    MS_OPTION_SHARDS,
-    {.name = "csv",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "write the points as CSV",
-     .writes = ".csv"},
-    {.name = "plot",
-     .argument = "FILE",
-     .arguments = 1,
-     .help = "draw the picture that the sweep's file asks for",
+    {MS_OPTION_JOBS("simulations at once")},
+    {MS_OPTION_STORE},
+    {MS_OPTION_RESUME},
+    {MS_OPTION_FRESH},
+    {MS_OPTION_SHARD},
+    {MS_OPTION_PLAN},
+    {MS_OPTION_SHARDS},
+    {"csv", "FILE", .help = "write the points as CSV", .writes = ".csv"},
+    {"plot", "FILE", .help = "draw the picture that the sweep's file asks for",
      .writes = ".svg, .png or .pdf"},
-    MS_OPTION_HTML,
-    MS_OPTION_JSON,
-    MS_OPTION_MARKDOWN,
+    {MS_OPTION_HTML},
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -38,39 +33,21 @@ static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
 
 /* ---- what it prints ---- */
 
-/* Write what an option asks for; nothing without it. */
-static ms_status write_option(const ms_invocation *call, const char *option,
-                              const ms_shown_sweep *shown,
-                              void (*write)(const ms_shown_sweep *, ms_arena *, ms_buffer *)) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    if (ms_cli_has(call, option)) {
-        write(shown, call->arena, &text);
-    }
-    return ms_cli_write_option(call, option, &text);
-}
-
-static ms_status write_html(const ms_invocation *call, const ms_shown_sweep *shown) {
+static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
     const char *files[] = {call->positionals[0], shown->sweep->request.workload};
     const ms_cli_page page = {.title = shown->sweep->name,
                               .files = {files, sizeof files / sizeof files[0]}};
-    return ms_cli_has(call, "html")
-               ? ms_cli_write_html(call, &page, ms_show_sweep_tree(shown, call->arena))
-               : MS_OK;
-}
-
-static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
-    ms_status status = write_option(call, "csv", shown, ms_show_sweep_csv);
-    if (status == MS_OK && ms_cli_has(call, "plot")) {
-        status = ms_cli_draw(call, "plot", NULL, ms_show_sweep_tree(shown, call->arena));
-    }
-    status = status == MS_OK ? write_html(call, shown) : status;
+    ms_value *tree = ms_show_sweep_tree(shown, call->arena);
+    ms_status status = ms_cli_write_csv(call, "csv", tree);
+    status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
+    status = status == MS_OK ? ms_cli_write_html(call, &page, tree) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
-    const ms_shown_table *tables = ms_show_sweep_tables(shown->sweep, call->arena);
-    return ms_cli_show(call, shown->sweep->name, tables,
-                       tables == NULL ? NULL : ms_show_sweep_tree(shown, call->arena));
+    if (!ms_cli_has(call, "json")) {
+        ms_show_sweep_add_page(shown, tree);
+    }
+    return ms_cli_show(call, shown->sweep->name, MS_SWEEP_TABLES, tree);
 }
 
 /* ---- the study ---- */
@@ -142,9 +119,8 @@ static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_s
 /* Options that do not go together with a share of the points. */
 static ms_status check_shard(const ms_invocation *call) {
     if (ms_cli_has(call, "shard") && ms_cli_has(call, "plot")) {
-        ms_diag_error(call->diag, "options '--shard' and '--plot' do not go together: a picture is "
-                                  "of all points; 'meshsim merge' them first");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "options '--shard' and '--plot' do not go together: a "
+                                         "picture is of all points; 'meshsim merge' them first");
     }
     return MS_OK;
 }
@@ -158,10 +134,9 @@ static ms_status run(const ms_invocation *call) {
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;
-    if (status == MS_OK) {
-        status = ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena), call->arena,
-                               call->diag, &s.sweep);
-    }
+    status = status == MS_OK ? ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena),
+                                             call->arena, call->diag, &s.sweep)
+                             : status;
     if (status == MS_OK && ms_cli_has(call, "plan")) {
         return ms_cli_write_plan(call);
     }
@@ -175,8 +150,7 @@ const ms_command ms_cmd_sweep = {
     .name = "sweep",
     .summary = "simulate a workload with several values of some keys",
     .positional_help = "SWEEP.yaml",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "Simulates every point of a sweep: a workload in which some keys, its own or its "
@@ -186,8 +160,7 @@ const ms_command ms_cmd_sweep = {
         "a granularity. With --store every point is kept in an SQLite file as soon as it is there: "
         "an interrupted or killed sweep goes on where it was, and what is known is not simulated "
         "again. --shard simulates a share of the points, into a folder that other processes have "
-        "for "
-        "theirs; --plan writes what makes Makeflow or Slurm run all shards.",
+        "for theirs; --plan writes what makes Makeflow or Slurm run all shards.",
     .example = "meshsim sweep workloads/studies/tiny-links.yaml",
     .run = run,
 };

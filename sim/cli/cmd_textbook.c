@@ -7,26 +7,22 @@
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000 };
 
-#define QUANTITY(name_, argument_, fallback_, help_)                                               \
-    {                                                                                              \
-        .name = (name_), .argument = (argument_), .arguments = 1, .fallback = (fallback_),         \
-        .help = (help_)                                                                            \
-    }
-
 static const ms_option OPTIONS[] = {
-    QUANTITY("gpus", "N", "64", "GPUs to share among data, pipeline and tensor parallelism"),
-    QUANTITY("parameters", "N", "70e9", "of the model"),
-    QUANTITY("layers", "N", "80", "of the model: pipeline stages at most"),
-    QUANTITY("microbatches", "N", "16", "per step"),
-    QUANTITY("stage-time", "TIME", "8 ms", "of a stage and microbatch"),
-    QUANTITY("activations", "BYTES", "3 GB", "divided by pipeline and tensor parallelism"),
-    QUANTITY("memory", "BYTES", "80 GB", "of a GPU"),
-    QUANTITY("node-gpus", "N", "8", "GPUs that share the fast links"),
-    QUANTITY("node", "BANDWIDTH", "600 GB/s", "inside a node"),
-    QUANTITY("network", "BANDWIDTH", "100 GB/s", "between nodes"),
-    QUANTITY("rack", "BANDWIDTH", "25 GB/s", "across racks, for data parallelism"),
-    QUANTITY("top", "N", "4", "meshes to list"),
-    MS_OPTION_JSON,
+    {"gpus", "N", .fallback = "64",
+     .help = "GPUs to share among data, pipeline and tensor parallelism"},
+    {"parameters", "N", .fallback = "70e9", .help = "of the model"},
+    {"layers", "N", .fallback = "80", .help = "of the model: pipeline stages at most"},
+    {"microbatches", "N", .fallback = "16", .help = "per step"},
+    {"stage-time", "TIME", .fallback = "8 ms", .help = "of a stage and microbatch"},
+    {"activations", "BYTES", .fallback = "3 GB",
+     .help = "divided by pipeline and tensor parallelism"},
+    {"memory", "BYTES", .fallback = "80 GB", .help = "of a GPU"},
+    {"node-gpus", "N", .fallback = "8", .help = "GPUs that share the fast links"},
+    {"node", "BANDWIDTH", .fallback = "600 GB/s", .help = "inside a node"},
+    {"network", "BANDWIDTH", .fallback = "100 GB/s", .help = "between nodes"},
+    {"rack", "BANDWIDTH", .fallback = "25 GB/s", .help = "across racks, for data parallelism"},
+    {"top", "N", .fallback = "4", .help = "meshes to list"},
+    {MS_OPTION_JSON},
     {0},
 };
 
@@ -35,8 +31,7 @@ static ms_status read_quantity(const ms_invocation *call, const char *name, ms_d
     const char *given = ms_cli_value(call, name, NULL);
     const char *reason = "";
     if (given != NULL && ms_unit_parse(given, dimension, out, &reason) != MS_OK) {
-        ms_diag_error(call->diag, "--%s '%s': %s", name, given, reason);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s '%s': %s", name, given, reason);
     }
     return MS_OK;
 }
@@ -65,9 +60,8 @@ static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
     status =
         status == MS_OK ? read_count(call, "microbatches", GPUS_MAX, &in->microbatches) : status;
     status = status == MS_OK ? read_count(call, "node-gpus", GPUS_MAX, &in->node_devices) : status;
-    if (status == MS_OK) {
-        status = ms_cli_number(call, "parameters", in->parameters, &in->parameters);
-    }
+    status = status == MS_OK ? ms_cli_number(call, "parameters", in->parameters, &in->parameters)
+                             : status;
     for (size_t i = 0; i < sizeof QUANTITIES / sizeof QUANTITIES[0] && status == MS_OK; i++) {
         status =
             read_quantity(call, QUANTITIES[i].name, QUANTITIES[i].dimension, QUANTITIES[i].value);
@@ -133,9 +127,6 @@ static ms_status run(const ms_invocation *call) {
 const ms_command ms_cmd_textbook = {
     .name = "textbook",
     .summary = "the mesh that a textbook's closed forms choose, without a simulation",
-    .positional_help = NULL,
-    .positionals_min = 0,
-    .positionals_max = 0,
     .options = OPTIONS,
     .description =
         "Takes every ordered factorization of the GPUs into data, pipeline and tensor parallelism "
@@ -144,9 +135,8 @@ const ms_command ms_cmd_textbook = {
         "activations / network; bubble (pp-1)/microbatches x stage time; data (dp-1)/dp x 16 B x "
         "parameters / (pp x tp) / rack. A mesh fits with at most as many stages as layers and 16 B "
         "x parameters / GPUs + activations / (pp x tp) in a GPU's memory. Ties go to the smaller "
-        "dp, then pp, then tp. "
-        "It knows neither latency nor contention nor schedules: compare with 'run'. "
-        "Exits with 1 when nothing fits.",
+        "dp, then pp, then tp. It knows neither latency nor contention nor schedules: compare with "
+        "'run'. Exits with 1 when nothing fits.",
     .example = "meshsim textbook --gpus 64 --parameters 70e9 --rack '25 GB/s'",
     .run = run,
 };

@@ -4,15 +4,15 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
+#include "cli/shown_tables.h"
 #include "search/times.h"
 
 static const ms_option OPTIONS[] = {
-    {.name = "platform",
-     .argument = "P.yaml",
-     .arguments = 1,
+    {"platform", "P.yaml",
      .help = "platform file, or the name of one, in place of the points' own"},
-    MS_OPTION_SET_PLATFORM,
-    MS_OPTION_JSON,
+    {MS_OPTION_SET_PLATFORM},
+    {MS_OPTION_JSON},
+    {MS_OPTION_MARKDOWN},
     {0},
 };
 
@@ -31,7 +31,7 @@ static void add_keys(const ms_node *mapping, const char *path, ms_value *out) {
                     ? ""
                     : ms_arena_printf(out->arena, "%s:%d", node->mark.file, node->mark.line);
             ms_value_add_double(row, "value", value);
-            ms_value_add_string(row, "place", place == NULL ? "" : place);
+            ms_value_add_string(row, "place", place);
         }
     }
 }
@@ -52,8 +52,8 @@ static void add_measured(const ms_kernel_table *table, ms_value *root) {
     }
 }
 
-static ms_status print_json(const ms_invocation *call, const ms_times *times) {
-    ms_value *root = ms_value_new_object(call->arena);
+static ms_value *make_tree(const ms_times *times, ms_arena *arena) {
+    ms_value *root = ms_value_new_object(arena);
     ms_value_add_string(root, "platform", times->platform.name);
     ms_value_add_int(root, "gpus", ms_platform_gpus(&times->platform));
     ms_value *variants = ms_value_add(root, "times_s", MS_VALUE_ARRAY);
@@ -65,26 +65,33 @@ static ms_status print_json(const ms_invocation *call, const ms_times *times) {
     }
     add_keys(times->keys, "", ms_value_add(root, "keys", MS_VALUE_OBJECT));
     add_measured(times->platform.gpu.measured, root);
-    return ms_cli_print_json(call, root);
+    return root;
 }
 
-static ms_status print_page(const ms_invocation *call, const ms_times *times) {
-    ms_buffer page;
-    ms_buffer_init(&page);
+/* Add the values that text and Markdown show and --json does not print: the overrides of each
+ * variant, and a row for each point on each of them. */
+static void add_page(const ms_times *times, ms_value *root) {
+    ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
+    ms_value *variants = ms_value_add(page, "variants", MS_VALUE_ARRAY);
+    ms_value *points = ms_value_add(page, "points", MS_VALUE_ARRAY);
     for (size_t v = 0; v < times->variant_count; v++) {
         const ms_words *sets = &times->variants[v];
-        ms_buffer_printf(&page, "%s# %s", v == 0 ? "" : "\n", times->platform.name);
+        ms_value *row = ms_value_add(variants, NULL, MS_VALUE_OBJECT);
+        ms_value_add_int(row, "variant", (int64_t)v);
+        ms_value *list = ms_value_add(row, "overrides", MS_VALUE_ARRAY);
         for (size_t i = 0; i < sets->count; i++) {
-            ms_buffer_printf(&page, ", %s", sets->items[i]);
+            ms_value_add_string(list, NULL, sets->items[i]);
         }
-        ms_buffer_printf(&page, "\n#%7s  %-18s %16s\n", "point", "kind", "time (us)");
         for (size_t i = 0; i < times->point_count; i++) {
-            ms_buffer_printf(&page, "%8zu  %-18s %16.2f\n", i,
-                             MS_TIMED_KINDS[times->points[i].kind].name,
-                             1e6 * times->times_s[v * times->point_count + i]);
+            row = ms_value_add(points, NULL, MS_VALUE_OBJECT);
+            if (times->variant_count > 1) {
+                ms_value_add_int(row, "variant", (int64_t)v);
+            }
+            ms_value_add_int(row, "point", (int64_t)i);
+            ms_value_add_string(row, "kind", MS_TIMED_KINDS[times->points[i].kind].name);
+            ms_value_add_double(row, "time_s", times->times_s[v * times->point_count + i]);
         }
     }
-    return ms_cli_print_page(call, &page);
 }
 
 /* Options come in the place of what the file says. */
@@ -93,8 +100,7 @@ static ms_status take_options(const ms_invocation *call, ms_times *times) {
     ms_node *sets = NULL;
     ms_status status = ms_cli_platform_changes(call, &sets);
     if (status == MS_OK && name == NULL && times->name == NULL) {
-        ms_diag_error(call->diag, "expected a key 'platform', or --platform P.yaml");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "expected a key 'platform', or --platform P.yaml");
     }
     if (status == MS_OK && name != NULL) {
         times->name = name;
@@ -116,15 +122,18 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK) {
         return status;
     }
-    return ms_cli_has(call, "json") ? print_json(call, &times) : print_page(call, &times);
+    ms_value *root = make_tree(&times, call->arena);
+    if (!ms_cli_has(call, "json")) {
+        add_page(&times, root);
+    }
+    return ms_cli_show(call, times.platform.name, MS_TIMES_TABLES, root);
 }
 
 const ms_command ms_cmd_times = {
     .name = "times",
     .summary = "time many kernels and collectives at once, for programs",
     .positional_help = "POINTS.yaml",
-    .positionals_min = 1,
-    .positionals_max = 1,
+    .positionals = {1, 1},
     .options = OPTIONS,
     .description =
         "POINTS.yaml, or '-' for the standard input, names a platform and lists points: products, "

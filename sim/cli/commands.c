@@ -49,11 +49,12 @@ const ms_command *ms_cli_find_command(const char *name) {
     return own != NULL ? own : find(ms_cli_tool_commands(), name);
 }
 
-const char *ms_cli_nearest_command(const char *name) {
+ms_status ms_cli_unknown_command(const char *name, ms_diag *diag) {
     const char *names[COUNT_MAX + 1] = {"help"};
     size_t count = 1;
     for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
         names[count++] = (*command)->name;
     }
-    return ms_nearest_word(name, names, count);
+    return ms_diag_usage(diag, "unknown %s '%s'%s", name[0] == '-' ? "option" : "command", name,
+                         ms_nearest_hint(name, names, count).text);
 }

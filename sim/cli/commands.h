@@ -26,7 +26,7 @@ extern const ms_command ms_cmd_schema;
 const ms_command *const *ms_cli_commands(void);
 /** Command of a name, NULL if there is none.  O(commands). */
 const ms_command *ms_cli_find_command(const char *name);
-/** Nearest command (or "help") to a mistyped name, NULL if none is near. */
-const char *ms_cli_nearest_command(const char *name);
+/** Report a command that there is not, with the nearest one, and return MS_E_USAGE. */
+ms_status ms_cli_unknown_command(const char *name, ms_diag *diag);
 
 #endif

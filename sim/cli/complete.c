@@ -12,46 +12,27 @@ typedef struct line_state {
     const ms_command *command;
     bool given[MS_OPTION_COUNT_MAX];
     const ms_option *open; /* whose argument comes next; NULL: none's */
-    int open_count;        /* arguments of it that are to come */
+    size_t open_count;     /* arguments of it that are to come */
     size_t positionals;
     bool has_ended; /* "--" stood there: no more options */
 } line_state;
-
-static const ms_option *find_option(const ms_command *command, const char *name, size_t length) {
-    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
-         option++) {
-        if (strlen(option->name) == length && strncmp(option->name, name, length) == 0) {
-            return option;
-        }
-    }
-    return NULL;
-}
-
-static const ms_option *find_letter(const ms_command *command, char letter) {
-    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
-         option++) {
-        if (option->letter == letter) {
-            return option;
-        }
-    }
-    return NULL;
-}
 
 static void take(line_state *state, const ms_option *option, bool has_argument) {
     if (option == NULL) {
         return;
     }
     state->given[option - state->command->options] = true;
-    state->open_count = option->arguments - (has_argument ? 1 : 0);
+    size_t count = ms_cli_argument_count(option);
+    state->open_count = has_argument && count > 0 ? count - 1 : count;
     state->open = state->open_count > 0 ? option : NULL;
 }
 
 /* "-jp4": flags in one word, up to the first option that takes an argument. */
 static void take_letters(line_state *state, const char *word) {
     for (const char *letter = word + 1; *letter != '\0'; letter++) {
-        const ms_option *option = find_letter(state->command, *letter);
+        const ms_option *option = ms_cli_find_letter(state->command, *letter);
         take(state, option, letter[1] != '\0');
-        if (option == NULL || option->arguments > 0) {
+        if (option == NULL || ms_cli_argument_count(option) > 0) {
             return;
         }
     }
@@ -66,7 +47,7 @@ static void take_word(line_state *state, const char *word) {
         state->has_ended = true;
     } else if (word[1] == '-') {
         size_t length = strcspn(word + 2, "=");
-        take(state, find_option(state->command, word + 2, length), word[2 + length] == '=');
+        take(state, ms_cli_find_option(state->command, word + 2, length), word[2 + length] == '=');
     } else {
         take_letters(state, word);
     }
@@ -106,9 +87,9 @@ static void complete_line(ms_completion *c, const line_state *state) {
     if (state->open != NULL) {
         ms_completion_argument(c, state->open);
     } else if (!state->has_ended && word[0] == '-' && word[name] == '=') {
-        const ms_option *option = find_option(state->command, word + 2, name - 2);
+        const ms_option *option = ms_cli_find_option(state->command, word + 2, name - 2);
         ms_completion_keep(c, name + 1);
-        if (option != NULL && option->arguments == 1) {
+        if (option != NULL && ms_cli_argument_count(option) == 1) {
             ms_completion_argument(c, option);
         }
     } else if (!state->has_ended && word[0] == '-') {

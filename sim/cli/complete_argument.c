@@ -117,7 +117,7 @@ void ms_completion_argument(ms_completion *c, const ms_option *option) {
 
 void ms_completion_positional(ms_completion *c, const ms_command *command, size_t index) {
     const char *help = command->positional_help;
-    if (help == NULL || index >= command->positionals_max) {
+    if (help == NULL || index >= command->positionals[1]) {
         return;
     }
     for (; index > 0 && strchr(help, ' ') != NULL; index--) {

@@ -142,11 +142,11 @@ void ms_show_differences_junit(const ms_shown_comparison *shown, ms_buffer *out)
     for (size_t i = 0; i < comparison->count; i++) {
         failures += failures_of(&comparison->traces[i], shown->rules);
     }
-    ms_buffer_printf(out,
-                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                     "<testsuites name=\"meshsim compare\" tests=\"%zu\" failures=\"%zu\" "
-                     "errors=\"0\">\n",
-                     comparison->count * guard_count(shown->rules), failures);
+    ms_buffer_printf(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<testsuites name=\"meshsim compare\" tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n",
+        comparison->count * guard_count(shown->rules), failures);
     for (size_t i = 0; i < comparison->count; i++) {
         add_suite(&comparison->traces[i], shown, out);
     }

@@ -110,11 +110,10 @@ static ms_status check_ending(const ms_invocation *call, const ms_option *option
                               const ms_given *given) {
     const char *path = given->count == 0 ? "" : given->values[given->count - 1];
     if (option->no_stdout != NULL && strcmp(path, "-") == 0) {
-        ms_diag_error(call->diag,
-                      "option '--%s' cannot write to the standard output, for which '-' stands: "
-                      "%s; './-' is a file of that name",
-                      option->name, option->no_stdout);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "option '--%s' cannot write to the standard output, for which '-' "
+                             "stands: %s; './-' is a file of that name",
+                             option->name, option->no_stdout);
     }
     if (option->writes == NULL || given->count == 0) {
         return MS_OK;

@@ -92,6 +92,19 @@ static void write_digits(double number, ms_buffer *out) {
     ms_buffer_printf(out, is_large ? "%.0f" : "%.4g", number);
 }
 
+/* A count as people say it. */
+static void write_large(double count, ms_buffer *out) {
+    static const struct {
+        double scale;
+        const char *word;
+    } SCALES[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {1.0, ""}};
+    size_t i = 0;
+    while (i + 1 < sizeof SCALES / sizeof SCALES[0] && count < SCALES[i].scale) {
+        i++;
+    }
+    ms_buffer_printf(out, "%.4g%s", count / SCALES[i].scale, SCALES[i].word);
+}
+
 static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
     static const ms_dimension DIMS[] = {
         [MS_SHOWN_TIME] = MS_DIM_TIME,      [MS_SHOWN_BYTES] = MS_DIM_BYTES,
@@ -102,6 +115,8 @@ static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
         ms_buffer_printf(out, kind == MS_SHOWN_SHARE ? "%.2f %%" : "%+.2f %%", 100.0 * number);
     } else if (kind == MS_SHOWN_NUMBER) {
         write_digits(number, out);
+    } else if (kind == MS_SHOWN_LARGE) {
+        write_large(number, out);
     } else if (kind == MS_SHOWN_BAR) {
         for (long i = 0; i < lround(number * BAR_WIDTH); i++) {
             ms_buffer_puts(out, "#");
@@ -254,6 +269,52 @@ static bool has_some(const shown_row *rows, size_t count, const char *path, bool
     return is_there;
 }
 
+/* The last two words of a dotted key. */
+static const char *short_key(const char *key) {
+    int dots = 0;
+    const char *at = key + strlen(key);
+    while (at > key && (dots += at[-1] == '.') < 2) {
+        at--;
+    }
+    return at;
+}
+
+static void add_column(const ms_shown_column *column, ms_grid *grid) {
+    if (grid->count < MS_GRID_COLUMNS_MAX) {
+        grid->columns[grid->count++] = column;
+    }
+}
+
+/* Add a column for each key of the object that a path such as "varied/@" names in the row. */
+static void add_keys(const shown_row *row, const ms_shown_column *all, ms_arena *arena,
+                     ms_grid *grid) {
+    const char *path = ms_arena_strndup(arena, all->path, strlen(all->path) - 2);
+    const ms_value *object = path == NULL ? NULL : find(row, path, false);
+    for (const ms_value *child = is_none(object) ? NULL : object->first; child != NULL;
+         child = child->next) {
+        ms_shown_column *column = MS_NEW(arena, ms_shown_column, 1);
+        const char *own = ms_arena_printf(arena, "%s/%s", path, child->key);
+        if (column != NULL && own != NULL) {
+            *column = (ms_shown_column){own, short_key(child->key), all->kind};
+            add_column(column, grid);
+        }
+    }
+}
+
+/* List the columns that some row has. */
+static void list_columns(const ms_shown_table *table, const shown_row *rows, ms_arena *arena,
+                         ms_grid *grid) {
+    bool of_lists = table->rows == MS_SHOWN_OF_LISTS;
+    for (const ms_shown_column *column = table->columns; column->path != NULL; column++) {
+        size_t length = strlen(column->path);
+        if (length > 1 && strcmp(column->path + length - 2, "/@") == 0 && grid->rows > 0) {
+            add_keys(&rows[0], column, arena, grid);
+        } else if (has_some(rows, grid->rows, column->path, of_lists)) {
+            add_column(column, grid);
+        }
+    }
+}
+
 static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
     bool of_lists = table->rows == MS_SHOWN_OF_LISTS;
     const ms_value *holder = ms_grid_holder(table, tree);
@@ -263,12 +324,7 @@ static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
         return grid;
     }
     grid.rows = list_rows(table, tree, rows);
-    for (const ms_shown_column *column = table->columns;
-         column->path != NULL && grid.count < MS_GRID_COLUMNS_MAX; column++) {
-        if (has_some(rows, grid.rows, column->path, of_lists)) {
-            grid.columns[grid.count++] = column;
-        }
-    }
+    list_columns(table, rows, tree->arena, &grid);
     grid.cells = MS_NEW(tree->arena, const char *, grid.rows *grid.count + 1);
     grid.rows = grid.cells == NULL ? 0 : grid.rows;
     for (size_t i = 0; i < grid.rows * grid.count; i++) {

@@ -117,19 +117,10 @@ static void add_option(ms_buffer *out, const ms_command *command, const ms_optio
     ms_buffer_release(&text);
 }
 
-static bool has_letter_h(const ms_command *command) {
-    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
-         option++) {
-        if (option->letter == 'h') {
-            return true;
-        }
-    }
-    return false;
-}
-
 ms_option ms_cli_help_option(const ms_command *command) {
-    return (ms_option){
-        .name = "help", .letter = has_letter_h(command) ? '\0' : 'h', .help = "print this page"};
+    return (ms_option){.name = "help",
+                       .letter = ms_cli_find_letter(command, 'h') == NULL ? 'h' : '\0',
+                       .help = "print this page"};
 }
 
 static void add_options(ms_buffer *out, const ms_command *command) {

@@ -8,11 +8,9 @@
 
 /* Row of such a command's option table. */
 #define MS_OPTION_HTML                                                                             \
-    {                                                                                              \
-        .name = "html", .argument = "FILE", .arguments = 1,                                        \
+    "html", "FILE",                                                                                \
         .help = "write a page that a browser opens from disk, with pictures and tables to sort",   \
-        .writes = ".html"                                                                          \
-    }
+        .writes = ".html"
 
 /* What is on it besides the tree of --json. */
 typedef struct ms_cli_page {

@@ -47,12 +47,7 @@ const char *ms_cli_fidelity_word(int index) {
 
 /* Whether the user gave an option that the command may or may not have. */
 static bool is_given(const ms_invocation *call, const char *name) {
-    for (const ms_option *option = call->command->options; option->name != NULL; option++) {
-        if (strcmp(option->name, name) == 0) {
-            return ms_cli_has(call, name);
-        }
-    }
-    return false;
+    return ms_cli_knows(call, name) && ms_cli_has(call, name);
 }
 
 /* The --set options, and behind them the keys that have options of their own. */
@@ -72,14 +67,14 @@ static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
     }
     for (size_t i = 0; i < SHORTS && !has_failed; i++) {
         const char *const *words = ms_job_spec_words(SHORT[i].key);
-        bool is_second = false;
+        int word = 0;
         if (!is_given(call, SHORT[i].name)) {
             continue;
         }
-        if (ms_cli_choice(call, SHORT[i].name, words, &is_second) != MS_OK) {
+        if (ms_cli_choice(call, SHORT[i].name, words, &word) != MS_OK) {
             return MS_E_USAGE;
         }
-        const char *set = ms_arena_printf(call->arena, "%s=%s", SHORT[i].key, words[is_second]);
+        const char *set = ms_arena_printf(call->arena, "%s=%s", SHORT[i].key, words[word]);
         sets.values[sets.count++] = set;
         has_failed = set == NULL;
     }
@@ -109,28 +104,25 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
 
 /* Which ranks are simulated. */
 static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
-    const char *how = is_given(call, "fold") ? ms_cli_value(call, "fold", "exact") : "exact";
-    request->run.no_fold = ms_cli_has(call, "no-fold") || strcmp(how, "off") == 0;
-    request->run.is_bounded = strcmp(how, "bounded") == 0;
-    request->run.no_fast_forward = is_given(call, "no-fast-forward");
+    static const char *const FOLDS[] = {"exact", "bounded", "off", NULL};
+    int fold = 0;
     if (ms_cli_has(call, "no-fold") && is_given(call, "fold")) {
-        ms_diag_error(call->diag, "options '--fold' and '--no-fold' exclude each other");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "options '--fold' and '--no-fold' exclude each other");
     }
-    if (!request->run.no_fold && !request->run.is_bounded && strcmp(how, "exact") != 0) {
-        ms_diag_error(call->diag, "option '--fold' is exact, bounded or off, got '%s'", how);
-        return MS_E_USAGE;
-    }
-    return MS_OK;
+    ms_status status = is_given(call, "fold") ? ms_cli_choice(call, "fold", FOLDS, &fold) : MS_OK;
+    request->run.no_fold = ms_cli_has(call, "no-fold") || fold == 2;
+    request->run.is_bounded = fold == 1;
+    request->run.no_fast_forward = is_given(call, "no-fast-forward");
+    return status;
 }
 
 /* What its flows run on. */
 static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
-    static const char *const SOLVERS[2] = {"simgrid", "maxmin"};
-    bool is_own = false;
+    static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
+    int solver = 0;
     ms_status status =
-        is_given(call, "solver") ? ms_cli_choice(call, "solver", SOLVERS, &is_own) : MS_OK;
-    request->run.solver = is_own ? MS_SOLVER_MAXMIN : MS_SOLVER_SIMGRID;
+        is_given(call, "solver") ? ms_cli_choice(call, "solver", SOLVERS, &solver) : MS_OK;
+    request->run.solver = solver == 1 ? MS_SOLVER_MAXMIN : MS_SOLVER_SIMGRID;
     return status;
 }
 

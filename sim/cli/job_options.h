@@ -7,67 +7,44 @@
 #include "cluster/platform/platform.h"
 #include "simulate/run/job.h"
 
-/* Rows every option table of such a command holds. */
-#define MS_PLATFORM_OPTION                                                                         \
-    .name = "platform", .argument = "P.yaml", .arguments = 1,                                      \
-    .help = "platform file, or the name of one, instead of the workload's"
+/* Rows of the option tables of such commands: {MS_OPTION_SET}, or {MS_OPTION_SET, .modes = IN}. */
 #define MS_OPTION_PLATFORM                                                                         \
-    { MS_PLATFORM_OPTION }
-#define MS_SET_FIELDS                                                                              \
-    .name = "set", .argument = "key.path=value", .arguments = 1, .is_repeatable = true,            \
-    .takes = MS_TAKES_WORKLOAD_KEY,                                                                \
-    .help = "override a key of the workload, or of its platform as platform.KEY; null takes "      \
-            "it out"
+    "platform", "P.yaml", .help = "platform file, or the name of one, instead of the workload's"
 #define MS_OPTION_SET                                                                              \
-    { MS_SET_FIELDS }
+    "set", "key.path=value", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,                \
+                             .help = "override a key of the workload, or of its platform as "      \
+                                     "platform.KEY; null takes it out"
 /* The same of a command that takes a platform alone. */
 #define MS_OPTION_SET_PLATFORM                                                                     \
-    {                                                                                              \
-        .name = "set", .argument = "KEY=VALUE", .arguments = 1, .is_repeatable = true,             \
-        .takes = MS_TAKES_PLATFORM_KEY,                                                            \
-        .help = "override a key of the platform, such as platform.nodes=128"                       \
-    }
-#define MS_FIDELITY_FIELDS                                                                         \
-    .name = "fidelity", .argument = "L", .arguments = 1, .word = ms_cli_fidelity_word,             \
-    .fallback = "as the workload says",                                                            \
-    .help = "analytic (no contention), flow (transfers share links) or step (and collectives are " \
-            "played step by step)"
+    "set", "KEY=VALUE", .is_repeatable = true, .takes = MS_TAKES_PLATFORM_KEY,                     \
+                        .help = "override a key of the platform, such as platform.nodes=128"
 #define MS_OPTION_FIDELITY                                                                         \
-    { MS_FIDELITY_FIELDS }
+    "fidelity", "L", .word = ms_cli_fidelity_word, .fallback = "as the workload says",             \
+                     .help = "analytic (no contention), flow (transfers share links) or step "     \
+                             "(and collectives are played step by step)"
 #define MS_OPTION_OVERLAP                                                                          \
-    {                                                                                              \
-        .name = "overlap", .argument = "fused|serial", .arguments = 1,                             \
+    "overlap", "fused|serial",                                                                     \
         .fallback = "as the workload says",                                                        \
-        .help = "pairs of a forward and a backward pass: together, or one after the other"         \
-    }
+        .help = "pairs of a forward and a backward pass: together, or one after the other"
 #define MS_OPTION_SENDS                                                                            \
-    {                                                                                              \
-        .name = "sends", .argument = "async|blocking", .arguments = 1,                             \
+    "sends", "async|blocking",                                                                     \
         .fallback = "as the workload says",                                                        \
-        .help = "whether a rank that sends to a stage waits until the message has arrived"         \
-    }
+        .help = "whether a rank that sends to a stage waits until the message has arrived"
 #define MS_OPTION_GRANULARITY                                                                      \
-    {                                                                                              \
-        .name = "granularity", .argument = "layer|pass", .arguments = 1,                           \
+    "granularity", "layer|pass",                                                                   \
         .fallback = "as the workload says",                                                        \
         .help = "what is one operation: a layer's computation or collective, or as much of a "     \
-                "pass as its ranks go through together"                                            \
-    }
-#define MS_OPTION_JSON                                                                             \
-    { .name = "json", .help = "print one JSON object on stdout" }
-
+                "pass as its ranks go through together"
+#define MS_OPTION_JSON "json", .help = "print one JSON object on stdout"
 #define MS_OPTION_SOLVER                                                                           \
-    {                                                                                              \
-        .name = "solver", .argument = "simgrid|maxmin", .arguments = 1, .fallback = "simgrid",     \
-        .help = "what finds how transfers share links: SimGrid, or max-min fairness of meshsim's " \
-                "own, which finds the same in less time where there are millions, as with "        \
-                "--no-fold"                                                                        \
-    }
+    "solver", "simgrid|maxmin",                                                                    \
+        .fallback = "simgrid",                                                                     \
+        .help =                                                                                    \
+            "what finds how transfers share links: SimGrid, or max-min fairness of meshsim's "     \
+            "own, which finds the same in less time where there are millions, as with --no-fold"
 
 /* Words of --fidelity, NULL behind the last. */
 const char *ms_cli_fidelity_word(int index);
-
-/* Words of --overlap and --sends, as of the keys schedule.overlap and schedule.sends. */
 
 /* What the command line says of a workload: --platform, --set and --fidelity, which the command
  * has, and --overlap, --sends and --granularity, where it has them, in the place of their keys.

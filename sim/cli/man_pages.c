@@ -137,18 +137,21 @@ void ms_cli_man_command(const ms_command *command, ms_buffer *out) {
 
 void ms_cli_man_program(ms_buffer *out) {
     begin_page(NULL, out);
-    ms_buffer_puts(out, ".SH SYNOPSIS\n.B meshsim\n\\fICOMMAND\\fR [\\fIarguments\\fR]\n.br\n"
-                        ".B meshsim help\n\\fICOMMAND\\fR\n.br\n.B meshsim \\-\\-version\n"
-                        ".SH COMMANDS\nEvery command has a page of its own, such as "
-                        "\\fBmeshsim\\-run\\fR(1).\n");
+    ms_buffer_puts(
+        out,
+        ".SH SYNOPSIS\n.B meshsim\n\\fICOMMAND\\fR [\\fIarguments\\fR]\n.br\n"
+        ".B meshsim help\n\\fICOMMAND\\fR\n.br\n.B meshsim \\-\\-version\n"
+        ".SH COMMANDS\nEvery command has a page of its own, such as \\fBmeshsim\\-run\\fR(1).\n");
     for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
         ms_buffer_printf(out, ".TP\n.BR meshsim\\-%s (1)\n", (*command)->name);
         add_roff(out, (*command)->summary);
     }
-    ms_buffer_puts(out, ".TP\n.B meshsim help \\-\\-man\nThis page; with a command behind it, that "
-                        "command's.\n");
+    ms_buffer_puts(
+        out,
+        ".TP\n.B meshsim help \\-\\-man\nThis page; with a command behind it, that command's.\n");
     add_exits(out);
-    ms_buffer_puts(out, ".SH ENVIRONMENT\n.TP\n.B MESHSIM_DATA\nThe folder in which the folders "
-                        "\\fIplatforms\\fR and \\fIworkloads\\fR are, in the place of the one "
-                        "installed beside the program.\n");
+    ms_buffer_puts(
+        out,
+        ".SH ENVIRONMENT\n.TP\n.B MESHSIM_DATA\nThe folder in which the folders \\fIplatforms\\fR "
+        "and \\fIworkloads\\fR are, in the place of the one installed beside the program.\n");
 }

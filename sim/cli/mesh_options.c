@@ -11,11 +11,6 @@
 /* Most GPUs that --devices may list, as many as a mesh may have ranks. */
 enum { DEVICES_MAX = 1 << 24 };
 
-static ms_status usage(const ms_invocation *call, const char *format, const char *text) {
-    ms_diag_error(call->diag, format, text);
-    return MS_E_USAGE;
-}
-
 /* Axes as the user named them. */
 typedef struct axis_sizes {
     const char *names[MS_MESH_AXES_MAX];
@@ -41,8 +36,8 @@ ms_status ms_cli_words(const ms_invocation *call, const char *option, const char
     }
     while (rest != NULL) {
         if (words.count == MS_MESH_AXES_MAX) {
-            ms_diag_error(call->diag, "--%s: more than %d axes", option, (int)MS_MESH_AXES_MAX);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "--%s: more than %d axes", option,
+                                 (int)MS_MESH_AXES_MAX);
         }
         words.items[words.count++] = strsep(&rest, ",");
     }
@@ -71,13 +66,11 @@ static ms_status read_axis(const ms_invocation *call, const char *option, char *
     char *end = NULL;
     long size = strtol(value, &end, 10);
     if (value[0] == '\0' || *end != '\0' || size < 1 || size > INT_MAX) {
-        ms_diag_error(call->diag, "--%s: axis '%s' needs a size of at least 1, got '%s'", option,
-                      item, value);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s: axis '%s' needs a size of at least 1, got '%s'",
+                             option, item, value);
     }
     if (index_of(list, item) >= 0) {
-        ms_diag_error(call->diag, "--%s: axis '%s' stands twice", option, item);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--%s: axis '%s' stands twice", option, item);
     }
     list->names[list->count] = item;
     list->sizes[list->count++] = (int)size;
@@ -98,11 +91,13 @@ static ms_status read_order(const ms_invocation *call, ms_words *order) {
         ms_cli_words(call, "order", ms_cli_value(call, "order", "pp,dp,cp,tp"), order);
     for (size_t i = 0; i < order->count && status == MS_OK; i++) {
         if (order->items[i][0] == '\0') {
-            status = usage(call, "--order: expected the name of an axis, got '%s'", "");
+            status =
+                ms_diag_usage(call->diag, "--order: expected the name of an axis, got '%s'", "");
         }
         for (size_t j = 0; j < i && status == MS_OK; j++) {
             if (strcmp(order->items[i], order->items[j]) == 0) {
-                status = usage(call, "--order: axis '%s' stands twice", order->items[i]);
+                status =
+                    ms_diag_usage(call->diag, "--order: axis '%s' stands twice", order->items[i]);
             }
         }
     }
@@ -119,15 +114,17 @@ static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, con
             continue;
         }
         if (at < 0) {
-            return usage(call, "--order: axis '%s' has no size in --shape", order->items[i]);
+            return ms_diag_usage(call->diag, "--order: axis '%s' has no size in --shape",
+                                 order->items[i]);
         }
         out->names[out->count] = shape->names[at];
         out->sizes[out->count++] = shape->sizes[at];
     }
     for (int i = 0; i < shape->count; i++) {
         if (index_of(out, shape->names[i]) < 0) {
-            return usage(call, "--shape: axis '%s' does not stand in the order; name it in --order",
-                         shape->names[i]);
+            return ms_diag_usage(
+                call->diag, "--shape: axis '%s' does not stand in the order; name it in --order",
+                shape->names[i]);
         }
     }
     return MS_OK;
@@ -135,20 +132,16 @@ static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, con
 
 static ms_status read_given(const ms_invocation *call, ms_mesh *mesh_out) {
     if (!ms_cli_has(call, "shape")) {
-        return usage(call, "%s", "--shape is required, such as --shape dp=2,pp=2,tp=2");
+        return ms_diag_usage(call->diag, "--shape is required, such as --shape dp=2,pp=2,tp=2");
     }
     axis_sizes shape = {.count = 0}, axes = {.count = 0};
     ms_words order = {.count = 0};
     ms_status status = read_shape(call, "shape", &shape);
-    if (status == MS_OK) {
-        status = read_order(call, &order);
-    }
-    if (status == MS_OK) {
-        status = arrange(call, &shape, &order, &axes);
-    }
-    if (status == MS_OK) {
-        status = ms_mesh_init(mesh_out, axes.names, axes.sizes, axes.count, call->diag);
-    }
+    status = status == MS_OK ? read_order(call, &order) : status;
+    status = status == MS_OK ? arrange(call, &shape, &order, &axes) : status;
+    status = status == MS_OK
+                 ? ms_mesh_init(mesh_out, axes.names, axes.sizes, axes.count, call->diag)
+                 : status;
     return status == MS_E_INPUT ? MS_E_USAGE : status;
 }
 
@@ -157,7 +150,8 @@ static ms_status read_automatic(const ms_invocation *call, const ms_platform *pl
     axis_sizes given = {.count = 0};
     ms_words order = {.count = 0};
     if (platform == NULL) {
-        return usage(call, "%s", "--auto takes all GPUs of a platform; name it with --platform");
+        return ms_diag_usage(call->diag,
+                             "--auto takes all GPUs of a platform; name it with --platform");
     }
     ms_status status = MS_OK;
     if (ms_cli_has(call, "shape")) {
@@ -181,8 +175,9 @@ static ms_status set_devices(const ms_invocation *call, ms_mesh *mesh) {
     const char *text = ms_cli_value(call, "devices", "");
     int count = ms_ranges_read(text, DEVICES_MAX, NULL);
     if (count < 0) {
-        return usage(call, "--devices: expected GPU numbers and ranges such as 0,2,8-15, got '%s'",
-                     text);
+        return ms_diag_usage(
+            call->diag, "--devices: expected GPU numbers and ranges such as 0,2,8-15, got '%s'",
+            text);
     }
     int *devices = MS_NEW(call->arena, int, count);
     if (devices == NULL) {
@@ -220,7 +215,8 @@ static ms_status cut(const ms_invocation *call, ms_mesh *mesh) {
         }
         bool is_number = value[strspn(value, "0123456789")] == '\0';
         if (!is_number || ms_ranges_read(value, DEVICES_MAX, &coordinate) != 1) {
-            return usage(call, "--sub: axis '%s' needs a coordinate of at least 0", item);
+            return ms_diag_usage(call->diag, "--sub: axis '%s' needs a coordinate of at least 0",
+                                 item);
         }
         status = ms_mesh_sub(mesh, item, coordinate, call->diag, mesh);
     }
@@ -233,9 +229,8 @@ static ms_status flatten(const ms_invocation *call, ms_mesh *mesh) {
     for (size_t i = 0; i < given.count && status == MS_OK; i++) {
         ms_words axes = {.count = 0};
         status = ms_cli_words(call, "flatten", given.values[i], &axes);
-        if (status == MS_OK) {
-            status = ms_mesh_flatten(mesh, &axes, call->arena, call->diag, mesh);
-        }
+        status =
+            status == MS_OK ? ms_mesh_flatten(mesh, &axes, call->arena, call->diag, mesh) : status;
     }
     return status;
 }
@@ -253,8 +248,9 @@ static const struct {
 static ms_status place(const ms_invocation *call, const ms_platform *platform, ms_mesh *mesh,
                        ms_rank_placement *placement_out) {
     if (platform == NULL || ms_cli_has(call, "devices")) {
-        return usage(call, "--placement %s",
-                     platform == NULL ? "needs a --platform" : "and --devices exclude each other");
+        return ms_diag_usage(call->diag, "--placement %s",
+                             platform == NULL ? "needs a --platform"
+                                              : "and --devices exclude each other");
     }
     ms_status status = ms_cli_read_placement(call, platform, mesh->ranks, placement_out);
     if (status == MS_OK) {
@@ -270,7 +266,7 @@ ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platfor
     ms_status status =
         ms_cli_has(call, "auto") ? read_automatic(call, platform, &mesh) : read_given(call, &mesh);
     if (status == MS_OK && ms_cli_has(call, "allow-slow-tp") && !ms_cli_has(call, "auto")) {
-        return usage(call, "%s", "--allow-slow-tp goes with --auto only");
+        return ms_diag_usage(call->diag, "--allow-slow-tp goes with --auto only");
     }
     if (status == MS_OK && ms_cli_has(call, "placement")) {
         status = place(call, platform, &mesh, placement_out);

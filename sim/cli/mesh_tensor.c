@@ -15,11 +15,9 @@ static ms_status read_dimension(const ms_invocation *call, const char *text, int
     long long size = strtoll(text, &end, 10);
     bool is_number = isdigit((unsigned char)text[0]) && *end == '\0';
     if (!is_number || size < 1 || size > DIMENSION_MAX) {
-        ms_diag_error(call->diag,
-                      "--tensor: expected sizes of at least 1, such as 1024,4096, got "
-                      "'%s'",
-                      text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "--tensor: expected sizes of at least 1, such as 1024,4096, got '%s'",
+                             text);
     }
     *out = size;
     return MS_OK;
@@ -37,9 +35,8 @@ static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
     if (status == MS_OK &&
         (ms_unit_parse(element, MS_DIM_BYTES, &out->element_B, &reason) != MS_OK ||
          !(out->element_B > 0))) {
-        ms_diag_error(call->diag, "--element-size '%s': expected bytes above 0, such as '2 B'",
-                      element);
-        status = MS_E_USAGE;
+        status = ms_diag_usage(
+            call->diag, "--element-size '%s': expected bytes above 0, such as '2 B'", element);
     }
     return status;
 }
@@ -57,11 +54,10 @@ static ms_status read_placement(const ms_invocation *call, const char *option, c
     } else if (strcmp(text, "partial") == 0) {
         *out = (ms_tensor_placement){.kind = MS_PARTIAL};
     } else {
-        ms_diag_error(call->diag,
-                      "--%s: expected replicate, partial or shardD (D a dimension, "
-                      "from 0), got '%s'",
-                      option, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(
+            call->diag,
+            "--%s: expected replicate, partial or shardD (D a dimension, from 0), got '%s'", option,
+            text);
     }
     return MS_OK;
 }
@@ -80,8 +76,7 @@ static ms_status read_spec(const ms_invocation *call, const char *option, const 
         bool is_axis = value != NULL && ms_mesh_find_axis(mesh, item, call->diag, &axis) == MS_OK;
         status = is_axis ? MS_OK : MS_E_USAGE;
         if (status == MS_OK && is_set[axis]) {
-            ms_diag_error(call->diag, "--%s: axis '%s' stands twice", option, item);
-            status = MS_E_USAGE;
+            status = ms_diag_usage(call->diag, "--%s: axis '%s' stands twice", option, item);
         }
         if (status == MS_OK) {
             is_set[axis] = true;
@@ -94,12 +89,12 @@ static ms_status read_spec(const ms_invocation *call, const char *option, const 
 
 static ms_status move_tensor(const ms_invocation *call, const ms_mesh *mesh, ms_tensor_study *s) {
     ms_status status = read_spec(call, "redistribute", mesh, &s->target);
-    if (status == MS_OK) {
-        status = ms_reshard(mesh, &s->tensor, &s->spec, &s->target, call->diag, &s->plan);
-    }
-    if (status == MS_OK) {
-        status = ms_spec_local_shape(mesh, &s->target, &s->tensor, call->diag, s->target_local);
-    }
+    status = status == MS_OK
+                 ? ms_reshard(mesh, &s->tensor, &s->spec, &s->target, call->diag, &s->plan)
+                 : status;
+    status = status == MS_OK
+                 ? ms_spec_local_shape(mesh, &s->target, &s->tensor, call->diag, s->target_local)
+                 : status;
     return status;
 }
 
@@ -110,9 +105,8 @@ ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
                          .is_moved = ms_cli_has(call, "redistribute")};
     for (size_t i = 0; i < 3 && !s.is_given; i++) {
         if (ms_cli_has(call, NEED_TENSOR[i])) {
-            ms_diag_error(call->diag, "--%s needs --tensor, such as --tensor 1024,4096",
-                          NEED_TENSOR[i]);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "--%s needs --tensor, such as --tensor 1024,4096",
+                                 NEED_TENSOR[i]);
         }
     }
     ms_status status = s.is_given ? read_tensor(call, &s.tensor) : MS_OK;

@@ -135,8 +135,7 @@ static ms_status check_taken(const ms_invocation *call, const ms_mode *mode) {
 static ms_status check_needs(const ms_invocation *call, const ms_mode *mode) {
     for (int i = 0; i < MS_MODE_OPTIONS_MAX && mode->needs[i] != NULL; i++) {
         if (!ms_cli_has(call, mode->needs[i])) {
-            ms_diag_error(call->diag, "option '--%s' is missing", mode->needs[i]);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--%s' is missing", mode->needs[i]);
         }
     }
     return MS_OK;
@@ -161,15 +160,9 @@ static ms_status check_rules(const ms_invocation *call, const ms_mode *mode) {
 ms_status ms_cli_run_mode(const ms_invocation *call) {
     const ms_mode *mode = NULL;
     ms_status status = find_mode(call, &mode);
-    if (status == MS_OK) {
-        status = check_taken(call, mode);
-    }
-    if (status == MS_OK) {
-        status = check_needs(call, mode);
-    }
-    if (status == MS_OK) {
-        status = check_rules(call, mode);
-    }
+    status = status == MS_OK ? check_taken(call, mode) : status;
+    status = status == MS_OK ? check_needs(call, mode) : status;
+    status = status == MS_OK ? check_rules(call, mode) : status;
     if (status == MS_OK && mode->writes != NULL) {
         const ms_given given = ms_cli_all(call, "output");
         status = ms_cli_check_output_ending(call, &given, mode->writes);

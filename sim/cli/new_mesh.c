@@ -87,18 +87,15 @@ static ms_status consider(mesh_choice *ch, const new_mesh *c) {
     if (status == MS_OK && !ch->has_base) {
         status = read_base(ch, &sets, &ch->mute);
     }
-    if (status == MS_OK) {
-        status = ms_job_spec_override(&ch->base, &sets, ch->call->arena, &ch->mute, &spec);
-    }
-    if (status == MS_OK) {
-        status = judge_bound(ch, &spec, &is_hopeless);
-    }
+    status = status == MS_OK
+                 ? ms_job_spec_override(&ch->base, &sets, ch->call->arena, &ch->mute, &spec)
+                 : status;
+    status = status == MS_OK ? judge_bound(ch, &spec, &is_hopeless) : status;
     if (status == MS_OK && is_hopeless) {
         return MS_OK;
     }
-    if (status == MS_OK) {
-        status = ms_estimator_run(ch->estimator, &spec, &ch->mute, &estimate);
-    }
+    status =
+        status == MS_OK ? ms_estimator_run(ch->estimator, &spec, &ch->mute, &estimate) : status;
     if (status == MS_OK && (!ch->has_best || is_better(&estimate, &ch->best.estimate))) {
         ch->best = (ms_new_mesh){.sets = sets, .estimate = estimate};
         ch->has_best = true;

@@ -22,27 +22,28 @@ static size_t option_count(const ms_command *command) {
     return count;
 }
 
-/* Index of the option whose long name is the first `length` bytes of `name`; option_count if there
- * is none. */
-static size_t find_long(const ms_command *command, const char *name, size_t length) {
-    size_t count = option_count(command);
-    for (size_t i = 0; i < count; i++) {
-        const char *candidate = command->options[i].name;
-        if (strlen(candidate) == length && memcmp(candidate, name, length) == 0) {
-            return i;
-        }
-    }
-    return count;
+size_t ms_cli_argument_count(const ms_option *option) {
+    return option->argument == NULL ? 0 : strchr(option->argument, ' ') == NULL ? 1 : 2;
 }
 
-static size_t find_letter(const ms_command *command, char letter) {
-    size_t count = option_count(command);
-    for (size_t i = 0; i < count; i++) {
-        if (command->options[i].letter != '\0' && command->options[i].letter == letter) {
-            return i;
+const ms_option *ms_cli_find_option(const ms_command *command, const char *name, size_t length) {
+    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
+         option++) {
+        if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) {
+            return option;
         }
     }
-    return count;
+    return NULL;
+}
+
+const ms_option *ms_cli_find_letter(const ms_command *command, char letter) {
+    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
+         option++) {
+        if (option->letter == letter) {
+            return option;
+        }
+    }
+    return NULL;
 }
 
 /* Whether a word can only be an option of this command, so that it is no argument of the option
@@ -51,7 +52,7 @@ static bool is_option_word(const ms_command *command, const char *word) {
     if (word[0] != '-' || word[1] == '\0') {
         return false;
     }
-    return word[1] == '-' || find_letter(command, word[1]) < option_count(command);
+    return word[1] == '-' || ms_cli_find_letter(command, word[1]) != NULL;
 }
 
 /* Nearest long option to the first `length` bytes of `name`, NULL if none is near. */
@@ -81,13 +82,12 @@ static ms_status report_unknown(const ms_invocation *call, const char *word) {
 
 /* Take an option with its arguments; `attached` is the text behind '=' or behind the letter, NULL
  * if none. */
-static ms_status take_option(parser *cursor, size_t index, const char *attached) {
+static ms_status take_option(parser *cursor, const ms_option *option, const char *attached) {
     ms_invocation *call = cursor->call;
-    const ms_option *option = &call->command->options[index];
-    ms_given *given = &call->given[index];
+    size_t count = ms_cli_argument_count(option);
+    ms_given *given = &call->given[option - call->command->options];
     if (given->count > 0 && !option->is_repeatable) {
-        ms_diag_error(call->diag, "option '--%s' stands twice", option->name);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--%s' stands twice", option->name);
     }
     if (given->values == NULL) {
         given->values = MS_NEW(call->arena, const char *, cursor->count + 1);
@@ -95,18 +95,16 @@ static ms_status take_option(parser *cursor, size_t index, const char *attached)
             return ms_diag_no_memory(call->diag);
         }
     }
-    const char **values = given->values + given->count * (size_t)option->arguments;
-    for (int i = 0; i < option->arguments; i++) {
+    const char **values = given->values + given->count * count;
+    for (size_t i = 0; i < count; i++) {
         if (i == 0 && attached != NULL) {
             values[i] = attached;
         } else if (cursor->at < cursor->count &&
                    !is_option_word(call->command, cursor->words[cursor->at])) {
             values[i] = cursor->words[cursor->at++];
         } else {
-            ms_diag_error(call->diag, "option '--%s' needs %s %s", option->name,
-                          option->arguments == 1 ? "an argument," : "two arguments,",
-                          option->argument);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--%s' needs %s %s", option->name,
+                                 count == 1 ? "an argument," : "two arguments,", option->argument);
         }
     }
     given->count++;
@@ -117,31 +115,30 @@ static ms_status take_long(parser *cursor, const char *word) {
     const ms_invocation *call = cursor->call;
     const char *name = word + 2;
     size_t length = strcspn(name, "=");
-    size_t index = find_long(call->command, name, length);
-    if (index == option_count(call->command)) {
+    const ms_option *option = ms_cli_find_option(call->command, name, length);
+    if (option == NULL) {
         return report_unknown(call, word);
     }
     const char *attached = name[length] == '=' ? name + length + 1 : NULL;
-    if (attached != NULL && call->command->options[index].arguments == 0) {
-        ms_diag_error(call->diag, "option '--%s' takes no argument, got '%s'",
-                      call->command->options[index].name, attached);
-        return MS_E_USAGE;
+    if (attached != NULL && ms_cli_argument_count(option) == 0) {
+        return ms_diag_usage(call->diag, "option '--%s' takes no argument, got '%s'", option->name,
+                             attached);
     }
-    return take_option(cursor, index, attached);
+    return take_option(cursor, option, attached);
 }
 
 /* "-p 4", "-p4", and flags in one word such as "-jv". */
 static ms_status take_letters(parser *cursor, const char *word) {
     const ms_command *command = cursor->call->command;
     for (const char *letter = word + 1; *letter != '\0'; letter++) {
-        size_t index = find_letter(command, *letter);
-        if (index == option_count(command)) {
+        const ms_option *option = ms_cli_find_letter(command, *letter);
+        if (option == NULL) {
             return report_unknown(cursor->call, word);
         }
-        if (command->options[index].arguments > 0) {
-            return take_option(cursor, index, letter[1] == '\0' ? NULL : letter + 1);
+        if (ms_cli_argument_count(option) > 0) {
+            return take_option(cursor, option, letter[1] == '\0' ? NULL : letter + 1);
         }
-        ms_status status = take_option(cursor, index, NULL);
+        ms_status status = take_option(cursor, option, NULL);
         if (status != MS_OK) {
             return status;
         }
@@ -150,16 +147,15 @@ static ms_status take_letters(parser *cursor, const char *word) {
 }
 
 static ms_status take_positional(ms_invocation *call, const char *word) {
-    if (call->positional_count == call->command->positionals_max) {
-        ms_diag_error(call->diag, "superfluous argument '%s'", word);
-        return MS_E_USAGE;
+    if (call->positional_count == call->command->positionals[1]) {
+        return ms_diag_usage(call->diag, "superfluous argument '%s'", word);
     }
     call->positionals[call->positional_count++] = word;
     return MS_OK;
 }
 
 static bool asks_for_help(const parser *cursor) {
-    bool has_own_h = find_letter(cursor->call->command, 'h') < option_count(cursor->call->command);
+    bool has_own_h = ms_cli_find_letter(cursor->call->command, 'h') != NULL;
     for (size_t i = 0; i < cursor->count && strcmp(cursor->words[i], "--") != 0; i++) {
         if (strcmp(cursor->words[i], "--help") == 0 ||
             (!has_own_h && strcmp(cursor->words[i], "-h") == 0)) {
@@ -191,7 +187,7 @@ static ms_status parse_words(parser *cursor) {
 }
 
 bool ms_cli_knows(const ms_invocation *call, const char *name) {
-    return find_long(call->command, name, strlen(name)) < option_count(call->command);
+    return ms_cli_find_option(call->command, name, strlen(name)) != NULL;
 }
 
 /* A result is printed as a page, as JSON or as Markdown. */
@@ -217,9 +213,8 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
         return ms_diag_no_memory(call->diag);
     }
     ms_status status = parse_words(&cursor);
-    if (status == MS_OK && call->positional_count < call->command->positionals_min) {
-        ms_diag_error(call->diag, "missing argument: %s", call->command->positional_help);
-        status = MS_E_USAGE;
+    if (status == MS_OK && call->positional_count < call->command->positionals[0]) {
+        status = ms_diag_usage(call->diag, "missing argument: %s", call->command->positional_help);
     }
     status = status == MS_OK ? check_forms(call) : status;
     return status == MS_OK ? ms_cli_check_endings(call) : status;
@@ -227,14 +222,14 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
 
 /* Index of an option that a command asks its own table for. */
 static size_t own_option(const ms_invocation *call, const char *name) {
-    size_t index = find_long(call->command, name, strlen(name));
-    if (index == option_count(call->command)) {
+    const ms_option *option = ms_cli_find_option(call->command, name, strlen(name));
+    if (option == NULL) {
         ms_diag_error(call->diag,
                       "bug: command '%s' asks for option '--%s', which is not in its table",
                       call->command->name, name);
         exit(ms_status_exit_code(MS_E_BUG));
     }
-    return index;
+    return (size_t)(option - call->command->options);
 }
 
 ms_given ms_cli_all(const ms_invocation *call, const char *name) {
@@ -248,14 +243,14 @@ bool ms_cli_has(const ms_invocation *call, const char *name) {
 const char *ms_cli_value(const ms_invocation *call, const char *name, const char *fallback) {
     size_t index = own_option(call, name);
     const ms_given *given = &call->given[index];
-    size_t arguments = (size_t)call->command->options[index].arguments;
+    size_t arguments = ms_cli_argument_count(&call->command->options[index]);
     return given->count == 0 || arguments == 0 ? fallback
                                                : given->values[(given->count - 1) * arguments];
 }
 
 static bool wants_stdout(const ms_invocation *call, size_t option) {
     const ms_given *given = &call->given[option];
-    bool is_flag = call->command->options[option].arguments == 0;
+    bool is_flag = ms_cli_argument_count(&call->command->options[option]) == 0;
     return given->count > 0 && (is_flag || strcmp(given->values[given->count - 1], "-") == 0);
 }
 
@@ -268,10 +263,9 @@ ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *opti
             continue;
         }
         if (first != NULL) {
-            ms_diag_error(call->diag, "'--%s%s' and '--%s%s' both want the standard output",
-                          first->name, first->arguments == 0 ? "" : " -", option->name,
-                          option->arguments == 0 ? "" : " -");
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "'--%s%s' and '--%s%s' both want the standard output",
+                                 first->name, ms_cli_argument_count(first) == 0 ? "" : " -",
+                                 option->name, ms_cli_argument_count(option) == 0 ? "" : " -");
         }
         first = option;
     }
@@ -290,9 +284,9 @@ ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback,
     long value = strtol(text, &end, 10);
     bool is_clean = strspn(text, "+-0123456789") == strlen(text) && end != text && *end == '\0';
     if (!is_clean || errno != 0 || value < low || value > high) {
-        ms_diag_error(call->diag, "option '--%s' takes a whole number from %ld to %ld, got '%s'",
-                      name, low, high, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "option '--%s' takes a whole number from %ld to %ld, got '%s'", name,
+                             low, high, text);
     }
     *out = value;
     return MS_OK;
@@ -308,23 +302,27 @@ ms_status ms_cli_number(const ms_invocation *call, const char *name, double fall
     double value = strtod(text, &end);
     bool is_clean = strspn(text, "+-.0123456789eE") == strlen(text) && end != text && *end == '\0';
     if (!is_clean || !isfinite(value)) {
-        ms_diag_error(call->diag, "option '--%s' takes a number, got '%s'", name, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--%s' takes a number, got '%s'", name, text);
     }
     *out = value;
     return MS_OK;
 }
 
-ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const words[2],
-                        bool *is_second_out) {
-    const char *word = ms_cli_value(call, name, words[0]);
-    for (int i = 0; i < 2; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            *is_second_out = i == 1;
+ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const *words,
+                        int *index_out) {
+    const char *given = ms_cli_value(call, name, words[0]);
+    ms_buffer list;
+    ms_buffer_init(&list);
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(given, words[i]) == 0) {
+            *index_out = i;
+            ms_buffer_release(&list);
             return MS_OK;
         }
+        const char *between = i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ";
+        ms_buffer_printf(&list, "%s%s", between, words[i]);
     }
-    ms_diag_error(call->diag, "option '--%s' is %s or %s, got '%s'", name, words[0], words[1],
-                  word);
+    ms_diag_error(call->diag, "option '--%s' is %s, got '%s'", name, ms_buffer_text(&list), given);
+    ms_buffer_release(&list);
     return MS_E_USAGE;
 }

@@ -105,15 +105,9 @@ ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
     ms_buffer shown;
     ms_buffer_init(&shown);
     ms_terminal_write_text(&shown, ms_buffer_text(page));
-    ms_status status = MS_E_NOMEM;
-    if (page->failed || shown.failed) {
-        ms_diag_error(call->diag, "out of memory");
-    } else {
-        status = write_result(call, "-", ms_buffer_text(&shown), shown.length);
-    }
-    ms_buffer_release(&shown);
+    shown.failed = shown.failed || page->failed;
     ms_buffer_release(page);
-    return status;
+    return ms_cli_write_file(call, "-", &shown);
 }
 
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
@@ -124,19 +118,14 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
     ms_buffer_init(&text);
     ms_value_write_json(root, 2, &text);
     ms_buffer_puts(&text, "\n");
-    ms_status status = MS_E_NOMEM;
-    if (text.failed) {
-        ms_diag_error(call->diag, "out of memory");
-    } else {
-        status = write_result(call, "-", ms_buffer_text(&text), text.length);
-    }
-    ms_buffer_release(&text);
-    return status;
+    return ms_cli_write_file(call, "-", &text);
 }
 
-ms_status ms_cli_write_file(const ms_invocation *call, const char *path, const char *text,
-                            size_t length) {
-    return write_result(call, path, text, length);
+ms_status ms_cli_write_file(const ms_invocation *call, const char *path, ms_buffer *text) {
+    ms_status status = text->failed ? ms_diag_no_memory(call->diag)
+                                    : write_result(call, path, ms_buffer_text(text), text->length);
+    ms_buffer_release(text);
+    return status;
 }
 
 static ms_status check_files(const ms_invocation *call, const char *const *options) {
@@ -172,12 +161,10 @@ bool ms_cli_takes_stdout(const ms_invocation *call, const char *const *files) {
 
 ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text) {
     const char *path = ms_cli_value(call, option, NULL);
-    ms_status status = MS_OK;
-    if (path != NULL) {
-        status = text->failed || call->arena->has_failed
-                     ? ms_diag_no_memory(call->diag)
-                     : ms_cli_write_file(call, path, ms_buffer_text(text), text->length);
+    text->failed = text->failed || call->arena->has_failed;
+    if (path == NULL) {
+        ms_buffer_release(text);
+        return MS_OK;
     }
-    ms_buffer_release(text);
-    return status;
+    return ms_cli_write_file(call, path, text);
 }

@@ -20,15 +20,13 @@ ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *pl
         status =
             ms_yaml_parse(text, strlen(text), "--placement", call->arena, call->diag, &mapping);
     }
-    if (status == MS_OK) {
-        status = ms_placement_read(mapping, NULL, call->arena, call->diag, &choice);
-    }
+    status = status == MS_OK ? ms_placement_read(mapping, NULL, call->arena, call->diag, &choice)
+                             : status;
     if (status != MS_OK) {
         return status;
     }
     if (ranks == 0 && choice.file != NULL) {
-        ms_diag_error(call->diag, "a file of ranks needs their number, such as --ranks 64");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "a file of ranks needs their number, such as --ranks 64");
     }
     ranks = ranks > 0 ? ranks : count_ranks(&choice, platform);
     return ms_placement_make(&choice, platform, ranks, call->arena, call->diag, placement_out);

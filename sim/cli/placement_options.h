@@ -7,10 +7,7 @@
 
 /* The option, for the tables of the commands that have it. */
 #define MS_OPTION_PLACEMENT                                                                        \
-    {                                                                                              \
-        .name = "placement", .argument = "MAPPING", .arguments = 1,                                \
-        .help = "where ranks sit, as in a workload: '{nodes: [0-3], spares: 1}'"                   \
-    }
+    "placement", "MAPPING", .help = "where ranks sit, as in a workload: '{nodes: [0-3], spares: 1}'"
 
 /* Place so many ranks as --placement says; without it, rank r on GPU r.  ranks: 0 for as many as
  * the nodes take that it names or leaves.  Returns MS_OK; MS_E_INPUT or MS_E_USAGE (reported);

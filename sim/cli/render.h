@@ -5,14 +5,14 @@
 
 #include "cli/cli.h"
 
-#define MS_OPTION_MARKDOWN                                                                         \
-    { .name = "markdown", .help = "print tables in Markdown, as code hosts show them" }
+#define MS_OPTION_MARKDOWN "markdown", .help = "print tables in Markdown, as code hosts show them"
 
 /* How a cell shows what stands in the tree. */
 typedef enum ms_shown_kind {
     MS_SHOWN_TEXT,   /* a text; a list as its words, an object as "pp 2, dp 4" */
     MS_SHOWN_COUNT,  /* a number with up to ten digits */
     MS_SHOWN_NUMBER, /* with four digits */
+    MS_SHOWN_LARGE,  /* with four digits and a word, such as "174.6 billion" */
     MS_SHOWN_SHARE,  /* in percent */
     MS_SHOWN_CHANGE, /* in percent, with its sign */
     MS_SHOWN_TIME,
@@ -31,7 +31,8 @@ typedef enum ms_shown_kind {
 /* A column of a table; a row of a table of facts. */
 typedef struct ms_shown_column {
     const char *path; /* keys from the row with '/' between; "@": the key of the row, or its number
-                         from 1; "": the row itself; NULL ends the columns */
+                         from 1; "": the row itself; "varied/@": a column for each key of that
+                         object, headed by the last two words of the key; NULL ends the columns */
     const char *heading;
     ms_shown_kind kind;
 } ms_shown_column;

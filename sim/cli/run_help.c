@@ -7,17 +7,6 @@
 #include "cli/help.h"
 #include "cli/man_pages.h"
 
-ms_status ms_cli_unknown_command(const char *name, ms_diag *diag) {
-    const char *nearest = ms_cli_nearest_command(name);
-    const char *kind = name[0] == '-' ? "option" : "command";
-    if (nearest != NULL) {
-        ms_diag_error(diag, "unknown %s '%s'; did you mean '%s'?", kind, name, nearest);
-    } else {
-        ms_diag_error(diag, "unknown %s '%s'", kind, name);
-    }
-    return MS_E_USAGE;
-}
-
 ms_status ms_cli_print_help(const ms_invocation *call, const ms_command *command) {
     ms_buffer page;
     ms_buffer_init(&page);
@@ -59,8 +48,7 @@ ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *c
     bool is_man = count > 0 && strcmp(words[0], "--man") == 0;
     size_t at = is_man ? 1 : 0;
     if (count > at + 1) {
-        ms_diag_error(call->diag, "superfluous argument '%s'", words[at + 1]);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "superfluous argument '%s'", words[at + 1]);
     }
     const char *name = count == at ? "help" : words[at];
     const ms_command *command = NULL;

@@ -12,7 +12,4 @@ ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *c
 /* Print the page of a command; NULL: of the program. Returns as ms_cli_print_page. */
 ms_status ms_cli_print_help(const ms_invocation *call, const ms_command *command);
 
-/* Report a command that there is not, and return MS_E_USAGE. */
-ms_status ms_cli_unknown_command(const char *name, ms_diag *diag);
-
 #endif

@@ -26,15 +26,14 @@ ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *re
     *whatif_out = (ms_cli_whatif){.is_asked = ms_cli_has(call, "whatif")};
     if (!whatif_out->is_asked) {
         if (ms_cli_has(call, "jobs")) {
-            ms_diag_error(call->diag, "--jobs says how many simulations of --whatif run at once; "
-                                      "expected --whatif, too");
-            return MS_E_USAGE;
+            return ms_diag_usage(
+                call->diag,
+                "--jobs says how many simulations of --whatif run at once; expected --whatif, too");
         }
         return MS_OK;
     }
     if (request->run.is_bounded) {
-        ms_diag_error(call->diag, "--whatif compares exact steps; --fold bounded has none");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "--whatif compares exact steps; --fold bounded has none");
     }
     return simulate(call, request, job, whatif_out);
 }

@@ -4,12 +4,103 @@
 #include "base/target.h"
 #include "base/units.h"
 #include "base/usage.h"
+#include "cli/csv.h"
 #include "cli/job_options.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_studies.h"
-#include "cli/show_schedules.h"
+#include "cli/shown_tables.h"
 #include "cli/worker_options.h"
+#include "search/schedules.h"
 #include "trace/report/report.h"
+#include "trace/summary.h"
+
+/* ---- what is printed ---- */
+
+/* A table of schedules on paper, and what stands above it. */
+typedef struct shown_paper {
+    ms_table table; /*< of ms_paper_row, sorted */
+    int ranks, microbatches;
+    double cap; /*< 0: none */
+} shown_paper;
+
+/* A table of simulated schedules, and what stands above it. */
+typedef struct shown_simulated {
+    ms_table table;    /*< of ms_simulated_row, sorted */
+    const ms_job *job; /*< the workload with its own schedule */
+    double cap_B;      /*< 0: none */
+} shown_simulated;
+
+/* Column of --sort, which is `fallback` where it was not given.
+ *  kind: what the known columns are known with, such as " with --workload".  MS_E_USAGE (reported,
+ * with the known ones). */
+static ms_status sort_column(const ms_invocation *call, const ms_table_column *columns,
+                             const char *fallback, const char *kind,
+                             const ms_table_column **column_out) {
+    const char *name = ms_cli_value(call, "sort", fallback);
+    *column_out = ms_table_find_column(columns, name);
+    if (*column_out != NULL) {
+        return MS_OK;
+    }
+    ms_buffer known;
+    ms_buffer_init(&known);
+    ms_table_list_columns(columns, &known);
+    ms_diag_error(call->diag, "unknown column '%s' (known%s: %s)", name, kind,
+                  ms_buffer_text(&known));
+    ms_buffer_release(&known);
+    return MS_E_USAGE;
+}
+
+/* To the file of --csv-table, and then where no data took the standard output, there. */
+static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
+                       const ms_value *tree) {
+    static const char *const FILES[] = {"csv-table", "gantt", NULL};
+    ms_status status = ms_cli_write_csv(call, "csv-table", tree);
+    return status != MS_OK || ms_cli_takes_stdout(call, FILES)
+               ? status
+               : ms_cli_show(call, "a comparison", tables, tree);
+}
+
+static ms_value *paper_tree(const ms_invocation *call, const shown_paper *shown) {
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_int(root, "p", shown->ranks);
+    ms_value_add_int(root, "m", shown->microbatches);
+    if (shown->cap > 0) {
+        ms_value_add_double(root, "memory_cap", shown->cap);
+    }
+    ms_value_add_string(root, "sorted_by", ms_table_word(shown->table.sorted_by));
+    ms_table_add_rows(&shown->table, root);
+    return root;
+}
+
+static ms_status show_paper(const ms_invocation *call, const shown_paper *shown) {
+    return print(call, MS_SCHEDULES_TABLES, paper_tree(call, shown));
+}
+
+static ms_value *simulated_tree(const ms_invocation *call, const shown_simulated *shown) {
+    const ms_job *job = shown->job;
+    const ms_gpu_type *gpu = &job->platform->gpu;
+    ms_value *root = ms_value_new_object(call->arena);
+    ms_value_add_string(root, "workload", job->name);
+    ms_value_add_string(root, "platform", job->platform->name);
+    ms_value_add_int(root, "gpus", job->mesh.ranks);
+    ms_value_add_int(root, "p", job->layout.pp);
+    ms_value_add_int(root, "m", job->microbatches);
+    ms_value_add_double(root, "capacity_B", gpu->hbm_B - gpu->reserve_B);
+    if (shown->cap_B > 0) {
+        ms_value_add_double(root, "memory_cap_B", shown->cap_B);
+    }
+    ms_value_add_string(root, "sorted_by", ms_table_word(shown->table.sorted_by));
+    ms_table_add_rows(&shown->table, root);
+    return root;
+}
+
+static ms_status show_simulated(const ms_invocation *call, const shown_simulated *shown) {
+    ms_value *root = simulated_tree(call, shown);
+    if (!ms_cli_has(call, "json")) {
+        ms_summary_add_meshes(shown->job, ms_value_add(root, "page", MS_VALUE_OBJECT));
+    }
+    return print(call, MS_SIMULATED_SCHEDULE_TABLES, root);
+}
 
 /* ---- which schedules ---- */
 
@@ -78,24 +169,16 @@ static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
 }
 
 static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
-                            ms_schedule_costs *costs, ms_shown_paper *shown) {
+                            ms_schedule_costs *costs, shown_paper *shown) {
     ms_status status = check_csv(call);
-    if (status == MS_OK) {
-        status = read_choices(call, &study->choices, &study->count);
-    }
-    if (status == MS_OK) {
-        status = read_sizes(call, study);
-    }
-    if (status == MS_OK) {
-        status = ms_cli_schedule_cap(call, &study->cap);
-    }
-    if (status == MS_OK) {
-        status = ms_cli_sort_column(call, MS_PAPER_COLUMNS, "rank_makespan", "",
-                                    &shown->table.sorted_by);
-    }
-    if (status == MS_OK) {
-        status = ms_cli_schedule_costs(call, study->sizes.pipeline_ranks, costs);
-    }
+    status = status == MS_OK ? read_choices(call, &study->choices, &study->count) : status;
+    status = status == MS_OK ? read_sizes(call, study) : status;
+    status = status == MS_OK ? ms_cli_schedule_cap(call, &study->cap) : status;
+    status = status == MS_OK
+                 ? sort_column(call, MS_PAPER_COLUMNS, "rank_makespan", "", &shown->table.sorted_by)
+                 : status;
+    status =
+        status == MS_OK ? ms_cli_schedule_costs(call, study->sizes.pipeline_ranks, costs) : status;
     study->costs = costs;
     shown->ranks = study->sizes.pipeline_ranks;
     shown->microbatches = study->sizes.microbatches;
@@ -127,7 +210,7 @@ static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows,
 ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     ms_paper_study study = {.count = 0};
     ms_schedule_costs costs = {0};
-    ms_shown_paper shown = {
+    shown_paper shown = {
         .table = {.columns = MS_PAPER_COLUMNS, .reason_offset = offsetof(ms_paper_row, reason)}};
     ms_status status = read_paper(call, &study, &costs, &shown);
     ms_paper_row *rows = MS_NEW(call->arena, ms_paper_row, study.count);
@@ -135,17 +218,14 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
                                                           study.count, call->arena) != MS_OK)) {
         status = ms_diag_no_memory(call->diag);
     }
-    if (status == MS_OK) {
-        status = ms_schedules_evaluate(&study, call->arena, call->diag, rows);
-    }
-    if (status == MS_OK) {
-        status = draw_paper(call, rows, study.count);
-    }
+    status =
+        status == MS_OK ? ms_schedules_evaluate(&study, call->arena, call->diag, rows) : status;
+    status = status == MS_OK ? draw_paper(call, rows, study.count) : status;
     if (status != MS_OK) {
         return status;
     }
     ms_table_sort(&shown.table);
-    status = ms_cli_show_paper(call, &shown);
+    status = show_paper(call, &shown);
     return status == MS_OK && ms_table_kept(&shown.table) == 0 ? MS_E_NO : status;
 }
 
@@ -161,33 +241,31 @@ static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
     }
     if (ms_unit_parse(text, MS_DIM_BYTES, &cap_B, &reason) != MS_OK) {
         char why[512];
-        ms_diag_error(call->diag, "option '--memory-cap' with '--workload': %s",
-                      ms_unit_explain(text, MS_DIM_BYTES, why, sizeof why));
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--memory-cap' with '--workload': %s",
+                             ms_unit_explain(text, MS_DIM_BYTES, why, sizeof why));
     }
     if (cap_B <= 0) {
-        ms_diag_error(call->diag, "option '--memory-cap' takes a size > 0, got '%s'", text);
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--memory-cap' takes a size > 0, got '%s'", text);
     }
     *cap_B_out = cap_B;
     return MS_OK;
 }
 
 static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *study,
-                                ms_job_request *request, ms_shown_simulated *shown) {
+                                ms_job_request *request, shown_simulated *shown) {
     ms_status status = check_csv(call);
     status = status == MS_OK ? ms_cli_schedule_sizes(call, &study->sizes) : status;
-    status = status == MS_OK ? ms_cli_sort_column(call, MS_SIMULATED_COLUMNS, "step_time_s",
-                                                  " with --workload", &shown->table.sorted_by)
+    status = status == MS_OK ? sort_column(call, MS_SIMULATED_COLUMNS, "step_time_s",
+                                           " with --workload", &shown->table.sorted_by)
                              : status;
     status = status == MS_OK ? read_cap(call, &study->cap_B) : status;
     status = status == MS_OK ? ms_cli_jobs(call, &study->jobs) : status;
     status = status == MS_OK ? read_choices(call, &study->choices, &study->count) : status;
     if (status == MS_OK && ms_cli_has(call, "gantt") && study->count > MS_GANTT_PICTURES_MAX) {
-        ms_diag_error(call->diag,
-                      "'--gantt' stacks at most %d pictures, and these are %zu; name the schedules",
-                      MS_GANTT_PICTURES_MAX, study->count);
-        status = MS_E_USAGE;
+        status = ms_diag_usage(
+            call->diag,
+            "'--gantt' stacks at most %d pictures, and these are %zu; name the schedules",
+            MS_GANTT_PICTURES_MAX, study->count);
     }
     study->trace_folder = ms_cli_value(call, "traces", NULL);
     study->program_version = MESHSIM_VERSION;
@@ -219,7 +297,7 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
 
 /* Simulate, sort, draw and print. */
 static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
-                          ms_shown_simulated *shown) {
+                          shown_simulated *shown) {
     ms_simulated_row *rows = MS_NEW(call->arena, ms_simulated_row, study->count);
     if (rows == NULL ||
         ms_table_fill(&shown->table, rows, sizeof *rows, study->count, call->arena) != MS_OK) {
@@ -230,7 +308,7 @@ static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
         ms_table_sort(&shown->table);
         status = draw_traces(call, &shown->table);
     }
-    status = status == MS_OK ? ms_cli_show_simulated(call, shown) : status;
+    status = status == MS_OK ? show_simulated(call, shown) : status;
     return status == MS_OK ? ms_schedules_verdict(rows, study->count) : status;
 }
 
@@ -238,13 +316,11 @@ ms_status ms_cli_schedule_compare_on_platform(const ms_invocation *call) {
     ms_simulated_study study = {.count = 0};
     ms_job_request request;
     ms_job base = {0};
-    ms_shown_simulated shown = {.table = {.columns = MS_SIMULATED_COLUMNS,
-                                          .reason_offset = offsetof(ms_simulated_row, reason)},
-                                .job = &base};
+    shown_simulated shown = {.table = {.columns = MS_SIMULATED_COLUMNS,
+                                       .reason_offset = offsetof(ms_simulated_row, reason)},
+                             .job = &base};
     ms_status status = read_simulated(call, &study, &request, &shown);
-    if (status == MS_OK) {
-        status = ms_job_load(&request, call->arena, call->diag, &base);
-    }
+    status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, &base) : status;
     double start_s = ms_wall_s();
     study.base = &base;
     study.progress = ms_cli_show_progress;

@@ -19,12 +19,12 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
         if (sizes[i].given != 0 && sizes[i].given != sizes[i].found) {
             bool may_be_slices =
                 i == 2 && given->slices == 0 && sizes[i].found % sizes[i].given == 0;
-            ms_diag_error(call->diag, "'--%s' is %d, and the file has %d; leave it out%s",
-                          sizes[i].name, sizes[i].given, sizes[i].found,
-                          may_be_slices ? ", or say with '--splits' how many slices of a sequence "
-                                          "make a microbatch"
-                                        : "");
-            return MS_E_USAGE;
+            return ms_diag_usage(
+                call->diag, "'--%s' is %d, and the file has %d; leave it out%s", sizes[i].name,
+                sizes[i].given, sizes[i].found,
+                may_be_slices
+                    ? ", or say with '--splits' how many slices of a sequence make a microbatch"
+                    : "");
         }
     }
     return MS_OK;
@@ -35,9 +35,7 @@ ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *sched
     ms_schedule_choice choice;
     ms_cli_schedule schedule = {.workload = NULL};
     ms_status status = ms_cli_schedule_sizes(call, &sizes);
-    if (status == MS_OK) {
-        status = ms_cli_schedule_choice(call, call->positionals[0], &choice);
-    }
+    status = status == MS_OK ? ms_cli_schedule_choice(call, call->positionals[0], &choice) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -76,48 +74,31 @@ ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedu
     ms_schedule_spec sizes = {0};
     *job_out = (ms_job){0};
     ms_status status = ms_cli_schedule_sizes(call, &sizes);
-    if (status == MS_OK) {
-        status = ms_cli_job_request(call, ms_cli_value(call, "workload", NULL), &request);
-    }
-    if (status == MS_OK) {
-        status = ms_job_load(&request, call->arena, call->diag, &base);
-    }
-    if (status == MS_OK) {
-        status = ms_schedule_in_workload(&base, choice, &sizes, call->arena, call->diag, job_out);
-    }
+    status = status == MS_OK
+                 ? ms_cli_job_request(call, ms_cli_value(call, "workload", NULL), &request)
+                 : status;
+    status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, &base) : status;
+    status = status == MS_OK
+                 ? ms_schedule_in_workload(&base, choice, &sizes, call->arena, call->diag, job_out)
+                 : status;
     status = status == MS_OK ? take_times(call, job_out, costs_out) : status;
     job_out->program.name = choice->name;
     return status;
 }
 
-/* The form that --csv-form names; MS_E_USAGE (reported) if there is none. */
-static ms_status read_form(const ms_invocation *call, ms_csv_form *form_out) {
-    static const struct {
-        const char *name;
-        ms_csv_form form;
-    } FORMS[] = {{"compute", {false, false, false}},
-                 {"sends", {.has_sends = true}},
-                 {"comms", {.has_sends = true, .has_shards = true}}};
-    const char *name = ms_cli_value(call, "csv-form", "compute");
-    for (size_t i = 0; i < sizeof FORMS / sizeof FORMS[0]; i++) {
-        if (strcmp(name, FORMS[i].name) == 0) {
-            *form_out = FORMS[i].form;
-            form_out->merges_pairs = ms_cli_has(call, "merge-bw");
-            return MS_OK;
-        }
-    }
-    ms_diag_error(call->diag, "option '--csv-form' is compute, sends or comms, got '%s'", name);
-    return MS_E_USAGE;
-}
-
-static ms_status read_dialect(const ms_invocation *call, bool *is_legacy_out) {
-    const char *name = ms_cli_value(call, "csv-dialect", "current");
-    *is_legacy_out = strcmp(name, "legacy") == 0;
-    if (*is_legacy_out || strcmp(name, "current") == 0) {
-        return MS_OK;
-    }
-    ms_diag_error(call->diag, "option '--csv-dialect' is current or legacy, got '%s'", name);
-    return MS_E_USAGE;
+/* The form and the letters that options ask for; MS_E_USAGE (reported). */
+static ms_status read_form(const ms_invocation *call, ms_csv_form *form_out, bool *is_legacy_out) {
+    static const char *const NAMES[] = {"compute", "sends", "comms", NULL};
+    static const char *const DIALECTS[] = {"current", "legacy", NULL};
+    int form = 0;
+    int dialect = 0;
+    ms_status status = ms_cli_choice(call, "csv-form", NAMES, &form);
+    status = status == MS_OK ? ms_cli_choice(call, "csv-dialect", DIALECTS, &dialect) : status;
+    *form_out = (ms_csv_form){.has_sends = form > 0,
+                              .has_shards = form > 1,
+                              .merges_pairs = ms_cli_has(call, "merge-bw")};
+    *is_legacy_out = dialect == 1;
+    return status;
 }
 
 ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule *schedule) {
@@ -127,10 +108,7 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     ms_csv_form form;
     ms_csv_table table = schedule->opened.cells;
     bool is_legacy = false;
-    ms_status status = read_form(call, &form);
-    if (status == MS_OK) {
-        status = read_dialect(call, &is_legacy);
-    }
+    ms_status status = read_form(call, &form, &is_legacy);
     if (status == MS_OK && path != NULL && !keeps_form) {
         status = ms_csv_lower(&schedule->opened.program, &form, call->arena, call->diag, &table);
         table.is_legacy = is_legacy;
@@ -141,8 +119,5 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     ms_buffer text;
     ms_buffer_init(&text);
     ms_csv_write(&table, &text);
-    status = text.failed ? ms_diag_no_memory(call->diag)
-                         : ms_cli_write_file(call, path, ms_buffer_text(&text), text.length);
-    ms_buffer_release(&text);
-    return status;
+    return ms_cli_write_file(call, path, &text);
 }

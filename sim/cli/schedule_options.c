@@ -7,25 +7,6 @@
 #include "base/units.h"
 #include "cli/job_options.h"
 
-static ms_status report_unknown_kind(const ms_invocation *call, const char *name) {
-    const char *const *names = ms_schedule_kind_names();
-    const char *nearest = ms_nearest_word(name, names, MS_SCHEDULE_KIND_COUNT);
-    ms_buffer known;
-    ms_buffer_init(&known);
-    for (size_t i = 0; names[i] != NULL; i++) {
-        ms_buffer_printf(&known, "%s%s", i == 0 ? "" : ", ", names[i]);
-    }
-    if (nearest != NULL) {
-        ms_diag_error(call->diag, "unknown schedule '%s'; did you mean '%s'? (known: %s)", name,
-                      nearest, ms_buffer_text(&known));
-    } else {
-        ms_diag_error(call->diag, "unknown schedule '%s' (known: %s)", name,
-                      ms_buffer_text(&known));
-    }
-    ms_buffer_release(&known);
-    return MS_E_USAGE;
-}
-
 ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
                                  ms_schedule_choice *choice_out) {
     static const char PREFIX[] = "csv:";
@@ -33,11 +14,12 @@ ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
     if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0) {
         choice.file = name + sizeof PREFIX - 1;
         if (choice.file[0] == '\0') {
-            ms_diag_error(call->diag, "'csv:' names no file; expected csv:FILE");
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "'csv:' names no file; expected csv:FILE");
         }
     } else if (ms_schedule_kind_from_name(name, &choice.kind) != MS_OK) {
-        return report_unknown_kind(call, name);
+        ms_diag_unknown(call->diag, "schedule", name, ms_schedule_kind_names(),
+                        MS_SCHEDULE_KIND_COUNT);
+        return MS_E_USAGE;
     }
     *choice_out = choice;
     return MS_OK;
@@ -71,8 +53,7 @@ ms_status ms_cli_schedule_need_sizes(const ms_invocation *call) {
     static const char *const NAMES[] = {"ranks", "microbatches"};
     for (int i = 0; i < 2; i++) {
         if (!ms_cli_has(call, NAMES[i])) {
-            ms_diag_error(call->diag, "option '--%s' is missing", NAMES[i]);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--%s' is missing", NAMES[i]);
         }
     }
     return MS_OK;
@@ -113,17 +94,16 @@ static ms_status read_costs(const ms_invocation *call, const cost_option *option
     }
     size_t items = count_items(text);
     if (items != 1 && items != (size_t)option->count) {
-        ms_diag_error(call->diag,
-                      "option '--%s' takes one number or one per %s, which makes %d here; got %zu",
-                      option->name, option->unit, option->count, items);
-        return MS_E_USAGE;
+        return ms_diag_usage(
+            call->diag,
+            "option '--%s' takes one number or one per %s, which makes %d here; got %zu",
+            option->name, option->unit, option->count, items);
     }
     double value = 0;
     for (size_t i = 0; i < items; i++, text += strcspn(text, ",") + 1) {
         if (!read_cost(text, &value)) {
-            ms_diag_error(call->diag, "option '--%s' takes numbers from 0 to %g, got '%.*s'",
-                          option->name, MS_SCHEDULE_COST_MAX, (int)strcspn(text, ","), text);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--%s' takes numbers from 0 to %g, got '%.*s'",
+                                 option->name, MS_SCHEDULE_COST_MAX, (int)strcspn(text, ","), text);
         }
         if (i < (size_t)option->count) {
             costs[i] = value;
@@ -140,21 +120,24 @@ static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
     double scale = 1;
     ms_status status = ms_cli_number(call, "fbscale", 1, &scale);
     if (status == MS_OK && !(scale > 0 && scale <= MS_SCHEDULE_SCALE_MAX)) {
-        ms_diag_error(call->diag, "option '--fbscale' takes a number above 0, to %g, got '%s'",
-                      MS_SCHEDULE_SCALE_MAX, ms_cli_value(call, "fbscale", ""));
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag,
+                             "option '--fbscale' takes a number above 0, to %g, got '%s'",
+                             MS_SCHEDULE_SCALE_MAX, ms_cli_value(call, "fbscale", ""));
     }
     *scale_out = scale;
     return status;
 }
 
 static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs) {
+    int overlap = 0;
+    int sends = 0;
     ms_status status =
-        ms_cli_choice(call, "overlap", ms_job_spec_words("schedule.overlap"), &costs->is_serial);
-    if (status == MS_OK) {
-        status =
-            ms_cli_choice(call, "sends", ms_job_spec_words("schedule.sends"), &costs->is_blocking);
-    }
+        ms_cli_choice(call, "overlap", ms_job_spec_words("schedule.overlap"), &overlap);
+    status = status == MS_OK
+                 ? ms_cli_choice(call, "sends", ms_job_spec_words("schedule.sends"), &sends)
+                 : status;
+    costs->is_serial = overlap == 1;
+    costs->is_blocking = sends == 1;
     return status == MS_OK ? read_pair_scale(call, &costs->pair_scale) : status;
 }
 
@@ -163,18 +146,16 @@ ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
     const char *reason = NULL;
     const char *text = ms_cli_value(call, "memory-cap", "");
     if (ms_unit_parse(text, MS_DIM_BYTES, &cap, &reason) == MS_OK) {
-        ms_diag_error(
-            call->diag,
-            "'--memory-cap %s' is in bytes, which needs '--compare' with '--workload'; on "
-            "paper it is a number of microbatches",
-            text);
+        ms_diag_error(call->diag,
+                      "'--memory-cap %s' is in bytes, which needs '--compare' with '--workload'; "
+                      "on paper it is a number of microbatches",
+                      text);
         return MS_E_USAGE;
     }
     ms_status status = ms_cli_number(call, "memory-cap", 0, &cap);
     if (status == MS_OK && ms_cli_has(call, "memory-cap") && !(cap > 0)) {
-        ms_diag_error(call->diag, "option '--memory-cap' takes a number > 0, got '%s'",
-                      ms_cli_value(call, "memory-cap", ""));
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--memory-cap' takes a number > 0, got '%s'",
+                             ms_cli_value(call, "memory-cap", ""));
     }
     *cap_out = cap;
     return status;
@@ -205,9 +186,7 @@ ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
                                 ms_schedule_costs *costs_out) {
     ms_schedule_costs costs = {0};
     ms_status status = read_lists(call, stages, &costs);
-    if (status == MS_OK) {
-        status = read_manner(call, &costs);
-    }
+    status = status == MS_OK ? read_manner(call, &costs) : status;
     if (status == MS_OK) {
         *costs_out = costs;
     }

@@ -7,10 +7,8 @@
 /* More stages than search places. */
 static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec *sizes) {
     if (sizes->chunks > 2) {
-        ms_diag_error(call->diag,
-                      "search finds schedules of one stage per rank or of two in a V; leave out "
-                      "'--chunks' above 2");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "search finds schedules of one stage per rank or of two "
+                                         "in a V; leave out '--chunks' above 2");
     }
     return MS_OK;
 }
@@ -20,9 +18,9 @@ static ms_status read_cap(const ms_invocation *call, int chunks, int *cap_out) {
     double cap = 0;
     ms_status status = ms_cli_schedule_cap(call, &cap);
     if (status == MS_OK && ms_cli_has(call, "memory-cap") && cap < 1) {
-        ms_diag_error(call->diag, "a rank holds at least 1 microbatch, got '--memory-cap %s'",
-                      ms_cli_value(call, "memory-cap", ""));
-        status = MS_E_USAGE;
+        status =
+            ms_diag_usage(call->diag, "a rank holds at least 1 microbatch, got '--memory-cap %s'",
+                          ms_cli_value(call, "memory-cap", ""));
     }
     cap = floor(cap * chunks);
     *cap_out = cap > INT_MAX ? 0 : (int)cap;
@@ -50,9 +48,7 @@ static ms_status read_spec(const ms_invocation *call, ms_job *job, ms_search_spe
     ms_search_spec spec = {.pipeline_ranks = sizes.pipeline_ranks,
                            .chunks = chunks,
                            .microbatches = sizes.microbatches};
-    if (status == MS_OK) {
-        status = read_cap(call, chunks, &spec.memory_cap);
-    }
+    status = status == MS_OK ? read_cap(call, chunks, &spec.memory_cap) : status;
     *spec_out = spec;
     return status;
 }

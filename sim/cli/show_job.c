@@ -1,6 +1,6 @@
 #include "cli/show_job.h"
 
-void ms_show_add_job(const ms_job *job, ms_value *root) {
+ms_value *ms_show_add_job(const ms_job *job, ms_value *root) {
     const ms_platform *platform = job->platform;
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
     if (job->spec.framework.name != NULL) {
@@ -8,7 +8,7 @@ void ms_show_add_job(const ms_job *job, ms_value *root) {
     }
     const char *nodes = ms_arena_printf(root->arena, "%d x %d %s", platform->nodes,
                                         platform->gpus_per_node, platform->gpu.name);
-    ms_value_add_string(page, "nodes", nodes == NULL ? "" : nodes);
+    ms_value_add_string(page, "nodes", nodes);
     ms_value_add_int(page, "stages", job->program.model_stages);
     if (job->program.parameter_replicas > 1) {
         ms_value_add_int(page, "replicas", job->program.parameter_replicas);
@@ -21,4 +21,5 @@ void ms_show_add_job(const ms_job *job, ms_value *root) {
                             ms_job_is_validated_late(job) ? "validated afterwards"
                                                           : "all ranks meet before they update");
     }
+    return page;
 }

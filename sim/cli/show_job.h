@@ -6,7 +6,7 @@
 #include "simulate/run/job.h"
 
 /** Add the object `page` to a tree: the cluster's nodes, the schedule's stages and other words that
- * --json has no keys for. */
-void ms_show_add_job(const ms_job *job, ms_value *root);
+ * --json has no keys for.  Returns it; NULL when memory runs out. */
+ms_value *ms_show_add_job(const ms_job *job, ms_value *root);
 
 #endif

@@ -234,7 +234,7 @@ static void add_group_rows(const ms_mesh_view *v, int axis, ms_value *list) {
             ms_value_add_string(row, "gpus", list_gpus(&v->mesh, &group, list->arena));
         } else {
             const char *more = ms_arena_printf(list->arena, "and %d more", count - shown);
-            ms_value_add_string(row, "gpus", more == NULL ? "" : more);
+            ms_value_add_string(row, "gpus", more);
         }
     }
 }

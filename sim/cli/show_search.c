@@ -10,14 +10,6 @@
 
 static const double DAY_S = 86400.0;
 
-ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec) {
-    return (ms_candidate_words){.schedule = spec->schedule.csv != NULL
-                                                ? spec->schedule.csv
-                                                : ms_schedule_kind_name(spec->schedule.kind),
-                                .recompute = ms_job_spec_words("recompute")[spec->recompute.kind],
-                                .platform = spec->platform.cluster->name};
-}
-
 /* ---- the tree ---- */
 
 static void add_counts(const ms_search_counts *counts, ms_value *root) {
@@ -72,17 +64,18 @@ static void add_estimate(const ms_search_row *found, ms_value *row) {
 
 static void add_result(const ms_search_row *found, ms_value *list) {
     const ms_job_spec *spec = &found->spec;
-    const ms_candidate_words words = ms_show_candidate_words(spec);
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
     ms_point_add_settings(&found->settings, ms_value_add(row, "settings", MS_VALUE_OBJECT));
     add_mesh(&spec->mesh, row);
-    ms_value_add_string(row, "schedule", words.schedule);
+    ms_value_add_string(row, "schedule",
+                        spec->schedule.csv != NULL ? spec->schedule.csv
+                                                   : ms_schedule_kind_name(spec->schedule.kind));
     ms_value_add_int(row, "v", found->figures.chunks);
     ms_value_add_int(row, "micro_batch", spec->batch.micro);
-    ms_value_add_string(row, "recompute", words.recompute);
+    ms_value_add_string(row, "recompute", ms_job_spec_words("recompute")[spec->recompute.kind]);
     ms_value_add_int(row, "zero", spec->data.zero);
     ms_value_add_int(row, "gpus", ms_spec_ranks(spec));
-    ms_value_add_string(row, "platform", words.platform);
+    ms_value_add_string(row, "platform", spec->platform.cluster->name);
     if (found->is_simulated) {
         add_figures(found, row);
     } else {
@@ -177,7 +170,9 @@ static void add_scores(const ms_search_goal *goal, const ms_search_row *found, m
     }
 }
 
-static void extend_result(const ms_shown_search *shown, const ms_search_row *found, ms_value *row) {
+static void extend_result(const ms_shown_search *shown, size_t at, ms_value *row) {
+    const ms_search_row *found = &shown->result->rows[at];
+    ms_value_add_int(row, "rank", (int64_t)at + 1);
     ms_value_add_double(row, "to_best",
                         found->score.of[0] / shown->result->rows[0].score.of[0] - 1);
     ms_value_add_double(row, "exposed_fraction", found->figures.exposed_fraction);
@@ -234,9 +229,9 @@ static void add_notes(const ms_search_findings *result, ms_value *page) {
     ms_value *notes = ms_value_add(page, "notes", MS_VALUE_ARRAY);
     bool is_empty = result->row_count == 0;
     if (result->is_partial) {
-        ms_value_add_string(notes, NULL,
-                            "partial: the search was interrupted, and better ones may be among the "
-                            "rest");
+        ms_value_add_string(
+            notes, NULL,
+            "partial: the search was interrupted, and better ones may be among the rest");
     }
     if (is_empty && result->expected == NULL) {
         ms_value_add_string(
@@ -252,6 +247,9 @@ void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root) {
     const ms_space_axis_view *axes = NULL;
     size_t count = 0;
     size_t at = 0;
+    if (root == NULL || root->arena->has_failed) {
+        return;
+    }
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
     ms_value *varied = ms_value_add(page, "varied", MS_VALUE_ARRAY);
     ms_space_axes(shown->space, root->arena, &axes, &count);
@@ -259,7 +257,7 @@ void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root) {
         ms_value_add_string(varied, NULL, axes[i].key);
     }
     for (ms_value *row = ms_value_get(root, "results")->first; row != NULL; row = row->next) {
-        extend_result(shown, &result->rows[at++], row);
+        extend_result(shown, at++, row);
     }
     if (shown->explained > 0 && result->row_count > 0) {
         add_explanation(shown, page);

@@ -14,12 +14,6 @@ typedef struct ms_shown_search {
     size_t explained; /* rank that is set beside the best one; 0: none */
 } ms_shown_search;
 
-/* A candidate's choices as words of its keys; static or borrowed. */
-typedef struct ms_candidate_words {
-    const char *schedule, *recompute, *platform;
-} ms_candidate_words;
-ms_candidate_words ms_show_candidate_words(const ms_job_spec *spec);
-
 /* The tree of --json, in `arena`; NULL or incomplete when memory runs out. */
 ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena);
 

@@ -4,63 +4,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/shown_tables.h"
-
-enum { COLUMNS_MAX = 96 };
-
-/* A row with the values of the keys beside it. */
-typedef struct sweep_row {
-    ms_store_row found; /* first, so that MS_STORE_COLUMNS are columns of this, too */
-    const char *values[MS_SWEEP_KEYS_MAX];
-} sweep_row;
-
-/* The table: its columns are those of the keys, then those of every result. */
-typedef struct sweep_table {
-    ms_table table;
-    ms_table_column columns[COLUMNS_MAX];
-} sweep_table;
-
-/* ---- rows ---- */
-
-static sweep_row *make_rows(const ms_shown_sweep *shown, ms_arena *arena) {
-    const ms_sweep *sweep = shown->sweep;
-    sweep_row *rows = MS_NEW(arena, sweep_row, shown->count);
-    for (size_t i = 0; i < shown->count && rows != NULL; i++) {
-        sweep_row *row = &rows[i];
-        row->found = shown->rows[i];
-        for (size_t key = 0; key < sweep->key_count; key++) {
-            row->values[key] = ms_sweep_value(sweep, shown->points[i], key);
-        }
-    }
-    return rows;
-}
-
-static void make_columns(const ms_sweep *sweep, ms_table_column *columns) {
-    size_t count = 0;
-    for (size_t key = 0; key < sweep->key_count; key++) {
-        columns[count++] =
-            (ms_table_column){.name = sweep->keys[key].path,
-                              .type = MS_COLUMN_TEXT,
-                              .offset = offsetof(sweep_row, values) + key * sizeof(const char *),
-                              .is_of_left_out = true};
-    }
-    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
-        columns[count++] = *c;
-    }
-    columns[count] = (ms_table_column){.name = NULL};
-}
-
-static void make_table(const ms_shown_sweep *shown, ms_arena *arena, sweep_table *out) {
-    sweep_row *rows = make_rows(shown, arena);
-    make_columns(shown->sweep, out->columns);
-    out->table =
-        (ms_table){.columns = out->columns, .reason_offset = offsetof(sweep_row, found.reason)};
-    if (rows != NULL) {
-        ms_table_fill(&out->table, rows, sizeof *rows, shown->count, arena);
-    }
-}
-
-/* ---- JSON and CSV ---- */
 
 static void add_axes(const ms_sweep *sweep, ms_value *root) {
     ms_value *list = ms_value_add(root, "axes", MS_VALUE_ARRAY);
@@ -165,57 +108,18 @@ ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena) {
     return root;
 }
 
-void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out) {
-    sweep_table sweep;
-    make_table(shown, arena, &sweep);
-    ms_table_write_csv(&sweep.table, out);
-}
-
-/* ---- tables ---- */
-
-/* The last two words of a key, which name it within a sweep. */
-static const char *short_key(const char *path) {
-    const char *at = path + strlen(path);
-    for (int dots = 0; at > path; at--) {
-        dots += at[-1] == '.';
-        if (dots == 2) {
-            break;
+void ms_show_sweep_add_page(const ms_shown_sweep *shown, ms_value *root) {
+    const ms_sweep *sweep = shown->sweep;
+    size_t at = 0;
+    if (root == NULL || root->arena->has_failed) {
+        return;
+    }
+    for (ms_value *row = ms_value_get(root, "rows")->first; row != NULL; row = row->next) {
+        ms_value *varied = ms_value_add(row, "varied", MS_VALUE_OBJECT);
+        for (size_t key = 0; key < sweep->key_count; key++) {
+            ms_point_add_value(varied, sweep->keys[key].path,
+                               ms_sweep_value(sweep, shown->points[at], key));
         }
+        at++;
     }
-    return at;
-}
-
-/* The columns of the results with one for each key before them.  NULL when memory runs out. */
-static ms_shown_column *add_keys(const ms_sweep *sweep, const ms_shown_column *results,
-                                 ms_arena *arena) {
-    size_t count = 1;
-    while (results[count - 1].path != NULL) {
-        count++;
-    }
-    ms_shown_column *columns = MS_NEW(arena, ms_shown_column, sweep->key_count + count + 1);
-    if (columns == NULL) {
-        return NULL;
-    }
-    columns[0] = (ms_shown_column){"@", "#", MS_SHOWN_COUNT};
-    for (size_t key = 0; key < sweep->key_count; key++) {
-        const char *path = ms_arena_printf(arena, "settings/%s", sweep->keys[key].path);
-        columns[1 + key] = (ms_shown_column){path == NULL ? "" : path,
-                                             short_key(sweep->keys[key].path), MS_SHOWN_TEXT};
-    }
-    memcpy(columns + 1 + sweep->key_count, results, count * sizeof *results);
-    return columns;
-}
-
-const ms_shown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena) {
-    size_t count = 1;
-    while (MS_SWEEP_TABLES[count - 1].title != NULL) {
-        count++;
-    }
-    ms_shown_table *tables = MS_NEW(arena, ms_shown_table, count);
-    if (tables != NULL) {
-        memcpy(tables, MS_SWEEP_TABLES, count * sizeof *tables);
-        tables[0].columns = add_keys(sweep, tables[0].columns, arena);
-        tables[1].columns = add_keys(sweep, tables[1].columns, arena);
-    }
-    return arena->has_failed ? NULL : tables;
 }

@@ -3,7 +3,6 @@
 #define MS_CLI_SHOW_SWEEP_H
 
 #include "cli/cli.h"
-#include "cli/render.h"
 #include "search/points.h"
 #include "search/sweep.h"
 
@@ -19,10 +18,8 @@ typedef struct ms_shown_sweep {
 /* The tree of --json.  In `arena`; lack of memory shows there. */
 ms_value *ms_show_sweep_tree(const ms_shown_sweep *shown, ms_arena *arena);
 
-/* The tables of the tree.  In `arena`; NULL when memory runs out. */
-const ms_shown_table *ms_show_sweep_tables(const ms_sweep *sweep, ms_arena *arena);
-
-/* The rows as CSV: a column for each key, then those of the results. */
-void ms_show_sweep_csv(const ms_shown_sweep *shown, ms_arena *arena, ms_buffer *out);
+/* Add to each row the values that text and Markdown show and --json does not print: those of the
+ * sweep's own keys, as `varied`. */
+void ms_show_sweep_add_page(const ms_shown_sweep *shown, ms_value *root);
 
 #endif

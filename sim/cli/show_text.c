@@ -70,8 +70,10 @@ char *ms_show_capacity(const ms_gpu_type *gpu, char *text_out, size_t size) {
 }
 
 void ms_show_shell_word(const char *word, ms_buffer *out) {
-    bool is_plain = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789_-+=./:,%@")] == '\0';
+    bool is_plain =
+        word[strspn(word,
+                    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,%@")] ==
+        '\0';
     if (is_plain) {
         ms_buffer_puts(out, word);
         return;

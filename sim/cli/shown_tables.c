@@ -24,7 +24,9 @@ static const ms_shown_column RUN_FACTS[] = {
     {"page/updates", "updates", MS_SHOWN_TEXT},
     {"steps", "steps", MS_SHOWN_COUNT},
     {"step_time_s", "step time", MS_SHOWN_TIME},
+    {"page/mean", "mean of", MS_SHOWN_TEXT},
     {"step_time_bounds_s", "step at least, at most", MS_SHOWN_TIME},
+    {"page/inexact", "not exact, as", MS_SHOWN_TEXT},
     {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
     {"model_tflops_per_gpu", "model TFLOP/s per GPU", MS_SHOWN_NUMBER},
     {"mfu", "MFU", MS_SHOWN_SHARE},
@@ -78,12 +80,13 @@ static const ms_shown_column RISK_COLUMNS[] = {{"pass", "pass", MS_SHOWN_TEXT},
                                                {"stage_last", "last stage", MS_SHOWN_COUNT},
                                                {"axis", "axis", MS_SHOWN_TEXT},
                                                {"kind", "kind", MS_SHOWN_TEXT},
-                                               {"with", "met", MS_SHOWN_TEXT},
-                                               {"met", "times", MS_SHOWN_COUNT},
-                                               {"pieces", "of", MS_SHOWN_COUNT},
+                                               {"with", "traffic of", MS_SHOWN_TEXT},
+                                               {"met", "shared links", MS_SHOWN_COUNT},
+                                               {"pieces", "of all", MS_SHOWN_COUNT},
                                                {0}};
 static const ms_shown_column ENGINE_FACTS[] = {
     {"engine/simulated_ranks", "ranks", MS_SHOWN_COUNT},
+    {"page/folding", "folding", MS_SHOWN_TEXT},
     {"engine/fold_exact", "exact for the others", MS_SHOWN_TEXT},
     {"granularity", "granularity", MS_SHOWN_TEXT},
     {"engine/ops", "operations", MS_SHOWN_COUNT},
@@ -103,7 +106,7 @@ const ms_shown_table MS_RUN_TABLES[] = {
      .path = "time_share",
      .columns = TIME_COLUMNS,
      .skips_zero = true},
-    {.title = "what is other", .path = "other_parts", .columns = TIME_COLUMNS, .skips_zero = true},
+    {.title = "parts of other", .path = "other_parts", .columns = TIME_COLUMNS, .skips_zero = true},
     {.title = "pipeline ranks", .path = "stages", .columns = STAGE_COLUMNS},
     {.title = "a GPU's own communication",
      .path = "comm",
@@ -113,7 +116,7 @@ const ms_shown_table MS_RUN_TABLES[] = {
      .path = "collectives",
      .columns = COLLECTIVE_COLUMNS},
     {.title = "memory at the peak", .rows = MS_SHOWN_OF_FACTS, .columns = MEMORY_FACTS},
-    {.title = "pieces of passes that shared links with other traffic, timed without it",
+    {.title = "collectives inside passes that shared links with other traffic, timed without it",
      .path = "granularity_risk",
      .columns = RISK_COLUMNS},
     {.title = "what one change would buy", .path = "whatif", .columns = WHATIF_COLUMNS},
@@ -123,9 +126,9 @@ const ms_shown_table MS_RUN_TABLES[] = {
 /* ---- check ---- */
 
 static const ms_shown_column CHECK_FACTS[] = {
-    {"parameters/total", "parameters", MS_SHOWN_COUNT},
-    {"parameters/active", "of them active", MS_SHOWN_COUNT},
-    {"parameters/total_without_mtp", "without prediction modules", MS_SHOWN_COUNT},
+    {"parameters/total", "parameters", MS_SHOWN_LARGE},
+    {"parameters/active", "of them active", MS_SHOWN_LARGE},
+    {"parameters/total_without_mtp", "without prediction modules", MS_SHOWN_LARGE},
     {"slowest_gpu", "slowest GPU, x the typical one", MS_SHOWN_NUMBER},
     {"estimate/step_time_s", "estimated step", MS_SHOWN_TIME},
     {"estimate/lower_bound_s", "not less than", MS_SHOWN_TIME},
@@ -228,23 +231,29 @@ static const ms_shown_column REASON_COLUMNS[] = {
 const ms_shown_table MS_SEARCH_TABLES[] = {
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
-    {.title = "nothing was simulated by then; the best by its estimate",
+    {.title = "nothing was simulated before the interrupt; the best candidate by its estimate",
      .rows = MS_SHOWN_OF_FACTS,
      .columns = EXPECTED_FACTS},
-    {.title = "the best one by itself", .rows = MS_SHOWN_OF_NOTES, .path = "page/command"},
+    {.title = "to run the best candidate alone", .rows = MS_SHOWN_OF_NOTES, .path = "page/command"},
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = EXPLAINED_FACTS},
     {.title = "where the time goes", .path = "page/explained", .columns = EXPLAINED_COLUMNS},
-    {.title = "what one change would buy the best one",
+    {.title = "what one change would save the best candidate",
      .path = "whatif",
      .columns = WHATIF_COLUMNS},
-    {.title = "what was looked at", .rows = MS_SHOWN_OF_FACTS, .columns = SEARCH_FACTS},
-    {.title = "illegal, and one of each", .path = "illegal", .columns = REASON_COLUMNS},
-    {.title = "failed, and one of each", .path = "failed", .columns = REASON_COLUMNS},
+    {.title = "candidates", .rows = MS_SHOWN_OF_FACTS, .columns = SEARCH_FACTS},
+    {.title = "illegal candidates, with an example of each reason",
+     .path = "illegal",
+     .columns = REASON_COLUMNS},
+    {.title = "failed candidates, with an example of each reason",
+     .path = "failed",
+     .columns = REASON_COLUMNS},
     {0}};
 
 /* ---- sweep ---- */
 
-static const ms_shown_column SWEEP_COLUMNS[] = {{"step_time_s", "step", MS_SHOWN_TIME},
+static const ms_shown_column SWEEP_COLUMNS[] = {{"@", "#", MS_SHOWN_COUNT},
+                                                {"varied/@", "", MS_SHOWN_TEXT},
+                                                {"step_time_s", "step", MS_SHOWN_TIME},
                                                 {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
                                                 {"mfu", "MFU", MS_SHOWN_SHARE},
                                                 {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
@@ -253,7 +262,10 @@ static const ms_shown_column SWEEP_COLUMNS[] = {{"step_time_s", "step", MS_SHOWN
                                                 {"fits", "fits", MS_SHOWN_TEXT},
                                                 {"cost", "USD a step", MS_SHOWN_NUMBER},
                                                 {0}};
-static const ms_shown_column REFUSED_COLUMNS[] = {{"reason", "left out, as", MS_SHOWN_BELOW}, {0}};
+static const ms_shown_column REFUSED_COLUMNS[] = {{"@", "#", MS_SHOWN_COUNT},
+                                                  {"varied/@", "", MS_SHOWN_TEXT},
+                                                  {"reason", "left out, as", MS_SHOWN_BELOW},
+                                                  {0}};
 
 static const ms_shown_column SWEEP_FACTS[] = {{"workload", "workload", MS_SHOWN_TEXT},
                                               {"counts/points", "points", MS_SHOWN_COUNT},
@@ -418,13 +430,21 @@ static const ms_shown_column OVERVIEW_COLUMNS[] = {{"trace", "trace", MS_SHOWN_T
                                                    {"what", "", MS_SHOWN_TEXT},
                                                    {"mark", "", MS_SHOWN_TEXT},
                                                    {0}};
-const ms_shown_column MS_DIFFERENCE_COLUMNS[] = {
-    {"key", "key", MS_SHOWN_TEXT}, {"a", "a", MS_SHOWN_COUNT},
-    {"b", "b", MS_SHOWN_COUNT},    {"change", "(b-a)/|a|", MS_SHOWN_COUNT},
-    {"mark", "", MS_SHOWN_TEXT},   {0}};
+static const ms_shown_column DIFFERENCE_COLUMNS[] = {{"key", "key", MS_SHOWN_TEXT},
+                                                     {"trace", "trace", MS_SHOWN_TEXT},
+                                                     {"a", "a", MS_SHOWN_COUNT},
+                                                     {"b", "b", MS_SHOWN_COUNT},
+                                                     {"change", "(b-a)/|a|", MS_SHOWN_COUNT},
+                                                     {"mark", "", MS_SHOWN_TEXT},
+                                                     {0}};
 const ms_shown_table MS_COMPARE_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = COMPARE_FACTS},
     {.title = "", .path = "overview", .columns = OVERVIEW_COLUMNS},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "notes"},
+    {.title = "defaults that changed", .path = "defaults", .columns = DIFFERENCE_COLUMNS},
+    {.title = "inputs that differ", .path = "inputs", .columns = DIFFERENCE_COLUMNS},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "versions"},
+    {.title = "quantities that differ", .path = "differences", .columns = DIFFERENCE_COLUMNS},
     {0}};
 
 /* ---- textbook ---- */
@@ -452,8 +472,8 @@ static const ms_shown_column MERGE_FACTS[] = {
     {"shards", "shards", MS_SHOWN_COUNT},
     {"page/complete", "complete", MS_SHOWN_COUNT},
     {"page/missing", "missing", MS_SHOWN_TEXT},
-    {"page/double", "jobs of two shards, no harm", MS_SHOWN_COUNT},
-    {"page/programs", "versions of meshsim, no rows shared", MS_SHOWN_COUNT},
+    {"page/double", "jobs that two shards simulated (harmless)", MS_SHOWN_COUNT},
+    {"page/programs", "versions of meshsim (they share no rows)", MS_SHOWN_COUNT},
     {0}};
 const ms_shown_table MS_MERGE_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = MERGE_FACTS}, {0}};
@@ -469,3 +489,20 @@ static const ms_shown_column SIZE_COLUMNS[] = {{"size_B", "size", MS_SHOWN_BYTES
                                                {0}};
 const ms_shown_table MS_COLLECTIVE_TABLES[] = {
     {.title = "", .path = "rows", .columns = SIZE_COLUMNS}, {0}};
+
+/* ---- times ---- */
+
+static const ms_shown_column VARIANT_COLUMNS[] = {
+    {"variant", "variant", MS_SHOWN_COUNT}, {"overrides", "overrides", MS_SHOWN_BELOW}, {0}};
+static const ms_shown_column POINT_COLUMNS[] = {{"variant", "variant", MS_SHOWN_COUNT},
+                                                {"point", "point", MS_SHOWN_COUNT},
+                                                {"kind", "kind", MS_SHOWN_TEXT},
+                                                {"time_s", "time", MS_SHOWN_TIME},
+                                                {0}};
+const ms_shown_table MS_TIMES_TABLES[] = {
+    {.title = "variants",
+     .path = "page/variants",
+     .columns = VARIANT_COLUMNS,
+     .needs = "overrides"},
+    {.title = "", .path = "page/points", .columns = POINT_COLUMNS},
+    {0}};

@@ -15,11 +15,9 @@ extern const ms_shown_table MS_COLLECTIVE_TABLES[];
 extern const ms_shown_table MS_PLATFORM_TABLES[];
 extern const ms_shown_table MS_TEXTBOOK_TABLES[];
 extern const ms_shown_table MS_MERGE_TABLES[];
-extern const ms_shown_table MS_COMPARE_TABLES[]; /* of all traces; of each: its differences */
-extern const ms_shown_column MS_DIFFERENCE_COLUMNS[];
+extern const ms_shown_table MS_COMPARE_TABLES[];
 extern const ms_shown_table MS_MESH_TABLES[];
-
-/* Columns of the first two tables, which follow those of the sweep's keys. */
 extern const ms_shown_table MS_SWEEP_TABLES[];
+extern const ms_shown_table MS_TIMES_TABLES[];
 
 #endif

@@ -12,18 +12,15 @@ const char *ms_cli_program(ms_arena *arena) {
 static ms_status check_options(const ms_invocation *call) {
     static const char *const NEED_STORE[] = {"fresh", "resume", "shard"};
     if (ms_cli_has(call, "fresh") && ms_cli_has(call, "resume")) {
-        ms_diag_error(call->diag, "options '--fresh' and '--resume' do not go together");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "options '--fresh' and '--resume' do not go together");
     }
     for (size_t i = 0; i < sizeof NEED_STORE / sizeof NEED_STORE[0]; i++) {
         if (ms_cli_has(call, NEED_STORE[i]) && !ms_cli_has(call, "store")) {
-            ms_diag_error(call->diag, "option '--%s' needs '--store'", NEED_STORE[i]);
-            return MS_E_USAGE;
+            return ms_diag_usage(call->diag, "option '--%s' needs '--store'", NEED_STORE[i]);
         }
     }
     if (ms_cli_has(call, "shards")) {
-        ms_diag_error(call->diag, "option '--shards' needs '--plan'");
-        return MS_E_USAGE;
+        return ms_diag_usage(call->diag, "option '--shards' needs '--plan'");
     }
     return MS_OK;
 }

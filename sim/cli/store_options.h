@@ -8,33 +8,24 @@
 
 /* Rows every option table of such a command holds. */
 #define MS_OPTION_STORE                                                                            \
-    {                                                                                              \
-        .name = "store", .argument = "FILE.db", .arguments = 1,                                    \
-        .help = "keep every result in this SQLite file as soon as it is there, and simulate none " \
-                "that it has already; with --shard or --plan a folder",                            \
-        .no_stdout = "SQLite needs a file with random access"                                      \
-    }
-#define MS_OPTION_FRESH                                                                            \
-    { .name = "fresh", .help = "simulate anew what the store has, too, and replace it" }
+    "store", "FILE.db",                                                                            \
+        .help = "keep each result in this SQLite file as soon as it is simulated, and reuse "      \
+                "those that the file holds; with --shard or --plan: a folder",                     \
+        .no_stdout = "SQLite needs a file with random access"
+#define MS_OPTION_FRESH "fresh", .help = "simulate again what the store holds, too, and replace it"
 #define MS_OPTION_RESUME                                                                           \
-    { .name = "resume", .help = "go on with what the store lacks, which is what happens anyway" }
+    "resume", .help = "simulate only what the store lacks; --store alone does the same"
 #define MS_OPTION_SHARD                                                                            \
-    {                                                                                              \
-        .name = "shard", .argument = "I/N", .arguments = 1,                                        \
+    "shard", "I/N",                                                                                \
         .help = "simulate share I of N only, 0 <= I < N, and keep it in the folder --store; "      \
-                "'meshsim merge' makes one store of all"                                           \
-    }
+                "'meshsim merge' makes one store of all"
 #define MS_OPTION_PLAN                                                                             \
-    {                                                                                              \
-        .name = "plan", .argument = "makeflow=FILE|slurm=FILE", .arguments = 1,                    \
-        .help = "simulate nothing, and write what makes Makeflow or Slurm run all --shards"        \
-    }
+    "plan", "makeflow=FILE|slurm=FILE",                                                            \
+        .help = "simulate nothing, and write what makes Makeflow or Slurm run all --shards"
 #define MS_OPTION_SHARDS                                                                           \
-    {                                                                                              \
-        .name = "shards", .argument = "N", .arguments = 1,                                         \
+    "shards", "N",                                                                                 \
         .help = "how many shards a plan has; each should take some seconds with Makeflow, half a " \
-                "minute and more with Slurm"                                                       \
-    }
+                "minute and more with Slurm"
 
 /* Digest of the sources that results follow from; made by the build
  * (scripts/cmake/ResultDigest.cmake). */

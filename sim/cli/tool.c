@@ -37,7 +37,7 @@ static bool add_option(const ms_option *option, const ms_given *given, ms_arena 
                        ms_vector *words) {
     bool is_added = true;
     for (size_t i = 0; i < given->count && is_added; i++) {
-        const char *word = option->arguments == 0
+        const char *word = ms_cli_argument_count(option) == 0
                                ? ms_arena_printf(arena, "--%s", option->name)
                                : ms_arena_printf(arena, "--%s=%s", option->name, given->values[i]);
         is_added = word != NULL && ms_vector_add(words, &word, 1) != NULL;

@@ -15,8 +15,8 @@ enum { TOOL_COUNT = 5 };
 /* Fixed, so that no file beside the program makes it start anything else. */
 static const char *const NAMES[TOOL_COUNT] = {"validate", "calibrate", "import", "export", "plot"};
 
-static const char LACKING[] = "a command of meshsim's Python package, which is not installed "
-                              "beside the program";
+static const char LACKING[] =
+    "a command of meshsim's Python package, which is not installed beside the program";
 
 static ms_command commands[TOOL_COUNT];
 static const ms_command *list[TOOL_COUNT + 1];
@@ -68,7 +68,6 @@ static ms_option *read_options(const ms_node *command, ms_arena *arena) {
         options[i] = (ms_option){.name = text_of(row, "name"),
                                  .letter = letter == NULL ? '\0' : letter[0],
                                  .argument = text_of(row, "argument"),
-                                 .arguments = text_of(row, "argument") == NULL ? 0 : 1,
                                  .is_repeatable =
                                      repeatable != NULL && strcmp(repeatable->text, "true") == 0,
                                  .fallback = text_of(row, "fallback"),
@@ -140,8 +139,8 @@ static ms_command read_command(const ms_node *row, const char *name, ms_arena *a
     return (ms_command){.name = name,
                         .summary = row == NULL ? LACKING : text_of(row, "summary"),
                         .positional_help = text_of(row, "arguments"),
-                        .positionals_min = count_of(row, "at_least"),
-                        .positionals_max = row == NULL ? SIZE_MAX : count_of(row, "at_most"),
+                        .positionals = {count_of(row, "at_least"),
+                                        row == NULL ? SIZE_MAX : count_of(row, "at_most")},
                         .options = read_options(row, arena),
                         .description = text_of(row, "about"),
                         .example = text_of(row, "example"),
@@ -151,17 +150,12 @@ static ms_command read_command(const ms_node *row, const char *name, ms_arena *a
 
 /* ---- the file ---- */
 
-static void pass_over(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
 /* The root of tools.json, from the build's folder or as installed; NULL: it is not there. */
 static const ms_node *load(ms_arena *arena) {
     static const char *const PLACES[] = {"", "/../share/meshsim"};
     char folder[PATH_MAX];
     ms_diag silent;
-    ms_diag_init(&silent, pass_over, NULL);
+    ms_diag_init_mute(&silent);
     bool is_known = ms_program_folder(folder, sizeof folder);
     for (size_t i = 0; is_known && i < sizeof PLACES / sizeof PLACES[0]; i++) {
         ms_node *root = NULL;

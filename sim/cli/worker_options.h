@@ -4,11 +4,7 @@
 
 #include "cli/cli.h"
 
-#define MS_OPTION_JOBS(text)                                                                       \
-    {                                                                                              \
-        .name = "jobs", .argument = "J", .arguments = 1, .fallback = "processors, at most 4",      \
-        .help = (text)                                                                             \
-    }
+#define MS_OPTION_JOBS(text) "jobs", "J", .fallback = "processors, at most 4", .help = (text)
 
 /* Value of --jobs, which the command has; as many as there are processors, at most 4, without it.
  *  MS_E_USAGE (reported). */

@@ -1,4 +1,4 @@
-/* Columns and rows of a result table: order, JSON and CSV. */
+/* Columns and rows of a result table: their order, and JSON. */
 #include "search/table.h"
 
 #include <math.h>
@@ -134,7 +134,7 @@ void ms_table_sort(ms_table *table) {
 
 /* ---- JSON ---- */
 
-/* Whether --json and CSV say something of this column for a row. */
+/* Whether --json says something of this column for a row. */
 static bool has_key(const ms_table_column *column, const void *row, bool is_left_out) {
     bool is_there = column->is_of_left_out || !is_left_out;
     return is_there && (!column->is_optional || leaf_of(column, row).type != MS_VALUE_NULL);
@@ -178,88 +178,4 @@ void ms_table_add_rows(const ms_table *table, ms_value *object) {
     if (table->reason_offset != MS_TABLE_KEEPS_ALL) {
         add_list(table, true, "left_out", object);
     }
-}
-
-/* ---- CSV ---- */
-
-static void add_text(const char *text, ms_buffer *out) {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        ms_buffer_puts(out, text);
-        return;
-    }
-    ms_buffer_puts(out, "\"");
-    for (const char *at = text; *at != '\0'; at++) {
-        ms_buffer_puts(out, *at == '"' ? "\"" : "");
-        ms_buffer_add(out, at, 1);
-    }
-    ms_buffer_puts(out, "\"");
-}
-
-static void add_csv_cell(const ms_value *leaf, ms_buffer *out) {
-    if (leaf->type == MS_VALUE_STRING) {
-        add_text(leaf->as.string, out);
-    } else if (leaf->type != MS_VALUE_NULL) {
-        ms_value_write_json(leaf, 0, out);
-    }
-}
-
-/* Columns in the order in which rows first have them; of the rows that are left out, or of the
- * others. False when memory ran out. */
-static bool list_used_by(const ms_table *table, bool is_left_out, ms_vector *used) {
-    for (size_t index = 0; index < table->count; index++) {
-        bool counts = (ms_table_reason(table, index) != NULL) == is_left_out;
-        const ms_table_column *column = table->columns;
-        for (; counts && column->name != NULL; column++) {
-            bool is_known = !has_key(column, table->rows[index], is_left_out);
-            for (size_t u = 0; u < used->count && !is_known; u++) {
-                is_known = MS_AT(used, const ms_table_column *, u) == column;
-            }
-            if (!is_known && ms_vector_add(used, &column, 1) == NULL) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* First those of the rows that count. */
-static bool list_used(const ms_table *table, ms_vector *used) {
-    return list_used_by(table, false, used) && list_used_by(table, true, used);
-}
-
-static void add_csv_row(const ms_table *table, size_t index, const ms_vector *used,
-                        ms_buffer *out) {
-    bool is_left_out = ms_table_reason(table, index) != NULL;
-    for (size_t u = 0; u < used->count; u++) {
-        const ms_table_column *column = MS_AT(used, const ms_table_column *, u);
-        ms_buffer_puts(out, u == 0 ? "" : ",");
-        if (has_key(column, table->rows[index], is_left_out)) {
-            const ms_value leaf = leaf_of(column, table->rows[index]);
-            add_csv_cell(&leaf, out);
-        }
-    }
-    ms_buffer_puts(out, "\n");
-}
-
-static void add_csv_rows(const ms_table *table, bool are_left_out, const ms_vector *used,
-                         ms_buffer *out) {
-    for (size_t i = 0; i < table->count; i++) {
-        if ((ms_table_reason(table, i) != NULL) == are_left_out) {
-            add_csv_row(table, i, used, out);
-        }
-    }
-}
-
-void ms_table_write_csv(const ms_table *table, ms_buffer *out) {
-    ms_vector used; /* const ms_table_column * */
-    ms_vector_init(&used, sizeof(const ms_table_column *));
-    out->failed = !list_used(table, &used) || out->failed;
-    for (size_t u = 0; u < used.count; u++) {
-        ms_buffer_puts(out, u == 0 ? "" : ",");
-        add_text(MS_AT(&used, const ms_table_column *, u)->name, out);
-    }
-    ms_buffer_puts(out, "\n");
-    add_csv_rows(table, false, &used, out);
-    add_csv_rows(table, true, &used, out);
-    ms_vector_release(&used);
 }

@@ -3,8 +3,8 @@
  * Result tables: rows of one type, described by one list of columns.
  *
  * A column says once what a quantity is called, which field of a row holds it and which row comes
- * first when a table is sorted by it. CSV and `--json` follow from that list, so that a quantity
- * has one name and one meaning wherever it is read.
+ * first when a table is sorted by it. `--json` follows from that list, and CSV from `--json`, so
+ * that a quantity has one name and one meaning wherever it is read.
  *
  * A row that could not be had is left out: it has a reason in the place of its numbers and comes
  * behind the others.
@@ -38,7 +38,7 @@ typedef enum ms_column_sort {
 
 /** A column. */
 typedef struct ms_table_column {
-    const char *name;    /**< key in --json and column of CSV; what stands before a dot is the
+    const char *name;    /**< key in --json; what stands before a dot is the
                               object that it lies in ("gap.order"); NULL ends a list of columns */
     ms_column_type type; /**< of the field */
     size_t offset;       /**< of the field in a row [B] */
@@ -95,10 +95,5 @@ void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_l
 /** Add the lists "rows" and, unless the table keeps all, "left_out" to an object.  Lack of memory
  * shows in the tree's arena. */
 void ms_table_add_rows(const ms_table *table, ms_value *object);
-
-/** Append the rows as CSV, those left out behind: a column for each key that some row has, in the
- * order in which rows first have them; empty where a row has none.  Numbers as in JSON, texts
- * quoted as RFC 4180 says.  O(rows * columns). */
-void ms_table_write_csv(const ms_table *table, ms_buffer *out);
 
 #endif

@@ -41,7 +41,7 @@ static void exercise(char *text, ms_arena *arena) {
     size_t count = split(text, words);
     ms_invocation call = {.arena = arena, .diag = &diag, .command = ms_cli_find_command(words[0])};
     if (call.command == NULL) {
-        (void)ms_cli_nearest_command(words[0]);
+        (void)ms_cli_unknown_command(words[0], &diag);
         return;
     }
     bool wants_help = false;

@@ -155,7 +155,7 @@ class Shards(InFolder):
                 base.execute("UPDATE points SET program = 'another', digest = ? WHERE rowid = ?", (digest_of(other), row["rowid"]))
         self.assertEqual(self.merge(0)["programs"][1:], ["another"])
         out, _ = self.run_it("merge", self.folder)
-        self.assertRegex(out, "\nversions of meshsim, no rows shared +2\n")
+        self.assertRegex(out, r"\nversions of meshsim \(they share no rows\) +2\n")
 
     def test_faults(self):
         for words, told in ((["--shard", "1/2"], "needs '--store'"), (["--shard", "2/2", "--store", "d"], "expected a shard as I/N"),

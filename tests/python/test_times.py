@@ -62,11 +62,14 @@ class Times(programs.ProgramTest):
         self.assertIn("got no '='", self.meshsim("times", path, "--set", "a", code=2).stderr)
         self.assertIn("no platform 'nowhere'", self.meshsim("times", other, "--platform", "nowhere", code=3).stderr)
 
-    def test_the_page_has_a_table_for_each_variant(self):
+    def test_the_page_has_a_row_for_each_point_of_each_variant(self):
         path = self.write({"platform": "dgx-a100", "points": self.points, "variants": [[], ["tiers.nvlink.latency=9 us"]]})
-        one, other = self.meshsim("times", path).stdout.split("\n\n")
-        self.assertRegex(one, r"\A# dgx-a100\n#  point  kind +time \(us\)\n +0  gemm +\d+\.\d\d\n +1  all_reduce +\d+\.\d\d\Z")
-        self.assertTrue(other.startswith("# dgx-a100, tiers.nvlink.latency=9 us\n"))
+        self.assertRegex(
+            self.meshsim("times", path).stdout,
+            r"\Atimes: dgx-a100\n\nvariants\nvariant +overrides\n +1 +tiers.nvlink.latency=9 us\n\nvariant +point +kind +time\n"
+            r" +0 +0 +gemm +[\d.]+ us\n +0 +1 +all_reduce +[\d.]+ us\n +1 +0 +gemm +[\d.]+ us\n +1 +1 +all_reduce +[\d.]+ us\n\Z",
+        )
+        self.assertIn("| 1 | 0 | gemm | ", self.meshsim("times", path, "--markdown").stdout)
 
     def test_ten_thousand_points_by_the_standard_input(self):
         tree = {"platform": "dgx-h100", "points": [{"kind": "all_gather", "gpus": 2 + i % 15, "bytes": f"{i + 1} kB"} for i in range(10_000)]}

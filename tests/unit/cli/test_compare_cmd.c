@@ -189,7 +189,7 @@ Test(compare_cmd, folders_are_compared_trace_by_trace) {
     static const expectation CASES[] = {
         {{"compare", "base", "base"}, 0, "traces: 2 equal, 0 differ, 0 on one side only; none"},
         {{"compare", "base", "now"}, 1, "traces: 1 equal, 1 differ, 0 on one side only; 1 breaks"},
-        {{"compare", "base", "now"}, 1, "\ntwo.h5\n"},
+        {{"compare", "base", "now"}, 1, "\ntwo.h5: "},
         {{"compare", "base", "now", "--only", "memory"}, 0, "two.h5"},
         {{"compare", "base", "now", "--json"}, 1, "\"trace\": \"two.h5\",\n      \"key\": \"step"},
         {{"compare", "base", "now", "--markdown"}, 1, "\ntwo.h5: "},

@@ -99,7 +99,7 @@ Test(cli_run, each_word_of_the_page_means_one_thing) {
     cr_assert_not_null(strstr(page, "\nexposed_dp        1.17 ms"), "%s", page);
     cr_assert_null(strstr(own, "exposed"), "%s", own);
     cr_assert_not_null(strstr(own, " stalling "), "%s", own);
-    cr_assert_not_null(strstr(page, "\nwhat is other\n"), "%s", page);
+    cr_assert_not_null(strstr(page, "\nparts of other\n"), "%s", page);
     cr_assert_not_null(strstr(page, "\nnorm  37 us"), "%s", page);
     cr_assert_null(strstr(page, "\nhost "), "no host is modelled yet");
     ms_run_release(&r);

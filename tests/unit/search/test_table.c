@@ -1,4 +1,4 @@
-/* One list of columns makes CSV and JSON, and says how rows are sorted. */
+/* One list of columns makes JSON, and says how rows are sorted. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stddef.h>
@@ -93,23 +93,7 @@ Test(table, words_to_sort_by) {
     ms_buffer_release(&words);
 }
 
-Test(table, csv_has_what_some_row_has) {
-    const void *rows[COUNT];
-    const ms_table table = table_by("count", rows);
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_table_write_csv(&table, &text);
-    cr_assert_str_eq(ms_buffer_text(&text),
-                     "name,count,time_s,share,parts.whole,note,is_good,parts.part,reason\n"
-                     "two,3,1,,,\"a,b\",false,,\n"
-                     "three,2,1.9999999999999,0,2,,true,-2,\n"
-                     "one,1,2,0.25,3,,false,1e-14,\n"
-                     "out,,,,,,,,\"too \"\"large\"\"\"\n",
-                     "%s", ms_buffer_text(&text));
-    ms_buffer_release(&text);
-}
-
-Test(table, json_says_the_same) {
+Test(table, json_has_the_columns_as_keys) {
     const void *rows[COUNT];
     const ms_table table = table_by("count", rows);
     ms_arena arena;

@@ -35,11 +35,10 @@ typedef struct plan {
 static ms_status check_word(const plan *p, const char *word) {
     for (const char *c = word; *c != '\0'; c++) {
         if (iscntrl((unsigned char)*c)) {
-            ms_diag_error(p->call->diag,
-                          "a plan cannot hold '%s', which has a line feed or another control "
-                          "character",
-                          word);
-            return MS_E_USAGE;
+            return ms_diag_usage(
+                p->call->diag,
+                "a plan cannot hold '%s', which has a line feed or another control character",
+                word);
         }
     }
     return MS_OK;
@@ -96,11 +95,12 @@ static bool is_of_plan(const char *name) {
 }
 
 static ms_status add_option(plan *p, const ms_option *option, const ms_given *given) {
+    size_t count = ms_cli_argument_count(option);
     ms_status status = MS_OK;
     for (size_t i = 0; i < given->count && status == MS_OK; i++) {
         ms_buffer_printf(&p->command, " --%s", option->name);
-        for (int word = 0; word < option->arguments && status == MS_OK; word++) {
-            status = add_word(p, given->values[i * (size_t)option->arguments + (size_t)word]);
+        for (size_t word = 0; word < count && status == MS_OK; word++) {
+            status = add_word(p, given->values[i * count + word]);
         }
     }
     return status;
@@ -135,11 +135,10 @@ static ms_status check_makeflow_folder(const plan *p) {
     for (const char *c = p->folder; *c != '\0'; c++) {
         bool is_ascii = (unsigned char)*c < 0x80;
         if (is_ascii && strchr(LETTERS, *c) == NULL) {
-            ms_diag_error(p->call->diag,
-                          "Makeflow cannot name files in '%s', which has a '%c': give '--store' "
-                          "another folder, with its whole path",
-                          p->folder, *c);
-            return MS_E_USAGE;
+            return ms_diag_usage(p->call->diag,
+                                 "Makeflow cannot name files in '%s', which has a '%c': give "
+                                 "'--store' another folder, with its whole path",
+                                 p->folder, *c);
         }
     }
     return MS_OK;
@@ -176,11 +175,10 @@ static ms_status check_slurm_folder(const plan *p) {
     if (strchr(p->folder, '\\') == NULL) {
         return MS_OK;
     }
-    ms_diag_error(p->call->diag,
-                  "Slurm cannot name files in '%s', which has a '\\': give '--store' another "
-                  "folder",
-                  p->folder);
-    return MS_E_USAGE;
+    return ms_diag_usage(
+        p->call->diag,
+        "Slurm cannot name files in '%s', which has a '\\': give '--store' another folder",
+        p->folder);
 }
 
 /* The file of a shard's messages as sbatch reads it behind #SBATCH: in quotes as a shell takes
@@ -230,9 +228,8 @@ static ms_status read_engine(plan *p) {
     bool is_makeflow = strncmp(word, MAKEFLOW, sizeof MAKEFLOW - 1) == 0;
     p->file = strchr(word, '=') == NULL ? "" : strchr(word, '=') + 1;
     if ((!p->is_slurm && !is_makeflow) || p->file[0] == '\0') {
-        ms_diag_error(p->call->diag,
-                      "option '--plan': expected makeflow=FILE or slurm=FILE, got '%s'", word);
-        return MS_E_USAGE;
+        return ms_diag_usage(
+            p->call->diag, "option '--plan': expected makeflow=FILE or slurm=FILE, got '%s'", word);
     }
     return MS_OK;
 }
@@ -243,14 +240,12 @@ static ms_status check_options(const plan *p) {
     const ms_option *options = p->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {
         if (p->call->given[i].count > 0 && is_among(options[i].name, OTHERS)) {
-            ms_diag_error(p->call->diag, "options '--plan' and '--%s' do not go together",
-                          options[i].name);
-            return MS_E_USAGE;
+            return ms_diag_usage(p->call->diag, "options '--plan' and '--%s' do not go together",
+                                 options[i].name);
         }
     }
     if (!ms_cli_has(p->call, "store")) {
-        ms_diag_error(p->call->diag, "option '--plan' needs '--store', a folder");
-        return MS_E_USAGE;
+        return ms_diag_usage(p->call->diag, "option '--plan' needs '--store', a folder");
     }
     return MS_OK;
 }
@@ -314,10 +309,10 @@ ms_status ms_cli_write_plan(const ms_invocation *call) {
     ms_buffer_init(&p.command);
     ms_buffer_init(&p.text);
     ms_status status = make_plan(&p);
-    status = status == MS_OK
-                 ? ms_cli_write_file(call, p.file, ms_buffer_text(&p.text), p.text.length)
-                 : status;
     ms_buffer_release(&p.command);
-    ms_buffer_release(&p.text);
-    return status;
+    if (status != MS_OK) {
+        ms_buffer_release(&p.text);
+        return status;
+    }
+    return ms_cli_write_file(call, p.file, &p.text);
 }
