@@ -198,10 +198,13 @@ class Import(programs.ProgramTest):
         tied = json.loads(self.meshsim("import", "hf", str(CONFIGS / "qwen3-0.6b.json"), "--quiet", "--json").stdout)["parameters"]
         self.assertEqual((tied["total"], tied["total_tied"], tied["total_untied"]), (596049920, 596049920, 751632384))
         self.meshsim("import", "hf", str(CONFIGS / "deepseek-v3.json"), "--quiet", "-o", "w.yaml")
-        page = self.meshsim("check", "w.yaml", "--set", "platform={file: h800, nodes: 256}", "--set", "mesh={pp: 16, dp: 2, ep: 64, order: [pp, dp, ep]}", "--set",
-                            "batch.global=2048", "--set", "schedule.partition=balanced", "--ignore-memory").stdout
-        for name, count in (("parameters", counts["total"]), ("of them active", 38240398080), ("without prediction modules", 671026419200)):
+        words = ("check", "w.yaml", "--set", "platform={file: h800, nodes: 256}", "--set", "mesh={pp: 16, dp: 2, ep: 64, order: [pp, dp, ep]}", "--set",
+                 "batch.global=2048", "--set", "schedule.partition=balanced", "--ignore-memory")
+        page = self.meshsim(*words).stdout
+        for name, count in (("parameters", "682.6 billion"), ("of them active", "38.24 billion"), ("without prediction modules", "671 billion")):
             self.assertRegex(page, rf"(?m)^{name} +{count}$")
+        checked = json.loads(self.meshsim(*words, "--json").stdout)["parameters"]
+        self.assertEqual((checked["total"], checked["active"], checked["total_without_mtp"]), (counts["total"], 38240398080, 671026419200))
 
     def model_of(self, name, **keys):
         """The model of a stored config with other keys, as the workload has it, and what it counts."""
