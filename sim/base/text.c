@@ -6,7 +6,8 @@ typedef struct code_range {
     uint32_t first, last;
 } code_range;
 
-/* Sorted. The source is given at ms_text_is_seen (base/text.h). */
+/* Code points of Unicode that leave no mark on paper, in ascending order; ms_text_is_seen in
+ * base/text.h gives the source. */
 static const code_range UNSEEN[] = {
     {0x0000, 0x001F},   {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F},   {0x061C, 0x061C},
     {0x115F, 0x1160},   {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F},   {0x2028, 0x202E},
