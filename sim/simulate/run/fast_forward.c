@@ -139,14 +139,20 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
     return status == MS_E_NOMEM ? status : MS_OK;
 }
 
-int64_t ms_part_ops_max(const ms_part *part, const ms_job *job, const ms_dag *dag) {
-    double of_microbatches = 0.0;
+/* Operations of the period in the middle of a part's microbatches: the first and the last of them
+ * have gathers and reductions of gradients beside, which the whole job has no more often. */
+static int64_t count_ops_of_period(const ms_part *part, const ms_dag *dag) {
+    int first = (part->job.program.mb_count - part->repeat.mbs) / 2;
+    int64_t count = 0;
     for (int32_t op = 0; op < dag->op_count; op++) {
-        of_microbatches += dag->ops[op].mb >= 0;
+        count += dag->ops[op].mb >= first && dag->ops[op].mb < first + part->repeat.mbs;
     }
-    double left_out = (double)(job->microbatches - part->job.microbatches) / part->job.microbatches;
-    double whole = dag->op_count + of_microbatches * left_out;
-    return (int64_t)(ATTEMPTS_SHARE * whole) - part->ops_run;
+    return count;
+}
+
+int64_t ms_part_ops_max(const ms_part *part, const ms_dag *dag) {
+    int64_t whole = dag->op_count + part->repeat.times * count_ops_of_period(part, dag);
+    return (int64_t)(ATTEMPTS_SHARE * (double)whole) - part->ops_run;
 }
 
 /* Whether an action is another one with so many microbatches on. */

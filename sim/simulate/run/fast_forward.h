@@ -28,7 +28,7 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part);
 /* Maximum cost of the next attempt, so that all attempts together cost at most half of simulating
  * the whole job, in the unit of ms_timeline.ops_run.
  *  dag: of the part.  Returns less than 0 where nothing is left.  O(operations). */
-int64_t ms_part_ops_max(const ms_part *part, const ms_job *job, const ms_dag *dag);
+int64_t ms_part_ops_max(const ms_part *part, const ms_dag *dag);
 
 /* Find whether the whole job does what a part of it did, with the stretch that its timeline repeats
  * as often as the part leaves it out: by the lists of actions of both, on every simulated rank.

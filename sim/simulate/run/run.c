@@ -57,14 +57,13 @@ static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_r
 /* Lower a part of a job, where what fails is no loss, but for lack of memory: the whole needs more,
  * and would differ in last digits.  *is_lowered_out: whether it is worth running.  Returns MS_OK;
  * MS_E_NOMEM (reported). */
-static ms_status lower_part(const ms_job *job, ms_part *part, ms_diag *diag, ms_dag *dag_out,
-                            bool *is_lowered_out) {
+static ms_status lower_part(ms_part *part, ms_diag *diag, ms_dag *dag_out, bool *is_lowered_out) {
     ms_diag mute;
     ms_diag_init_mute(&mute);
     ms_progress_begin("laying out operations", 0);
     ms_status status = ms_job_lower(&part->job, &mute, dag_out, &part->fold);
     dag_out->repeat = part->repeat;
-    dag_out->repeat.ops_max = status == MS_OK ? ms_part_ops_max(part, job, dag_out) : 0;
+    dag_out->repeat.ops_max = status == MS_OK ? ms_part_ops_max(part, dag_out) : 0;
     *is_lowered_out =
         status == MS_OK && part->fold.is_exact && dag_out->op_count <= dag_out->repeat.ops_max;
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : MS_OK;
@@ -93,7 +92,7 @@ static ms_status run_part(const ms_job *job, ms_part *part, ms_arena *arena, ms_
 static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
                                ms_result *result, bool *is_done_out) {
     bool is_lowered = false;
-    ms_status status = lower_part(job, part, diag, &result->dag, &is_lowered);
+    ms_status status = lower_part(part, diag, &result->dag, &is_lowered);
     if (status == MS_OK && is_lowered) {
         status = run_part(job, part, arena, diag, result, is_done_out);
         part->ops_run += result->timeline.ops_run;
