@@ -50,7 +50,7 @@ COMMANDS = [
     (("check", TINY, "--set", "batch={microbatches: {}}"), 2500000, 2500001, "limit of 1e+07"),
     (("check", TINY, "--set", "batch={microbatches: {}, micro: 1000}", "--ignore-memory"), 50000, 50001, "more than 100000000 sequences"),
     (("schedule", "--compare", "1f1b", "--workload", TINY, "--jobs", "{}"), 1024, 1025, "from 1 to 1024"),
-    (("schedule", "gpipe", "-p", "{}", "-m", "1"), 32767, 32768, "the limit is 32767"),
+    (("schedule", "gpipe", "-p", "{}", "-m", "1", "--json"), 32767, 32768, "the limit is 32767"),
     (("schedule", "gpipe", "-p", "2", "-m", "2", "--tf", "{}"), "1e280", "1.000000000000001e280", "from 0 to 1e+280"),
     (("schedule", "dualpipe", "-p", "2", "-m", "4", "--fbscale", "{}"), "1e9", "1000000000.000001", "to 1e+09"),
     (("platform", FLAT, "--set", "platform.tiers.fabric.bandwidth={} GB/s"), "0" * 98 + "25", "0" * 99 + "25", "expected"),

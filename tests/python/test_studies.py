@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The ready studies: tables and pictures as today's program makes them, and what the textbook says of 64 GPUs.
+"""What the textbook says of pipeline and data parallelism on 64 GPUs.
 
 usage: tests/python/test_studies.py MESHSIM [unittest arguments]
 """
@@ -20,13 +20,6 @@ def run(*settings):
     done = subprocess.run([PROGRAM, "run", "workloads/textbook-70b-64.yaml", "--json", *words], cwd=ROOT, capture_output=True, text=True,
                           check=True, stdin=subprocess.DEVNULL)
     return json.loads(done.stdout)
-
-
-class Studies(unittest.TestCase):
-    def test_tables_and_pictures_are_todays(self):
-        """Within 2 %: who moves a prediction by more writes them anew (scripts/studies MESHSIM --accept)."""
-        done = subprocess.run([ROOT / "scripts/studies", PROGRAM, "--tolerance", "0.02"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 
 class Textbook(unittest.TestCase):
