@@ -201,16 +201,7 @@ void ms_summary_add_memory(const ms_summary_memory *memory, ms_value *parent) {
 }
 
 static void add_memory(const ms_result *result, ms_value *root) {
-    const ms_rank_memory *peak = &result->memory[result->peak_rank];
-    const ms_held_memory held = {.total_B = peak->peak_B,
-                                 .parameter_B = peak->parameter_B,
-                                 .gradient_B = peak->gradient_B,
-                                 .optimizer_B = peak->optimizer_B,
-                                 .activation_B = peak->activation_B,
-                                 .buffer_B = peak->buffer_B,
-                                 .other_B = peak->other_B,
-                                 .transformer_B = peak->transformer_B};
-    const ms_summary_memory memory = {.held = &held,
+    const ms_summary_memory memory = {.held = &result->memory[result->peak_rank].held,
                                       .capacity_B = result->capacity_B,
                                       .fits = result->fits,
                                       .rank = result->dag.ranks[result->peak_rank].rank};

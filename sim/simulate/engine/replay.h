@@ -9,8 +9,8 @@
  * down (slowdown.h), a computation's end waits in the queue and moves with what communicates beside
  * it, and so does the end of each communication that slows.
  */
-#ifndef MESHSIM_ENGINE_CORE_H
-#define MESHSIM_ENGINE_CORE_H
+#ifndef MESHSIM_ENGINE_REPLAY_H
+#define MESHSIM_ENGINE_REPLAY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,6 +107,12 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
 
 /** Queue the operations that wait for nothing. */
 void ms_replay_start(ms_replay *replay);
+
+/** Bytes of all arrays of a graph's timeline [B]. */
+size_t ms_timeline_arrays_B(const ms_dag *dag);
+/** Set the arrays of a timeline to the parts of one block, which begins with start_s.  block:
+ * [ms_timeline_arrays_B], borrowed. */
+void ms_timeline_set_arrays(ms_timeline *timeline, const ms_dag *dag, void *block);
 
 /** Let happen what the queue holds until its horizon, until only that is left that needs the
  * engine. */

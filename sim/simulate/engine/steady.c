@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/firsts.h"
+
 /* Periods that are compared, and periods before the last forward pass of a rank in which they may
  * end. */
 enum { PERIODS = 3, ANCHORS_MAX = 3 };
@@ -46,7 +48,7 @@ typedef struct steady {
     const ms_timeline *timeline;
     int32_t *first;          /* [streams + 1] into ops */
     int32_t *ops;            /* [members] operations of each stream, in its order */
-    int32_t *place;          /* [members] where a member stands in its stream */
+    int32_t *place;          /* [members] index in `ops` of a member's operation */
     int32_t *lengths;        /* [streams] operations that start in a period */
     int32_t *launched_first; /* [ranks + 1] into launched; NULL: launching takes no time */
     int32_t *launched;       /* [members] of each rank, in the order in which its host launches */
@@ -65,24 +67,20 @@ static bool list_streams(steady *s, ms_arena *scratch) {
     s->ops = MS_NEW(scratch, int32_t, dag->member_count);
     s->place = MS_NEW(scratch, int32_t, dag->member_count);
     s->lengths = MS_NEW(scratch, int32_t, dag->stream_count);
-    int32_t *next = MS_NEW(scratch, int32_t, dag->stream_count);
-    if (s->first == NULL || s->ops == NULL || s->place == NULL || s->lengths == NULL ||
-        next == NULL) {
+    if (s->first == NULL || s->ops == NULL || s->place == NULL || s->lengths == NULL) {
         return false;
     }
     for (int32_t m = 0; m < dag->member_count; m++) {
         s->first[dag->member_stream[m] + 1]++;
     }
-    for (int32_t i = 0; i < dag->stream_count; i++) {
-        s->first[i + 1] += s->first[i];
-    }
+    ms_firsts_make(s->first, dag->stream_count);
     for (int32_t op = 0; op < dag->op_count; op++) {
         for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
-            int32_t stream = dag->member_stream[m];
-            s->place[m] = next[stream]++;
-            s->ops[s->first[stream] + s->place[m]] = op;
+            s->place[m] = s->first[dag->member_stream[m]]++;
+            s->ops[s->place[m]] = op;
         }
     }
+    ms_firsts_rewind(s->first, dag->stream_count);
     return true;
 }
 
@@ -94,20 +92,17 @@ static bool list_launches(steady *s, ms_arena *scratch) {
     }
     s->launched_first = MS_NEW(scratch, int32_t, (size_t)dag->rank_count + 1);
     s->launched = MS_NEW(scratch, int32_t, dag->member_count);
-    int32_t *next = MS_NEW(scratch, int32_t, dag->rank_count);
-    if (s->launched_first == NULL || s->launched == NULL || next == NULL) {
+    if (s->launched_first == NULL || s->launched == NULL) {
         return false;
     }
     for (int32_t m = 0; m < dag->member_count; m++) {
         s->launched_first[dag->streams[dag->member_stream[m]].rank + 1]++;
     }
-    for (int32_t i = 0; i < dag->rank_count; i++) {
-        s->launched_first[i + 1] += s->launched_first[i];
-    }
+    ms_firsts_make(s->launched_first, dag->rank_count);
     for (int32_t m = 0; m < dag->member_count; m++) { /* in the order of their operations */
-        int32_t rank = dag->streams[dag->member_stream[m]].rank;
-        s->launched[s->launched_first[rank] + next[rank]++] = m;
+        s->launched[s->launched_first[dag->streams[dag->member_stream[m]].rank]++] = m;
     }
+    ms_firsts_rewind(s->launched_first, dag->rank_count);
     return true;
 }
 
@@ -123,7 +118,7 @@ static bool is_moved(const steady *s, int32_t op, int32_t later, int32_t mbs) {
 /* The operation a period behind a member's, on its stream; -1: none. */
 static int32_t later_of(const steady *s, int32_t member) {
     int32_t stream = s->dag->member_stream[member];
-    int32_t at = s->first[stream] + s->place[member] + s->lengths[stream];
+    int32_t at = s->place[member] + s->lengths[stream];
     return s->lengths[stream] > 0 && at < s->first[stream + 1] ? s->ops[at] : -1;
 }
 
@@ -250,7 +245,7 @@ static bool is_steady(steady *s) {
 }
 
 static int32_t op_of(const steady *s, int32_t member) {
-    return s->ops[s->first[s->dag->member_stream[member]] + s->place[member]];
+    return s->ops[s->place[member]];
 }
 
 /* What a rank's host launches for the periods at hand. */

@@ -122,14 +122,6 @@ static ms_time_category bubble_before(const ms_pipeline_phases *phases, int32_t 
     return CATEGORIES[ms_phase_before(phases, i)];
 }
 
-static void set_phase_times(const ms_timeline *timeline, const ms_pipeline_phases *p,
-                            const int32_t *list, ms_rank_metrics *rank) {
-    double warm_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
-    double forward_end_s = p->last_forward < 0 ? 0.0 : timeline->end_s[list[p->last_forward]];
-    rank->warmup_end_s = ms_steady_date_s(&timeline->steady, warm_s);
-    rank->cooldown_start_s = ms_steady_date_s(&timeline->steady, ms_larger(warm_s, forward_end_s));
-}
-
 /* A rank's computations, walked step by step. */
 typedef struct step_walk {
     const ms_dag *dag;
@@ -261,7 +253,6 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
         return MS_E_NOMEM;
     }
     sum_spans(ops, rank, spans, rank_out);
-    set_phase_times(timeline, &walk.phases, list + walk.first, rank_out);
     return MS_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/firsts.h"
 #include "simulate/run/figures.h"
 
 /* Demands that together exceed a link by less than this share do so by rounding. */
@@ -73,21 +74,16 @@ static void count_ops(risk_finder *f) {
         f->op_first[dag->ops[op].work + 1]++;
         f->any_op[dag->ops[op].work] = op;
     }
-    for (int32_t w = 0; w < dag->work_count; w++) {
-        f->op_first[w + 1] += f->op_first[w];
-    }
+    ms_firsts_make(f->op_first, dag->work_count);
 }
 
 /* List them, once they are counted. */
 static void list_ops(risk_finder *f) {
     const ms_dag *dag = f->dag;
-    for (int32_t op = dag->op_count - 1; op >= 0; op--) { /* from the back of each work's */
-        f->ops[--f->op_first[dag->ops[op].work + 1]] = op;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        f->ops[f->op_first[dag->ops[op].work]++] = op;
     }
-    for (int32_t w = 0; w < dag->work_count; w++) {
-        f->op_first[w] = f->op_first[w + 1];
-    }
-    f->op_first[dag->work_count] = dag->op_count;
+    ms_firsts_rewind(f->op_first, dag->work_count);
     for (int32_t w = 0; w < dag->work_count; w++) {
         size_t count = (size_t)(f->op_first[w + 1] - f->op_first[w]);
         if (count > 1) {
