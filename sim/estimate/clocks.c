@@ -25,11 +25,7 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
                               .arrival_s = reserve_arrivals(arrivals, 2 * (size_t)order->op_count),
                               .unsharded_s = MS_NEW(arena, double, program->stages),
                               .passes = MS_NEW(arena, ms_plain_pass, order->slot_count)};
-    return clocks_out->rank_s == NULL || clocks_out->host_s == NULL ||
-                   clocks_out->stream_s == NULL || clocks_out->queue_s == NULL ||
-                   arrivals->failed || clocks_out->unsharded_s == NULL || clocks_out->passes == NULL
-               ? MS_E_NOMEM
-               : MS_OK;
+    return arena->has_failed || arrivals->failed ? MS_E_NOMEM : MS_OK;
 }
 
 /* A gather behind all that its rank has started and beside what follows. */

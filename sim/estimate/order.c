@@ -267,9 +267,7 @@ static bool allocate(ordering *o, ms_arena *arena, ms_arena *scratch) {
     o->order->ops = MS_NEW(arena, ms_order_op, actions + moves);
     o->order->slots = MS_NEW(arena, ms_order_slot, slots_max(o, actions));
     o->order->queues = MS_NEW(arena, int, 2 * stages);
-    return o->forward_in != NULL && o->backward_in != NULL && o->runs != NULL &&
-           o->slot_of != NULL && o->order->ops != NULL && o->order->slots != NULL &&
-           o->order->queues != NULL;
+    return !arena->has_failed && !scratch->has_failed;
 }
 
 ms_status ms_order_make(const ms_program *program, ms_arena *arena, ms_arena *scratch,

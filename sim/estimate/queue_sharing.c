@@ -61,7 +61,7 @@ static ms_status list_meetings(queue_listing *l, int queue) {
     return status == MS_OK ? ms_sharing_forget(l->sharing, &key) : status;
 }
 
-static ms_status list_all(queue_listing *l, ms_queue_sharing *out, ms_arena *arena) {
+static ms_status list_all(queue_listing *l, ms_queue_sharing *out) {
     int queues = l->order->queue_count;
     ms_status status = MS_OK;
     list_messages(l);
@@ -71,11 +71,7 @@ static ms_status list_all(queue_listing *l, ms_queue_sharing *out, ms_arena *are
         out->from_s[q] = out->until_s[q] = -INFINITY;
     }
     out->first[queues] = (int32_t)l->meetings.count;
-    out->meetings = MS_NEW(arena, ms_queue_meeting, l->meetings.count);
-    for (size_t i = 0; i < l->meetings.count && out->meetings != NULL; i++) {
-        out->meetings[i] = MS_AT(&l->meetings, ms_queue_meeting, i);
-    }
-    return out->meetings == NULL ? MS_E_NOMEM : status;
+    return status;
 }
 
 ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_arena *arena,
@@ -94,10 +90,10 @@ ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_a
         return MS_E_NOMEM;
     }
     ms_vector_init(&l.meetings, sizeof(ms_queue_meeting));
-    ms_status status = list_all(&l, found, arena);
+    ms_status status = list_all(&l, found);
     *out = status == MS_OK && l.meetings.count > 0 ? found : NULL;
-    ms_vector_release(&l.meetings);
-    return status;
+    found->meetings = ms_vector_keep(&l.meetings, arena);
+    return status == MS_OK && found->meetings == NULL ? MS_E_NOMEM : status;
 }
 
 double ms_queue_sharing_end_s(ms_queue_sharing *sharing, int queue, double start_s,

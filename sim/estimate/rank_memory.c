@@ -9,7 +9,7 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
     int slices = costs->slices > 1 ? costs->slices : 1;
     size_t stages = (size_t)program->stages;
     size_t places = stages * (size_t)slices;
-    ms_memory_model model = {
+    *model_out = (ms_memory_model){
         .program = program,
         .costs = costs,
         .slices = slices,
@@ -21,13 +21,7 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
         .rounds = MS_NEW(arena, int, stages),
         .memory = MS_NEW(arena, const ms_stage_memory *, places),
     };
-    if (model.stages == NULL || model.place == NULL || model.kept == NULL ||
-        model.running == NULL || model.unsharded == NULL || model.rounds == NULL ||
-        model.memory == NULL) {
-        return MS_E_NOMEM;
-    }
-    *model_out = model;
-    return MS_OK;
+    return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
 /* Note what the rank's stage at `place` weighs, slice by slice. Whoever only counts has no costs of

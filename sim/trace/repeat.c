@@ -225,14 +225,9 @@ static ms_status close_seams(unfolding *u) {
 
 /* Objects of a vector, in the arena of the trace; NULL where memory ran out, now or before. */
 static void *keep(const unfolding *u, ms_vector *vector, int32_t *count_out) {
-    bool has_room = !vector->failed && vector->count < EVENTS_MAX;
-    void *kept = has_room ? ms_arena_alloc(u->arena, vector->count, vector->item_B) : NULL;
-    if (kept != NULL && vector->count > 0) {
-        memcpy(kept, vector->data, vector->count * vector->item_B);
-    }
+    vector->failed = vector->failed || vector->count >= EVENTS_MAX;
     *count_out = (int32_t)vector->count;
-    ms_vector_release(vector);
-    return kept;
+    return ms_vector_keep(vector, u->arena);
 }
 
 /* The members of an event's copies are its own. */

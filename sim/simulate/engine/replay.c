@@ -68,8 +68,7 @@ static bool alloc_lasting(ms_replay *replay, ms_arena *scratch) {
     replay->work_transfer_s = MS_NEW(scratch, double, dag->work_count);
     next->first = MS_NEW(&next->arena, int32_t, (size_t)dag->op_count + 1);
     next->of = MS_NEW(&next->arena, int32_t, dag->dep_count);
-    return replay->work_time_s != NULL && replay->work_transfer_s != NULL && next->first != NULL &&
-           next->of != NULL;
+    return !scratch->has_failed && !next->arena.has_failed;
 }
 
 static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {

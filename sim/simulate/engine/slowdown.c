@@ -34,9 +34,7 @@ ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_qu
         .factor = MS_NEW(scratch, double, dag->rank_count),
         .computing = MS_NEW(scratch, int32_t, dag->rank_count),
     };
-    if (slowdown->running == NULL || slowdown->on_stream == NULL ||
-        slowdown->stream_first == NULL || slowdown->streams == NULL || slowdown->live == NULL ||
-        slowdown->factor == NULL || slowdown->computing == NULL) {
+    if (scratch->has_failed) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < dag->stream_count; i++) {

@@ -17,19 +17,16 @@ typedef struct feeder_finder {
 
 static ms_status allocate(feeder_finder *f, ms_arena *scratch) {
     int links = f->platform->link_count;
-    bool has_all = true;
     for (int way = 0; way < WAYS; way++) {
         f->fed[way] = MS_NEW(scratch, int32_t, links);
         f->fed_Bps[way] = MS_NEW(scratch, double, links);
         f->lacks[way] = MS_NEW(scratch, bool, links);
         f->share[way] = MS_NEW(scratch, int64_t, links);
-        has_all = has_all && f->fed[way] != NULL && f->fed_Bps[way] != NULL &&
-                  f->lacks[way] != NULL && f->share[way] != NULL;
-        for (int i = 0; i < links && has_all; i++) {
+        for (int i = 0; i < links && !scratch->has_failed; i++) {
             f->fed[way][i] = -1;
         }
     }
-    return has_all ? MS_OK : MS_E_NOMEM;
+    return scratch->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
 /* Guess feeders from one way of every GPU through the whole fabric: links that follow each other.

@@ -407,8 +407,7 @@ static bool init_finder(layout_finder *f) {
     f->run = MS_NEW(arena, int, count);
     f->work = MS_NEW(arena, int32_t, count);
     f->part = MS_NEW(arena, int, count);
-    return f->role != NULL && f->waiter != NULL && f->run != NULL && f->work != NULL &&
-           f->part != NULL;
+    return !arena->has_failed;
 }
 
 static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigned whens,

@@ -100,8 +100,7 @@ static ms_status fold_groups(const ms_traffic *traffic, ms_comm_groups *g) {
     g->group_first = MS_NEW(traffic->arena, int, classes + 1);
     g->member_classes = MS_NEW(traffic->arena, int, ranks->per_pp);
     g->led = MS_NEW(traffic->arena, int, g->count);
-    if (g->lead == NULL || g->class_first == NULL || g->group_first == NULL ||
-        g->member_classes == NULL || g->led == NULL) {
+    if (traffic->arena->has_failed) {
         return MS_E_NOMEM;
     }
     list_led(ranks, g);

@@ -228,20 +228,19 @@ static void finish_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     }
 }
 
-static ms_status finish_rows(const rows *all, const ms_rank_ops *ops, ms_arena *arena,
+static ms_status finish_rows(rows *all, const ms_rank_ops *ops, ms_arena *arena,
                              ms_metrics *metrics) {
     double ranks = 0.0;
     for (int32_t r = 0; r < ops->dag->rank_count; r++) {
         ranks += ops->dag->ranks[r].multiplicity;
     }
-    metrics->collectives = MS_NEW(arena, ms_coll_row, all->list.count);
+    metrics->collective_count = (int)all->list.count;
+    metrics->collectives = ms_vector_keep(&all->list, arena);
     if (metrics->collectives == NULL) {
         return MS_E_NOMEM;
     }
-    metrics->collective_count = (int)all->list.count;
-    for (size_t i = 0; i < all->list.count; i++) {
+    for (int i = 0; i < metrics->collective_count; i++) {
         ms_coll_row *row = &metrics->collectives[i];
-        *row = MS_AT(&all->list, ms_coll_row, i);
         row->time_s /= row->count_per_rank;
         row->alone_s /= row->count_per_rank;
         row->latency_s /= row->count_per_rank;

@@ -305,8 +305,7 @@ static bool alloc_finder(risk_finder *f, ms_arena *scratch) {
     f->last = MS_NEW(scratch, int32_t, dag->work_count);
     f->any_op = MS_NEW(scratch, int32_t, dag->work_count);
     f->is_hidden = MS_NEW(scratch, bool, dag->network.link_count);
-    return f->op_first != NULL && f->ops != NULL && f->share != NULL && f->is_met != NULL &&
-           f->last != NULL && f->any_op != NULL && f->is_hidden != NULL;
+    return !scratch->has_failed;
 }
 
 static ms_status find_rows(risk_finder *f, ms_vector *rows) {
@@ -395,12 +394,9 @@ ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena) {
     if (alloc_finder(&f, &scratch)) {
         status = f.is_alone ? MS_OK : find_rows(&f, &rows); /* alone, nothing meets anything */
     }
-    result->risks = MS_NEW(arena, ms_granularity_risk, rows.count);
+    result->risk_count = (int)rows.count;
+    result->risks = ms_vector_keep(&rows, arena);
     status = result->risks == NULL ? MS_E_NOMEM : status;
-    for (size_t i = 0; i < rows.count && status == MS_OK; i++) {
-        result->risks[result->risk_count++] = MS_AT(&rows, ms_granularity_risk, i);
-    }
-    ms_vector_release(&rows);
     ms_vector_release(&f.users);
     ms_vector_release(&f.meetings);
     ms_arena_release(&scratch);
