@@ -4,24 +4,9 @@
 
 /* The message that stands for a queue's: 2 * stage + (1: forward), as in ms_order_op.sends. */
 static ms_class_key key_of(const ms_order *order, int message) {
-    const ms_program *program = order->program;
-    int stage = message / 2, step = message % 2 == 1 ? 1 : -1;
     return (ms_class_key){.kind = MS_COLL_P2P,
-                          .from = program->stage_rank[stage],
-                          .to = program->stage_rank[stage + step]};
-}
-
-/* Whether a message leaves its rank. */
-static bool leaves(const ms_order *order, int message) {
-    const ms_program *program = order->program;
-    int stage = message / 2;
-    bool has_one = message % 2 == 1 ? ms_program_has_next(program, stage)
-                                    : ms_program_has_previous(program, stage);
-    ms_class_key key = {0};
-    if (has_one) {
-        key = key_of(order, message);
-    }
-    return key.from != key.to;
+                          .from = order->program->stage_rank[message / 2],
+                          .to = ms_order_receiver(order->program, message)};
 }
 
 /* Meetings while they are listed. */
@@ -37,7 +22,8 @@ static void list_messages(queue_listing *l) {
         l->messages[q] = -1;
     }
     for (int i = 0; i < 2 * l->order->program->stages; i++) {
-        if (leaves(l->order, i)) {
+        const ms_class_key key = key_of(l->order, i);
+        if (key.to >= 0 && key.to != key.from) {
             l->messages[l->order->queues[i]] = i;
         }
     }

@@ -103,7 +103,7 @@ static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory
 static double framework_B(const ms_memory_model *model) {
     double largest_B = 0;
     for (int place = 0; place < model->stage_count; place++) {
-        largest_B = ms_larger(largest_B, model->memory[place * model->slices]->framework_B);
+        largest_B = ms_max(largest_B, model->memory[place * model->slices]->framework_B);
     }
     return model->costs->workspace_B + largest_B;
 }

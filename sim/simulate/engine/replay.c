@@ -172,12 +172,12 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
 
 /* By how much an operation starts late: that of a rank the same for every microbatch, of all others
  * another one. */
-static double nudge_s(const ms_replay *replay, int32_t op) {
+static double perturbation_s(const ms_replay *replay, int32_t op) {
     const ms_dag *dag = replay->dag;
     ms_random random = {(uint64_t)dag->member_stream[dag->member_first[op]] << 32 |
                         (uint32_t)dag->ops[op].work};
     double share = ms_random_unit(&random);
-    return replay->nudge.share * share * replay->work_time_s[dag->ops[op].work];
+    return replay->perturbation.share * share * replay->work_time_s[dag->ops[op].work];
 }
 
 /* Queue the start of `op`, whose dependencies and stream predecessors have all ended; its hosts may
@@ -187,9 +187,9 @@ static void queue_start(ms_replay *replay, int32_t op) {
     if (replay->host.launches != NULL) {
         start->time_s = ms_host_start_s(&replay->host, op, start->time_s);
     }
-    if (replay->nudge.share > 0.0) {
-        start->time_s += nudge_s(replay, op);
-        if (start->time_s > replay->nudge.until_s) {
+    if (replay->perturbation.share > 0.0) {
+        start->time_s += perturbation_s(replay, op);
+        if (start->time_s > replay->perturbation.until_s) {
             return;
         }
     }

@@ -126,7 +126,7 @@ ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *wo
     }
     const ms_coll_plan *plan = &comm->plans[l.led[0]];
     const ms_dag_work work = {.stands_for = l.groups, .is_pipelined = comm->is_pipelined};
-    if (w->crowd != NULL) {
+    if (w->max_concurrent_flows != NULL) {
         return ms_bounded_work(w, comm, work_out);
     }
     *work_out = ms_works_add(w, &comm->request, plan, work);

@@ -51,8 +51,8 @@ typedef struct ms_works {
     ms_link_load *link_load;   /* [platform links] zeros between uses */
     int32_t *group_load;       /* the same for ms_coll_class_build, NULL until used */
     const int32_t *link_class; /* [platform links] as of ms_refine; NULL: nothing is folded */
-    const double *crowd; /* [platform links] most that all flows at once cross it; NULL: groups
-                            that stand for each other are alike */
+    const double *max_concurrent_flows; /* [platform links] most that all flows at once cross it;
+                            NULL: groups that stand for each other are alike */
 } ms_works;
 
 /* Fill a caller's works, none made yet; the rest is borrowed.  Returns MS_OK; MS_E_NOMEM.  Released

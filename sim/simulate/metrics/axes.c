@@ -112,8 +112,8 @@ static void add_pieces(const ms_rank_ops *ops, const ms_vector *spans, const ms_
     double next_s = 0.0;
     for (size_t i = 0; i < spans->count; i++) {
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
-        double from_s = ms_larger(next_s, window->from_s);
-        double to_s = ms_smaller(span->end_s, window->to_s);
+        double from_s = ms_max(next_s, window->from_s);
+        double to_s = ms_min(span->end_s, window->to_s);
         next_s = span->end_s;
         if (span->piece == NULL || to_s <= from_s) {
             continue;

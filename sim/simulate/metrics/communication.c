@@ -15,11 +15,11 @@ static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t 
  * at most its operation's start [s].  released_s: of its stream. */
 static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
                                int32_t member, double released_s) {
-    double arrival_s = ms_larger(0.0, released_s);
+    double arrival_s = ms_max(0.0, released_s);
     for (int32_t d = dag->dep_first[member]; d < dag->dep_first[member + 1]; d++) {
-        arrival_s = ms_larger(arrival_s, timeline->end_s[dag->deps[d]]);
+        arrival_s = ms_max(arrival_s, timeline->end_s[dag->deps[d]]);
     }
-    return ms_smaller(arrival_s, timeline->start_s[op]);
+    return ms_min(arrival_s, timeline->start_s[op]);
 }
 
 /* When the last member was ready by itself [s]: the operation's start, or before it where a host
@@ -32,8 +32,8 @@ static double last_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int
     }
     double last_s = 0.0;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
-        last_s = ms_larger(
-            last_s, member_arrival_s(dag, timeline, op, m, released_s[dag->member_stream[m]]));
+        last_s = ms_max(last_s,
+                        member_arrival_s(dag, timeline, op, m, released_s[dag->member_stream[m]]));
     }
     return last_s;
 }

@@ -24,7 +24,7 @@ typedef struct idle_gap {
 } idle_gap;
 
 static inline double clamp(double value, double low, double high) {
-    return ms_smaller(ms_larger(value, low), high);
+    return ms_min(ms_max(value, low), high);
 }
 
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
@@ -156,7 +156,7 @@ static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
         ms_axis axis = ms_axes_take(&axes);
         double waited_s = span->piece->axes[axis].waited_s;
         if (waited_s > 0.0) {
-            double part_s = ms_smaller(rest_s, length_s * (waited_s / span->length_s));
+            double part_s = ms_min(rest_s, length_s * (waited_s / span->length_s));
             ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
             rest_s -= part_s;
         }
@@ -243,10 +243,10 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
             split_gap(ops, &g, spans) != MS_OK) {
             return MS_E_BUG;
         }
-        now_s = ms_larger(now_s, g.to_s);
+        now_s = ms_max(now_s, g.to_s);
         if (i < count) {
             add_compute(spans, ops, op, now_s);
-            now_s = ms_larger(now_s, timeline->end_s[op]);
+            now_s = ms_max(now_s, timeline->end_s[op]);
         }
     }
     if (spans->failed) {
@@ -264,7 +264,7 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     double rest_s = length_s;
     for (unsigned axes = piece != NULL && all_s > 0.0 ? piece->comm_axes : 0; axes != 0;) {
         ms_axis axis = ms_axes_take(&axes);
-        double part_s = ms_smaller(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
+        double part_s = ms_min(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
         ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
         rest_s -= part_s;
     }

@@ -43,7 +43,7 @@ static inline double ms_span_computing(const ms_time_span *span) {
     if (span->piece == NULL || span->length_s <= 0.0) {
         return 1.0;
     }
-    return ms_larger(0.0, 1.0 - span->piece->waited_s / span->length_s);
+    return ms_max(0.0, 1.0 - span->piece->waited_s / span->length_s);
 }
 
 /** A stretch of time that figures are taken over. */

@@ -89,9 +89,8 @@ static period period_of_stop(const tracker *t, const ms_program_stop *stop) {
     for (int member = 0; member < stop->width; member++) {
         period run = period_of(t, &stop->actions[member]);
         if (run.end_s >= 0.0) {
-            whole.start_s =
-                whole.end_s < 0.0 ? run.start_s : ms_smaller(whole.start_s, run.start_s);
-            whole.end_s = ms_larger(whole.end_s, run.end_s);
+            whole.start_s = whole.end_s < 0.0 ? run.start_s : ms_min(whole.start_s, run.start_s);
+            whole.end_s = ms_max(whole.end_s, run.end_s);
         }
     }
     return whole;

@@ -14,7 +14,7 @@ static const char *find_fault(const ms_dag *dag, const ms_timeline *timeline) {
         if (timeline->cause[op] < -1 || timeline->cause[op] >= timeline->op_count) {
             return "has a cause that is no operation";
         }
-        latest_s = ms_larger(latest_s, timeline->end_s[op]);
+        latest_s = ms_max(latest_s, timeline->end_s[op]);
     }
     return timeline->makespan_s == latest_s ? NULL : "does not end with its last operation";
 }

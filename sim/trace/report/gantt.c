@@ -182,7 +182,7 @@ static void draw_legend(page *p) {
     }
     if (c.has_foreign) {
         put_swatch(p, &x, ms_svg_hex(ms_svg_colour(MS_OP_P2P, MS_SVG_FOREIGN), hex),
-                   "exposed: that of other ranks");
+                   "exposed: communication of other ranks");
     }
     if (c.has_pairs) {
         put_pair_entry(p, &x);

@@ -240,7 +240,7 @@ Test(passes, waiting_for_other_ranks_communication_is_marked) {
     h.trace.member_count = 0;
     cr_assert_eq(ms_gantt_from_trace(&h.trace, MS_GANTT_PIPELINE_RANKS, &h.arena, &gantt), MS_OK);
     cr_assert_eq(ms_gantt_write_svg(&gantt, 1, &svg), MS_OK);
-    cr_assert_not_null(strstr(ms_buffer_text(&svg), ">exposed: that of other ranks<"));
+    cr_assert_not_null(strstr(ms_buffer_text(&svg), ">exposed: communication of other ranks<"));
     cr_assert_not_null(strstr(ms_buffer_text(&svg), ">exposed: own communication<"));
     cr_assert_not_null(strstr(ms_buffer_text(&svg), "waiting for other ranks' all_reduce over dp"));
     ms_buffer_release(&svg);
