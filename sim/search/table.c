@@ -222,11 +222,6 @@ static bool list_used_by(const ms_table *table, bool is_left_out, ms_vector *use
     return true;
 }
 
-/* First those of the rows that count. */
-static bool list_used(const ms_table *table, ms_vector *used) {
-    return list_used_by(table, false, used) && list_used_by(table, true, used);
-}
-
 static void add_csv_row(const ms_table *table, size_t index, const ms_vector *used,
                         ms_buffer *out) {
     bool is_left_out = ms_table_reason(table, index) != NULL;
@@ -253,7 +248,8 @@ static void add_csv_rows(const ms_table *table, bool are_left_out, const ms_vect
 void ms_table_write_csv(const ms_table *table, ms_buffer *out) {
     ms_vector used; /* const ms_table_column * */
     ms_vector_init(&used, sizeof(const ms_table_column *));
-    out->failed = !list_used(table, &used) || out->failed;
+    bool has_all = list_used_by(table, false, &used) && list_used_by(table, true, &used);
+    out->failed = out->failed || !has_all;
     for (size_t u = 0; u < used.count; u++) {
         ms_buffer_puts(out, u == 0 ? "" : ",");
         add_text(MS_AT(&used, const ms_table_column *, u)->name, out);
