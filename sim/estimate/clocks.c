@@ -28,7 +28,7 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
     return arena->has_failed || arrivals->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* A gather behind all that its rank has started and beside what follows. */
+/* Gather the parameters of a stage: after all that its rank has started, beside what follows. */
 static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_times *times) {
     for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
         const ms_unshard_time *unshard = &times->unshards[MS_UNSHARDS_MAX * op->stage + i];
@@ -50,7 +50,7 @@ static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_tim
     }
 }
 
-/* The latest that clocks lead to. */
+/* Maximum over `count` clocks of clock + entry [s]. */
 static double latest(const double *from_s, const double *entries_s, int count) {
     double latest_s = -INFINITY;
     for (int i = 0; i < count; i++) {

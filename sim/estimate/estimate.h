@@ -71,7 +71,7 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
  * reported).  O(stages * segments of a pass). */
 ms_status ms_estimate_pass_times(const ms_job *job, ms_arena *arena, ms_schedule_costs *times_out);
 
-/** What is said of a spec. */
+/** The estimate of a spec. */
 typedef struct ms_spec_estimate {
     double step_s;
     double lower_bound_s;  /**< as in ms_estimate, or up to 0.5 % lower */

@@ -4,14 +4,14 @@
 
 #include "base/memo.h"
 
-/* What tells maps apart. */
+/* What the map of a pass, or of a pair, follows from. */
 typedef struct map_key {
     int32_t first[2]; /* of the passes' segments; -1: no second pass */
     int32_t alike;    /* pipeline rank that theirs lies like */
     uint32_t unit[2];
 } map_key;
 
-/* Maps while they are made; equal passes share one. */
+/* The maps of all slots while they are made; slots with equal keys share a map. */
 typedef struct map_table {
     const ms_order *order;
     const ms_stage_costs *costs;
@@ -57,7 +57,8 @@ static bool synchronises(const map_table *t, const ms_order_slot *slot) {
            ms_host_waits(&t->timing->job->host, (ms_pass)slot->pass, has_messages);
 }
 
-/* Let a pass take what it takes in a pair. */
+/* Add to the times of a pass's computations what they take longer in a pair.  time_s: [segments].
+ */
 static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
     for (int i = 0; i < pass->count; i++) {
         time_s[i] += pass->segments[i].is_collective

@@ -173,7 +173,8 @@ static void note_clocks(pass_run *run, const clocks *c) {
     run->chain_before_s = run->chain_s;
 }
 
-/* By how much the clocks went on: as the chain, or as one of them where it is not on its way. */
+/* By how much the clocks advanced: as much as the chain, or as a communicator where no segment is
+ * on the chain yet. */
 static double moved_s(const pass_run *run, const clocks *c) {
     double by_s = run->chain_s > -INFINITY ? run->chain_s - run->chain_before_s : 0.0;
     for (int i = 0; i < c->count && run->chain_s == -INFINITY; i++) {
@@ -183,7 +184,7 @@ static double moved_s(const pass_run *run, const clocks *c) {
     return by_s;
 }
 
-/* Whether a clock went on by as much, or plays no part. */
+/* Whether a clock advanced by `by_s`, or is unset. */
 static bool has_moved_by(double by_s, double from_s, double to_s) {
     return from_s == to_s || fabs(to_s - from_s - by_s) <= STEADY * fabs(to_s);
 }
@@ -307,7 +308,7 @@ void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count) 
     }
 }
 
-/* Clocks of which one stands at 0 and the others play no part. */
+/* The clocks at the start of a pass: the clock `source` is 0, the others are unset. */
 static clocks clocks_from(const ms_carried *carried, int source) {
     clocks c = {.computed_s = -INFINITY, .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY};
     for (int k = 0; k < carried->count; k++) {
@@ -435,7 +436,7 @@ static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     return true;
 }
 
-/* Nothing depends on a clock. */
+/* Set the entries of the clock `source`, on which nothing depends. */
 static void map_forget(ms_pass_map *map, int source, int carried) {
     map->end_s[source] = map->host_s[source] = -INFINITY;
     for (int k = 0; k < carried; k++) {

@@ -29,13 +29,14 @@ static double *stream_of(stepping *s, int p, const ms_segment *segment) {
     return k < 0 ? &s->clocks.rank_s[p] : &s->clocks.stream_s[p * MS_CARRIED_MAX + k];
 }
 
-/* Wait for all that a pipeline rank has started. */
+/* Let a pipeline rank wait for all that it has started.  Returns when that has ended [s]. */
 static double wait_for_rank(stepping *s, int p) {
     s->clocks.rank_s[p] = ms_clocks_rank_end_s(&s->clocks, p, s->carried.count);
     return s->clocks.rank_s[p];
 }
 
-/* When a pipeline rank's host has launched so much more. */
+/* Advance a pipeline rank's host by some launches.  Returns when they are done; 0 where launches
+ * take no time [s]. */
 static double launched_s(stepping *s, int p, int launches) {
     s->clocks.host_s[p] += launches * s->job->host.launch_s;
     return s->job->host.launch_s > 0.0 ? s->clocks.host_s[p] : 0.0;

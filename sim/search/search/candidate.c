@@ -15,7 +15,8 @@ static bool has_place(const ms_space *space, const space_shape *shape, space_nee
            (need == NEEDS_REPLICAS && replicas * space->other_size > 1);
 }
 
-/* Take a candidate apart.  Returns whether it is one of its own. */
+/* Find the digits of a candidate's number.  Returns whether it differs from all candidates before
+ * it. */
 static bool take_apart(const ms_space *space, int64_t index, space_digits *digits_out) {
     bool is_own = true;
     for (size_t i = space->axis_count; i-- > 0;) {

@@ -73,7 +73,8 @@ static ms_coll_row *find_new_row(rows *all, const ms_dag_work *work, int axis) {
     return &MS_AT(&all->list, ms_coll_row, number);
 }
 
-/* The same of an operation, the last row of its work first: an axis has works of its own. */
+/* The row of an operation's communication, entered if it is new. The row that the operation's work
+ * had last is tried first: most works are of one axis. */
 static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
     work_facts *facts = &all->of_work[dag->ops[op].work];
     ms_coll_row *row = facts->row > 0 ? &MS_AT(&all->list, ms_coll_row, facts->row - 1) : NULL;
@@ -95,7 +96,8 @@ static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, 
     }
 }
 
-/* The same for what pieces of the rank hide.  last_piece: [works] rank + 1 that each has met. */
+/* Count a rank for the rows of the collectives inside its pieces.  last_piece: [works] rank + 1
+ * that each piece has counted. */
 static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
                                  int32_t *last_piece) {
     const ms_dag *dag = ops->dag;

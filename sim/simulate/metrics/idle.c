@@ -164,7 +164,7 @@ static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
     ms_sum_add(&sums[span->category], rest_s);
 }
 
-/* What of the spans lies in the rank's window, per step. */
+/* Sum the spans inside a rank's window by category, and divide by the number of measured steps. */
 static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
                       ms_rank_metrics *rank_out) {
     const ms_window *window = &ops->measured.ranks[rank];

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A figure, or NAN: what nobody says is not 0. */
+/* A figure; NAN where workload or platform do not say enough for it. */
 static double known(bool is_known, double figure) {
     return is_known ? figure : (double)NAN;
 }
@@ -134,7 +134,7 @@ static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, 
     }
 }
 
-/* The same of all that it hides. */
+/* Count the kernels of the works inside a piece, which so many ranks carry out. */
 static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
                                  const ms_dag_piece *piece, double ranks, double *calls) {
     for (int32_t p = 0; p < piece->part_count; p++) {
