@@ -132,17 +132,12 @@ static ms_status list_folder(pairing *p, const char *path, listing *out) {
     ms_vector_init(&names, sizeof(const char *));
     ms_status status = read_names(p, folder, path, &names);
     (void)closedir(folder);
-    if (status == MS_OK) {
-        out->names = MS_NEW(p->arena, const char *, names.count);
-        out->count = names.count;
-        status = out->names == NULL ? ms_diag_no_memory(p->diag) : MS_OK;
+    out->count = names.count;
+    out->names = ms_vector_keep(&names, p->arena);
+    if (status == MS_OK && out->names != NULL) {
+        qsort(out->names, out->count, sizeof(const char *), by_name);
     }
-    if (status == MS_OK) {
-        qsort(names.data, names.count, sizeof(const char *), by_name);
-        memcpy(out->names, names.data, names.count * sizeof(const char *));
-    }
-    ms_vector_release(&names);
-    return status;
+    return status == MS_OK && out->names == NULL ? ms_diag_no_memory(p->diag) : status;
 }
 
 /* A trace without a counterpart is compared with itself: it must be sound, its quantities are

@@ -6,7 +6,7 @@
 #include "cluster/platform/price.h"
 #include "estimate/estimate.h"
 #include "estimate/layer_partition.h"
-#include "estimate/stretch.h"
+#include "estimate/slow_spans.h"
 #include "spec_fixture.h"
 
 enum { SPECS_MAX = 2000 };

@@ -23,7 +23,7 @@ static ms_status open_space(opened *o, const char *name, const char **varied, co
         o->job.set_count++;
     }
     o->request.job = &o->job;
-    o->request.is_usual = varied == NULL;
+    o->request.has_defaults = varied == NULL;
     o->request.varied.items = varied;
     while (varied != NULL && varied[o->request.varied.count] != NULL) {
         o->request.varied.count++;

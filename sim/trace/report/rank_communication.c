@@ -1,11 +1,11 @@
-#include "trace/report/own.h"
+#include "trace/report/rank_communication.h"
 
 #include <stdlib.h>
 
 typedef struct filling {
     const ms_trace *trace;
-    ms_own_span *spans; /* NULL: stretches are only counted */
-    size_t *end;        /* [rank_count * MS_AXIS_COUNT] */
+    ms_comm_span *spans; /* NULL: stretches are only counted */
+    size_t *end;         /* [rank_count * MS_AXIS_COUNT] */
 } filling;
 
 static size_t place_of(int32_t rank_index, uint8_t axis) {
@@ -16,7 +16,7 @@ static void enter(filling *f, int32_t rank_index, int32_t event) {
     size_t *end = &f->end[place_of(rank_index, f->trace->events[event].axis)];
     if (f->spans != NULL) {
         f->spans[*end] =
-            (ms_own_span){f->trace->events[event].start_ps, f->trace->events[event].end_ps};
+            (ms_comm_span){f->trace->events[event].start_ps, f->trace->events[event].end_ps};
     }
     (*end)++;
 }
@@ -40,13 +40,13 @@ static void visit(filling *f) {
 }
 
 static int by_start(const void *left, const void *right) {
-    const ms_own_span *a = left;
-    const ms_own_span *b = right;
+    const ms_comm_span *a = left;
+    const ms_comm_span *b = right;
     return (a->start_ps > b->start_ps) - (a->start_ps < b->start_ps);
 }
 
 /* Sort the stretches [count] and join those that touch; returns how many are left. */
-static size_t join(ms_own_span *spans, size_t count) {
+static size_t join(ms_comm_span *spans, size_t count) {
     bool is_sorted = true;
     for (size_t i = 1; i < count; i++) {
         is_sorted = is_sorted && spans[i].start_ps >= spans[i - 1].start_ps;
@@ -56,7 +56,7 @@ static size_t join(ms_own_span *spans, size_t count) {
     }
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        ms_own_span *last = kept == 0 ? NULL : &spans[kept - 1];
+        ms_comm_span *last = kept == 0 ? NULL : &spans[kept - 1];
         if (last == NULL || spans[i].start_ps > last->end_ps) {
             spans[kept++] = spans[i];
         } else if (spans[i].end_ps > last->end_ps) {
@@ -66,7 +66,7 @@ static size_t join(ms_own_span *spans, size_t count) {
     return kept;
 }
 
-ms_status ms_own_build(const ms_trace *trace, ms_arena *arena, ms_own *own_out) {
+ms_status ms_rank_comms_build(const ms_trace *trace, ms_arena *arena, ms_rank_comms *own_out) {
     size_t places = place_of(trace->rank_count, 0);
     size_t *first = MS_NEW(arena, size_t, places);
     size_t *end = MS_NEW(arena, size_t, places);
@@ -81,7 +81,7 @@ ms_status ms_own_build(const ms_trace *trace, ms_arena *arena, ms_own *own_out) 
         first[i] = end[i] = total;
         total += count;
     }
-    f.spans = MS_NEW(arena, ms_own_span, total);
+    f.spans = MS_NEW(arena, ms_comm_span, total);
     if (f.spans == NULL) {
         return MS_E_NOMEM;
     }
@@ -89,12 +89,12 @@ ms_status ms_own_build(const ms_trace *trace, ms_arena *arena, ms_own *own_out) 
     for (size_t i = 0; i < places; i++) {
         end[i] = first[i] + join(f.spans + first[i], end[i] - first[i]);
     }
-    *own_out = (ms_own){f.spans, first, end};
+    *own_out = (ms_rank_comms){f.spans, first, end};
     return MS_OK;
 }
 
-const ms_own_span *ms_own_find(const ms_own *own, int32_t rank_index, uint8_t axis, int64_t from_ps,
-                               int64_t to_ps) {
+const ms_comm_span *ms_rank_comms_find(const ms_rank_comms *own, int32_t rank_index, uint8_t axis,
+                                       int64_t from_ps, int64_t to_ps) {
     size_t place = place_of(rank_index, axis);
     size_t low = own->first[place];
     size_t high = own->end[place];

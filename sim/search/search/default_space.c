@@ -1,4 +1,5 @@
-/* What is varied where nobody says what. workloads/search.md says which values, and why. */
+/* The default space: the keys that a search varies unless the user says which, and their values.
+ * workloads/search.md says which values, and why. */
 #include <string.h>
 
 #include "search/points.h"
@@ -26,8 +27,8 @@ static int own_size(const ms_space *space, int axis) {
     return 1;
 }
 
-/* Whether an axis is usually tried at a size. */
-static bool is_usual(const ms_space *space, int axis, int size) {
+/* Whether the default space has a size of an axis. */
+static bool is_default(const ms_space *space, int axis, int size) {
     const ms_model *model = &space->base.model;
     bool is_own = own_size(space, axis) == size;
     bool is_power = (size & (size - 1)) == 0;
@@ -57,7 +58,7 @@ static ms_status add_sizes(ms_space *space, int axis, ms_diag *diag) {
     }
     sizes->items = items;
     for (int size = 1; size <= largest; size++) {
-        if (is_usual(space, axis, size)) {
+        if (is_default(space, axis, size)) {
             items[sizes->count++] = size;
         }
     }
@@ -97,29 +98,29 @@ static ms_status add_orders(ms_space *space, ms_diag *diag) {
 
 /* ---- keys ---- */
 
-/* An axis under way. */
-typedef struct usual_axis {
+/* An axis of the default space while its values are added. */
+typedef struct default_axis {
     ms_space *space;
     space_axis axis;
     space_value *values;
     int capacity;
-} usual_axis;
+} default_axis;
 
-static bool begin(usual_axis *u, ms_space *space, const char *key, int capacity) {
-    *u = (usual_axis){.space = space,
-                      .axis = {.key = key},
-                      .values = MS_NEW(space->arena, space_value, capacity),
-                      .capacity = capacity};
+static bool begin(default_axis *u, ms_space *space, const char *key, int capacity) {
+    *u = (default_axis){.space = space,
+                        .axis = {.key = key},
+                        .values = MS_NEW(space->arena, space_value, capacity),
+                        .capacity = capacity};
     u->axis.values = u->values;
     return u->values != NULL;
 }
 
-static void add_value(usual_axis *u, const space_setting *settings, int count, space_need need) {
+static void add_value(default_axis *u, const space_setting *settings, int count, space_need need) {
     ms_arena *arena = u->space->arena;
     space_setting *copy = MS_NEW(arena, space_setting, count);
     for (int i = 0; i < count && copy != NULL; i++) {
         copy[i] = settings[i];
-        copy[i].set = ms_space_setter(settings[i].key);
+        copy[i].setter = ms_space_setter(settings[i].key);
     }
     if (copy != NULL && (int)u->axis.count < u->capacity) {
         u->values[u->axis.count++] =
@@ -127,13 +128,13 @@ static void add_value(usual_axis *u, const space_setting *settings, int count, s
     }
 }
 
-static void add_int(usual_axis *u, int number, space_need need) {
+static void add_int(default_axis *u, int number, space_need need) {
     const space_setting setting = {.key = u->axis.key,
                                    .value = ms_arena_printf(u->space->arena, "%d", number)};
     add_value(u, &setting, 1, need);
 }
 
-static ms_status end(const usual_axis *u, ms_vector *axes, ms_diag *diag) {
+static ms_status end(const default_axis *u, ms_vector *axes, ms_diag *diag) {
     bool has_all = !u->space->arena->has_failed && ms_vector_add(axes, &u->axis, 1) != NULL;
     return has_all ? MS_OK : ms_diag_no_memory(diag);
 }
@@ -146,18 +147,18 @@ static bool is_among(const int *list, int count, int number) {
     return is_there;
 }
 
-/* Numbers that a key usually has, and the workload's own. */
-typedef struct usual_numbers {
+/* The default values of a key that is a whole number, and the workload's own value. */
+typedef struct default_numbers {
     const char *key;
     const int *items; /* [count] */
     int count;
     int own;
     space_need need; /* of all but the first */
-} usual_numbers;
+} default_numbers;
 
-static ms_status add_numbers(ms_space *space, const usual_numbers *numbers, ms_vector *axes,
+static ms_status add_numbers(ms_space *space, const default_numbers *numbers, ms_vector *axes,
                              ms_diag *diag) {
-    usual_axis u;
+    default_axis u;
     if (ms_space_is_varied(axes, numbers->key)) {
         return MS_OK;
     }
@@ -177,7 +178,7 @@ static ms_status add_recomputation(ms_space *space, ms_vector *axes, ms_diag *di
     static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_SELECTIVE,
                                          MS_RECOMPUTE_FULL};
     const char *const *words = ms_job_spec_words("recompute");
-    usual_axis u;
+    default_axis u;
     if (ms_space_is_varied(axes, "recompute")) {
         return MS_OK;
     }
@@ -192,7 +193,7 @@ static ms_status add_recomputation(ms_space *space, ms_vector *axes, ms_diag *di
 }
 
 /* A kind with its virtual stages; a group of microbatches goes with the workload's own kind. */
-static void add_schedule(usual_axis *u, ms_schedule_kind kind, int chunks) {
+static void add_schedule(default_axis *u, ms_schedule_kind kind, int chunks) {
     const ms_spec_schedule *own = &u->space->base.schedule;
     const space_setting settings[] = {
         {.key = "schedule.kind", .value = ms_schedule_kind_name(kind)},
@@ -206,7 +207,7 @@ static void add_schedule(usual_axis *u, ms_schedule_kind kind, int chunks) {
  * stages where it takes any. */
 static ms_status add_schedules(ms_space *space, ms_vector *axes, ms_diag *diag) {
     const ms_spec_schedule *own = &space->base.schedule;
-    usual_axis u;
+    default_axis u;
     if (own->csv != NULL || ms_space_is_varied(axes, "schedule.kind") ||
         ms_space_is_varied(axes, "schedule.v")) {
         return MS_OK;
@@ -254,7 +255,8 @@ static ms_schedule_kind kind_of(const space_value *value) {
 }
 
 /* Add a value that also sets schedule.v. */
-static void add_with_chunks(usual_axis *u, const space_value *value, int chunks, space_need need) {
+static void add_with_chunks(default_axis *u, const space_value *value, int chunks,
+                            space_need need) {
     space_setting *settings = MS_NEW(u->space->arena, space_setting, value->count + 1);
     if (settings == NULL) {
         return; /* the arena has failed, which the caller reports */
@@ -263,7 +265,7 @@ static void add_with_chunks(usual_axis *u, const space_value *value, int chunks,
     settings[value->count] =
         (space_setting){.key = "schedule.v",
                         .value = ms_arena_printf(u->space->arena, "%d", chunks),
-                        .set = ms_space_setter("schedule.v")};
+                        .setter = ms_space_setter("schedule.v")};
     u->values[u->axis.count++] =
         (space_value){.settings = settings, .count = value->count + 1, .need = need};
 }
@@ -276,7 +278,7 @@ static bool is_open(const space_value *value) {
 
 /* Add a value of the user once for each usual number of virtual stages of its kind. A kind with a
  * fixed number sets schedule.v back to 0, as the workload may set another number. */
-static void add_completed(usual_axis *u, const space_value *value) {
+static void add_completed(default_axis *u, const space_value *value) {
     int own = u->space->base.schedule.chunks;
     bool is_free = is_open(value);
     if (kind_of(value) != MS_SCHEDULE_CUSTOM && !is_free) {
@@ -305,7 +307,7 @@ ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag 
     for (size_t i = 0; i < axes->count && !has_chunk_axis(axes); i++) {
         space_axis *axis = &MS_AT(axes, space_axis, i);
         bool has_open = false, has_kind = false;
-        usual_axis u;
+        default_axis u;
         for (size_t v = 0; v < axis->count; v++) {
             has_open = has_open || is_open(&axis->values[v]);
             has_kind = has_kind || kind_of(&axis->values[v]) != MS_SCHEDULE_CUSTOM;
@@ -330,7 +332,7 @@ ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag 
 /* The experts' own mesh, where the workload has one. */
 static ms_status add_experts(ms_space *space, ms_vector *axes, ms_diag *diag) {
     const ms_job_spec *base = &space->base;
-    usual_axis u;
+    default_axis u;
     if (base->experts.ep == 0 || ms_space_is_varied(axes, "expert_mesh.ep")) {
         return MS_OK;
     }
@@ -347,13 +349,13 @@ static ms_status add_experts(ms_space *space, ms_vector *axes, ms_diag *diag) {
 
 static ms_status add_keys(ms_space *space, ms_vector *axes, ms_diag *diag) {
     const ms_job_spec *base = &space->base;
-    const usual_numbers micros = {
+    const default_numbers micros = {
         .key = "batch.micro", .items = MICROS, .count = COUNT_OF(MICROS), .own = base->batch.micro};
-    const usual_numbers zeros = {.key = "data_parallel.zero",
-                                 .items = ZEROS,
-                                 .count = COUNT_OF(ZEROS),
-                                 .own = base->data.zero,
-                                 .need = NEEDS_REPLICAS};
+    const default_numbers zeros = {.key = "data_parallel.zero",
+                                   .items = ZEROS,
+                                   .count = COUNT_OF(ZEROS),
+                                   .own = base->data.zero,
+                                   .need = NEEDS_REPLICAS};
     ms_status status = add_schedules(space, axes, diag);
     if (status == MS_OK && base->batch.global > 0 && base->batch.microbatches == 0) {
         status = add_numbers(space, &micros, axes, diag);
@@ -363,7 +365,7 @@ static ms_status add_keys(ms_space *space, ms_vector *axes, ms_diag *diag) {
     return status == MS_OK ? add_experts(space, axes, diag) : status;
 }
 
-ms_status ms_space_add_usual(ms_space *space, ms_vector *axes, ms_diag *diag) {
+ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag) {
     ms_status status = space->orders == NULL ? add_orders(space, diag) : MS_OK;
     for (int axis = 0; axis < KNOWN_DP && status == MS_OK && space->base.has_model; axis++) {
         if (!space->sizes[axis].is_given) {
