@@ -70,14 +70,8 @@ double ms_value_number(const ms_value *object, const char *path, double fallback
  * everything on one line. */
 void ms_value_write_json(const ms_value *value, int indent, ms_buffer *out);
 
-/** Append an object as bytes for another process of the same program; ms_value_unpack gives the
- * same tree. */
-void ms_value_pack(const ms_value *object, ms_buffer *out);
-
-/** An object from the bytes of ms_value_pack.
- *  bytes: [length], any.  Returns it in `arena`; NULL when the bytes are not those of one whole
- * object, or memory runs out.  O(length). */
-ms_value *ms_value_unpack(const char *bytes, size_t length, ms_arena *arena);
+/** A copy of an object, with all below it, in another arena; NULL when memory runs out. */
+ms_value *ms_value_copy(const ms_value *object, ms_arena *arena);
 
 /** Append `text` as a JSON string with its quotes: quotes, backslashes and invisible characters
  * (base/text.h) are escaped; bytes that are not UTF-8 become U+FFFD.  Source: RFC 8259,

@@ -6,7 +6,6 @@
  * CollNet's parts come to that member over NVLink, straight from all others or along a chain:
  * either way every member sends and gets what a ring would have it send. Source: NVIDIA/nccl,
  * device code of NVLS, NVLSTree, CollNetDirect and CollNetChain. */
-#include <math.h>
 
 #include "collective/algorithms.h"
 #include "collective/nodes.h"

@@ -315,20 +315,11 @@ ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
  * rows). */
 ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out);
 
-/** Whether two specs say the same, by every key of a workload file. Where they come from does not
- * count.  O(size of their lists). */
-bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);
-
 /** Index of an axis of the mesh by name, -1 if it has none. */
 int ms_spec_axis(const ms_spec_mesh *mesh, const char *name);
 
 /** Size of an axis of the mesh by name, 1 if it has none. */
 int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name);
-
-/** Set the size of an axis: copy a spec, set its axes and other fields, and lay it out again.
- *  name: of an axis of the mesh.  Returns MS_OK; MS_E_RANGE if the mesh has no such axis, nothing
- * changed. */
-ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size);
 
 /** A copy of a spec to change: it comes from no file any more, so that faults name its keys and do
  * not point at what the file says. */

@@ -487,9 +487,6 @@ ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mappi
 ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
                          ms_diag *diag);
 
-/** Whether two models are the same, by every key. */
-bool ms_model_is_equal(const ms_model *a, const ms_model *b);
-
 /** Total parameters of a model [count]: layers, embeddings of the unpadded vocabulary, final norm
  * and an untied head, MTP modules without their copies of embedding and head. Source: Narayanan et
  * al., SC'21, equation 2, for a GPT; ours has the final norm's 2 hidden on top.

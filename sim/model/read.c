@@ -282,8 +282,3 @@ ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_n
     const ms_node *mapping = ms_node_at(root, key_path, &is_found);
     return status == MS_OK ? check_sizes(is_found ? mapping : NULL, key_path, diag, model) : status;
 }
-
-bool ms_model_is_equal(const ms_model *a, const ms_model *b) {
-    const model_text text_a = text_of(a), text_b = text_of(b);
-    return ms_config_is_equal(MS_MODEL_FIELDS, &text_a, &text_b);
-}

@@ -1,6 +1,5 @@
 /* Overrides: `key.path=value` onto a tree. */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/config/internal.h"

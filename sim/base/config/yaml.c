@@ -1,5 +1,4 @@
 /* YAML text to nodes, by libyaml's events. The only file that includes yaml.h. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>

@@ -61,9 +61,6 @@ ms_status ms_placement_read(const ms_node *mapping, const char *folder, ms_arena
 ms_status ms_placement_write(const ms_rank_placement_choice *choice, ms_arena *arena,
                              ms_node **mapping_out);
 
-/** Whether two choices ask for the same, folders of their files aside. */
-bool ms_placement_is_equal(const ms_rank_placement_choice *a, const ms_rank_placement_choice *b);
-
 /** Place so many ranks.
  *  ranks: >= 1.  diag: faults have a place only if they are in a file of ranks.  *placement_out: in
  * `arena`.  Returns MS_OK; MS_E_INPUT (reported: more ranks than

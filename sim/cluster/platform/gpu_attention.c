@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 
 static const double WIDTHS[MS_HEAD_WIDTHS] = {64, 96, 128, 192, 256};
 
