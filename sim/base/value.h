@@ -56,7 +56,7 @@ ms_value *ms_value_add_double(ms_value *parent, const char *key, double number);
 ms_value *ms_value_add_bool(ms_value *parent, const char *key, bool boolean);
 /** A copy of a text. string: NULL, as where memory ran out, adds nothing. */
 ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *string);
-/** The same with a copy of a leaf; null for a list, an object, or no value at all (NULL). */
+/** Add a copy of a leaf; null in place of a list, an object, or no value at all (NULL). */
 ms_value *ms_value_add_leaf(ms_value *parent, const char *key, const ms_value *leaf);
 
 /** Child of an object by key, NULL if there is none or `object` is NULL. */

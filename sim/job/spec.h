@@ -7,6 +7,17 @@
  * strings are borrowed and shared by copies. What the user leaves out is left out here too, and
  * decided when the job is laid out, so that a spec with another degree of ZeRO or of pipeline
  * parallelism gets the defaults that go with it.
+ *
+ * Nouns of the room `job`, and what the same words mean elsewhere:
+ * - workload: a file that describes a job. It names a platform, and may name a framework, whose
+ *   profile holds choices.
+ * - spec: what a workload says, as a struct (ms_job_spec).
+ * - job: a spec that is checked and laid out: mesh, layout, order of passes, costs (ms_job).
+ * - layout: parallel degrees and choices by which the model is cut up (ms_model_layout).
+ * - partition: which stage has which layers (schedule.partition).
+ * - request: a workload's file, --set overrides and options (ms_job_request).
+ * - step end: what follows the last backward pass: reductions, the gradient's norm, the update.
+ * - factor: how much longer a rank computes, or its links take (ms_rank_properties).
  */
 #ifndef MESHSIM_SPEC_H
 #define MESHSIM_SPEC_H
@@ -157,7 +168,7 @@ typedef struct ms_spec_context {
     int overlap; /**< 0, 1, or MS_SPEC_USUAL: for a ring */
 } ms_spec_context;
 
-/** What replicas share. */
+/** Data parallelism: what replicas share. */
 typedef struct ms_spec_data {
     int zero;              /**< stage of ZeRO, 0 to 3 */
     ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
@@ -176,7 +187,7 @@ typedef struct ms_spec_data {
     bool is_offloaded;
 } ms_spec_data;
 
-/** What is recomputed. */
+/** Activation recomputation. */
 typedef struct ms_spec_recompute {
     ms_recompute kind;
     unsigned parts; /**< MS_RECOMPUTE_ bits */

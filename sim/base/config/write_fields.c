@@ -43,7 +43,7 @@ static ms_node *string_node(ms_arena *arena, const char *text) {
     return node;
 }
 
-/* As few digits as read back to the same number. */
+/* A number with the fewest digits that read back to the same number. */
 static ms_node *number_node(ms_arena *arena, const ms_field *field, double number) {
     char text[40];
     for (int digits = 6; digits <= 17; digits++) {

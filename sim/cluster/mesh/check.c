@@ -8,8 +8,8 @@ ms_status ms_mesh_check_devices(const ms_mesh *mesh, const ms_platform *platform
                       platform->name, gpus);
         return MS_E_INPUT;
     }
-    for (int place = 0; place < mesh->ranks; place++) {
-        int device = ms_mesh_device(mesh, ms_mesh_rank_at(mesh, place));
+    for (int index = 0; index < mesh->ranks; index++) {
+        int device = ms_mesh_device(mesh, ms_mesh_rank_at(mesh, index));
         if (device >= gpus) {
             ms_diag_error(diag, "the mesh uses GPU %d, platform '%s' has 0 to %d", device,
                           platform->name, gpus - 1);

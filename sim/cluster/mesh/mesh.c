@@ -120,11 +120,11 @@ void ms_mesh_coordinates(const ms_mesh *mesh, int rank, int *coordinates_out) {
     }
 }
 
-int ms_mesh_rank_at(const ms_mesh *mesh, int place) {
+int ms_mesh_rank_at(const ms_mesh *mesh, int index) {
     int rank = mesh->first;
     for (int i = mesh->axes - 1; i >= 0; i--) {
-        rank += place % mesh->sizes[i] * mesh->strides[i];
-        place /= mesh->sizes[i];
+        rank += index % mesh->sizes[i] * mesh->strides[i];
+        index /= mesh->sizes[i];
     }
     return rank;
 }

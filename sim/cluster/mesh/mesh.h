@@ -74,11 +74,11 @@ int ms_mesh_coordinate(const ms_mesh *mesh, int rank, ms_axis kind);
 /** The rank whose coordinate on the axis of `kind` is `coordinate`, others as `rank`'s. */
 int ms_mesh_neighbour(const ms_mesh *mesh, int rank, ms_axis kind, int coordinate);
 
-/** Rank at a place when counting through the axes, innermost fastest.  place: 0..N-1.  O(axes). */
-int ms_mesh_rank_at(const ms_mesh *mesh, int place);
+/** Rank at an index when counting through the axes, innermost fastest.  index: 0..N-1.  O(axes). */
+int ms_mesh_rank_at(const ms_mesh *mesh, int index);
 /** GPU of a rank.  O(1). */
 int ms_mesh_device(const ms_mesh *mesh, int rank);
-/** Put the GPU of each rank in its place.  ranks: [count], such as ms_mesh_members gives. */
+/** Replace each rank by its GPU.  ranks: [count], such as ms_mesh_members gives. */
 void ms_mesh_to_devices(const ms_mesh *mesh, int *ranks, int count);
 
 /** Number of groups along an axis, N / size. */

@@ -46,7 +46,7 @@ typedef struct ms_rank_placement {
     int spare_gpus;   /**< GPUs of the spare nodes */
 } ms_rank_placement;
 
-/** Its keys in a workload, for listings. */
+/** The keys of `placement:` in a workload, for listings. */
 extern const ms_field MS_PLACEMENT_FIELDS[];
 
 /** Read the mapping `placement`, with the keys `nodes`, `order`, `file` and `spares`.

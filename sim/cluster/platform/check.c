@@ -1,4 +1,4 @@
-/* What must hold for every platform. */
+/* Invariants of every platform. */
 #include <math.h>
 
 #include "base/random.h"
