@@ -15,10 +15,10 @@ void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operat
     }
 }
 
-void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator operator) {
+void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add) {
     bool is_tp_split = builder->is_tp_split;
     builder->is_tp_split = false;
-    operator(builder, parts);
+    add(builder, parts);
     builder->is_tp_split = is_tp_split;
 }
 

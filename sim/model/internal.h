@@ -394,7 +394,7 @@ void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operat
                        size_t count);
 /** Add an operator without its collectives over tp, which another branch of the layer runs for
  * both. */
-void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator operator);
+void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add);
 
 /** Whether a pass over `parts` has to repeat something of the layer being added. */
 bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what);
