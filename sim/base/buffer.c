@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/failure.h"
-#include "base/text.h"
 
 void ms_buffer_init(ms_buffer *buffer) {
     *buffer = (ms_buffer){0};

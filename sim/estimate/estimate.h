@@ -21,7 +21,7 @@
  * - moment (ms_memory_moments): what a pipeline rank keeps between two actions of its list.
  * - partition: how many layers each virtual stage has. Sharing (ms_sharing) is about links.
  * - trial: a job that is read once more with overrides, to find what a change would save.
- * - step: an optimizer step. In collective/steps.h it is a step of an algorithm.
+ * - step: an optimizer step. In collective/step_fidelity.h it is a step of an algorithm.
  */
 #ifndef MESHSIM_ESTIMATE_H
 #define MESHSIM_ESTIMATE_H

@@ -17,20 +17,9 @@ typedef struct pairing {
 
 /* ---- a pair of traces ---- */
 
-/* A copy of a tree that outlives the trace it was read from. */
-static const ms_value *keep(const ms_value *tree, ms_arena *arena) {
-    ms_buffer bytes;
-    ms_buffer_init(&bytes);
-    ms_value_pack(tree, &bytes);
-    const ms_value *copy =
-        bytes.failed ? NULL : ms_value_unpack(ms_buffer_text(&bytes), bytes.length, arena);
-    ms_buffer_release(&bytes);
-    return copy;
-}
-
 static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
-    const ms_value *a = keep(traces[0].summary, p->arena);
-    const ms_value *b = keep(traces[1].summary, p->arena);
+    const ms_value *a = ms_value_copy(traces[0].summary, p->arena);
+    const ms_value *b = ms_value_copy(traces[1].summary, p->arena);
     if (a == NULL || b == NULL ||
         ms_compare(a, b, p->rules, p->arena, &p->keys, &out->differences) != MS_OK) {
         return ms_diag_no_memory(p->diag);

@@ -42,7 +42,7 @@
  * - unit of work (`mb`): a microbatch, or one slice of its sequences.
  * - stretch (ms_steady_stretch): a part of a timeline that repeats; its length is the period. A
  *   span is a part of one rank's time that has one category.
- * - step: an optimizer step. In collective/steps.h it is a step of an algorithm.
+ * - step: an optimizer step. In collective/step_fidelity.h it is a step of an algorithm.
  *
  * Folding: a simulated rank stands for `multiplicity` ranks; a work stands for `stands_for`
  * identical ones, whose load on shared links is in the weights of its flows.

@@ -17,7 +17,7 @@ typedef struct attention_work {
     double share;   /* of queries x whole sequence, before the causal mask */
 } attention_work;
 
-/* Of the layer that is being added. */
+/* Sliding window of the layer that is being added [tokens]; 0: none. */
 static int window_of(const ms_cost_builder *builder) {
     return ms_layer_window(builder->model, builder->product.layer);
 }
@@ -34,7 +34,8 @@ static double full_rows(const ms_cost_builder *builder, const attention_work *wo
     return builder->shard.batch * work->heads * pairs / row;
 }
 
-/* The same backward, where a block is of keys: a slice has more of them than queries. */
+/* Columns of keys of all heads, counted in full ones, for the backward kernel, whose blocks are of
+ * keys; a slice has more keys than queries. */
 static double full_columns(const ms_cost_builder *builder, const attention_work *work) {
     double keys_per_query = builder->shard.slice.count > 1 ? work->keys / work->queries : 1;
     return full_rows(builder, work) * keys_per_query;
@@ -388,32 +389,33 @@ static void add_gathered(ms_cost_builder *builder, unsigned part, const ms_core 
     }
 }
 
-/* Columns of q, k and v on a rank that turns tokens into heads. Key and value heads that are fewer
- * than the ranks are copied before. */
-typedef struct turned_widths {
+/* Columns of q, k and v that a rank sends when an all-to-all redistributes them from tokens to
+ * heads (DeepSpeed Ulysses). Key and value heads that are fewer than the ranks are copied before.
+ */
+typedef struct exchanged_widths {
     double query, key, value;
-} turned_widths;
+} exchanged_widths;
 
-static turned_widths turned_of(const ms_cost_builder *builder, const ms_core *core) {
+static exchanged_widths exchanged_of(const ms_cost_builder *builder, const ms_core *core) {
     double kv_heads = fmax(core->kv_heads, builder->shard.cp);
-    return (turned_widths){.query = core->heads * core->query_dim,
-                           .key = kv_heads * core->query_dim,
-                           .value = kv_heads * core->value_dim};
+    return (exchanged_widths){.query = core->heads * core->query_dim,
+                              .key = kv_heads * core->query_dim,
+                              .value = kv_heads * core->value_dim};
 }
 
-/* Of these, what a backward pass makes anew and has to turn again: the repetition of the core turns
- * everything itself. */
-static turned_widths turned_again(const ms_cost_builder *builder, const ms_core *core) {
+/* Columns of q, k and v that a backward pass makes anew and has to redistribute again: where the
+ * whole core is repeated, its repetition redistributes all of them itself. */
+static exchanged_widths exchanged_again(const ms_cost_builder *builder, const ms_core *core) {
     unsigned repeated = builder->layout->recompute_parts;
     bool has_all = repeated & MS_RECOMPUTE_LATENT_UP;
     bool has_keys = has_all || (repeated & MS_RECOMPUTE_PRODUCTS);
-    turned_widths width = turned_of(builder, core);
-    return (turned_widths){.query = has_all ? width.query : 0,
-                           .key = has_keys ? width.key : 0,
-                           .value = has_all ? width.value : 0};
+    exchanged_widths width = exchanged_of(builder, core);
+    return (exchanged_widths){.query = has_all ? width.query : 0,
+                              .key = has_keys ? width.key : 0,
+                              .value = has_all ? width.value : 0};
 }
 
-static void turn(ms_cost_builder *builder, turned_widths width) {
+static void exchange_heads(ms_cost_builder *builder, exchanged_widths width) {
     double row_B = builder->shard.tokens * builder->shard.element_B;
     exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.query, false);
     exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.key, false);
@@ -423,7 +425,7 @@ static void turn(ms_cost_builder *builder, turned_widths width) {
 
 /* Tokens against heads: every rank gets whole sequences of 1/cp of the heads.
  * Source: Jacobs et al. 2023, arXiv:2309.14509, section 3 (four all-to-alls). */
-static void add_turned(ms_cost_builder *builder, unsigned part, const ms_core *core) {
+static void add_all_to_all(ms_cost_builder *builder, unsigned part, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     double out_B = shard->tokens * shard->element_B * core->heads * core->value_dim;
     attention_work work = whole_work(builder, core);
@@ -432,13 +434,13 @@ static void add_turned(ms_cost_builder *builder, unsigned part, const ms_core *c
     work.kv_heads = fmax(core->kv_heads, shard->cp) / shard->cp;
     if (part == MS_PART_INPUT) {
         if (builder->repeated != 0 && builder->layout->recompute != MS_RECOMPUTE_SELECTIVE) {
-            turn(builder, turned_again(builder, core));
+            exchange_heads(builder, exchanged_again(builder, core));
         }
         exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
         ms_cost_compute(builder);
         add_attention(builder, part, &work);
     }
-    turn(builder, turned_of(builder, core));
+    exchange_heads(builder, exchanged_of(builder, core));
     if (part == MS_PART_FORWARD) {
         add_attention(builder, part, &work);
         exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
@@ -474,7 +476,7 @@ static void add_part(ms_cost_builder *builder, unsigned part, const ms_core *cor
         add_gathered(builder, part, core);
         break;
     case MS_CP_ALL_TO_ALL:
-        add_turned(builder, part, core);
+        add_all_to_all(builder, part, core);
         break;
     case MS_CP_RING:
     default:
@@ -500,20 +502,20 @@ void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core)
     add_part(builder, MS_PART_INPUT, core);
 }
 
-static bool is_turned(const ms_cost_builder *builder) {
+static bool exchanges_heads(const ms_cost_builder *builder) {
     return builder->shard.cp > 1 && builder->layout->cp_kind == MS_CP_ALL_TO_ALL;
 }
 
-/* Where tokens are turned into heads, q, k and v wait for the backward pass as they arrived: copies
- * of fewer key and value heads stay, and fused attention's output is there a second time, for its
- * own backward pass.
+/* Bytes kept where tokens are redistributed to heads: q, k and v wait for the backward pass as they
+ * arrived, with the copies of fewer key and value heads; and fused attention's output is kept a
+ * second time, for its own backward pass.
  * Source: DeepSpeed, deepspeed/sequence/layer.py (attention between all-to-alls keeps its inputs
  * and its output, the output product its own input). */
-static double kept_turned_B(const ms_cost_builder *builder, const ms_core *core) {
-    if (!is_turned(builder)) {
+static double kept_exchanged_B(const ms_cost_builder *builder, const ms_core *core) {
+    if (!exchanges_heads(builder)) {
         return 0;
     }
-    turned_widths width = turned_of(builder, core), again = turned_again(builder, core);
+    exchanged_widths width = exchanged_of(builder, core), again = exchanged_again(builder, core);
     double keys = again.key > 0 ? 0 : width.key - core->kv_heads * core->query_dim;
     double values = again.value > 0 ? 0 : width.value - core->kv_heads * core->value_dim;
     double out =
@@ -521,11 +523,12 @@ static double kept_turned_B(const ms_cost_builder *builder, const ms_core *core)
     return builder->shard.tokens * (keys + values + out) * builder->shard.element_B;
 }
 
-/* Buffers of the turn: what arrives of the widest, and what left; and what is turned again for the
- * backward pass. */
-static double turned_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
+/* Bytes of the buffers of the redistribution: the widest tensor as it left and as it arrives, and
+ * the tensors that are redistributed again for the backward pass. */
+static double exchange_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     bool is_repeated = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
-    turned_widths again = is_repeated ? turned_of(builder, core) : turned_again(builder, core);
+    exchanged_widths again =
+        is_repeated ? exchanged_of(builder, core) : exchanged_again(builder, core);
     double widest = core->heads * fmax(core->query_dim, core->value_dim);
     return builder->shard.tokens * (2 * widest + again.query + again.key + again.value) *
            builder->shard.element_B;
@@ -535,12 +538,12 @@ static double turned_buffer_B(const ms_cost_builder *builder, const ms_core *cor
  * Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    double turned_B = kept_turned_B(builder, core);
+    double exchanged_B = kept_exchanged_B(builder, core);
     if (builder->model->attention != MS_ATTENTION_UNFUSED) {
-        return turned_B + shard->tokens * core->heads * 4;
+        return exchanged_B + shard->tokens * core->heads * 4;
     }
     double per_score = builder->model->dropout > 0 ? 2 * shard->element_B + 1 : shard->element_B;
-    return turned_B + shard->tokens * (per_score * core->heads * shard->slice.keys);
+    return exchanged_B + shard->tokens * (per_score * core->heads * shard->slice.keys);
 }
 
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
@@ -561,7 +564,7 @@ double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     case MS_CP_ALL_GATHER: /* what is gathered for keys and values, and its gradients */
         return shard->cp * (2 * kv_B + made_B);
     case MS_CP_ALL_TO_ALL:
-        return turned_buffer_B(builder, core);
+        return exchange_buffer_B(builder, core);
     case MS_CP_RING:
     default: /* the block at hand and the one arriving, each with gradients */
         return 4 * kv_B + made_B;

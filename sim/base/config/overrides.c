@@ -1,22 +1,21 @@
 /* Overrides: `key.path=value` onto a tree. */
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/config/internal.h"
 
-/* One step of a key path. */
-typedef struct step {
+/* One key of a dotted path, or the number of a list entry. */
+typedef struct path_key {
     const char *text; /* [length] inside the assignment; no NUL behind it */
     size_t length;
     bool is_index; /* written as [2] */
-} step;
+} path_key;
 
 typedef struct assignment {
     ms_source source;
     size_t equals_B; /* place of the '=' */
-    step steps[MS_DEPTH_LIMIT];
-    int step_count;
+    path_key keys[MS_DEPTH_LIMIT];
+    int key_count;
     ms_arena *arena;
     ms_diag *diag;
 } assignment;
@@ -34,7 +33,7 @@ static ms_mark mark_bytes(const assignment *a, size_t from, size_t to) {
     return ms_source_mark(&a->source, characters(a, from), characters(a, to));
 }
 
-static ms_mark mark_step(const assignment *a, const step *s) {
+static ms_mark mark_key(const assignment *a, const path_key *s) {
     size_t from = (size_t)(s->text - a->source.text);
     return mark_bytes(a, from, from + s->length);
 }
@@ -45,29 +44,29 @@ static ms_status usage(const assignment *a, size_t from, size_t to, const char *
     return MS_E_USAGE;
 }
 
-static ms_status add_step(assignment *a, const char *text, size_t length, bool is_index) {
+static ms_status add_key(assignment *a, const char *text, size_t length, bool is_index) {
     size_t from = (size_t)(text - a->source.text);
     if (length == 0) {
         return usage(a, from, from, "expected key.path=value, got an empty key");
     }
-    if (a->step_count == MS_DEPTH_LIMIT) {
+    if (a->key_count == MS_DEPTH_LIMIT) {
         return usage(a, from, from + length, "expected at most 64 keys in a path, got more");
     }
-    a->steps[a->step_count++] = (step){text, length, is_index};
+    a->keys[a->key_count++] = (path_key){text, length, is_index};
     return MS_OK;
 }
 
 /* "name", then any number of "[2]". */
 static ms_status split_part(assignment *a, const char *at, const char *end) {
     const char *bracket = memchr(at, '[', (size_t)(end - at));
-    ms_status status = add_step(a, at, (size_t)((bracket == NULL ? end : bracket) - at), false);
+    ms_status status = add_key(a, at, (size_t)((bracket == NULL ? end : bracket) - at), false);
     while (status == MS_OK && bracket != NULL) {
         size_t from = (size_t)(bracket - a->source.text);
         const char *close = memchr(bracket, ']', (size_t)(end - bracket));
         if (close == NULL || (close + 1 < end && close[1] != '[')) {
             return usage(a, from, from + 1, "expected an index such as 'name[2]'");
         }
-        status = add_step(a, bracket + 1, (size_t)(close - bracket) - 1, true);
+        status = add_key(a, bracket + 1, (size_t)(close - bracket) - 1, true);
         bracket = close + 1 < end ? close + 1 : NULL;
     }
     return status;
@@ -103,14 +102,14 @@ static ms_status parse_value(assignment *a, int depth, ms_node **value_out) {
 }
 
 /* Entry of a sequence by its number; NULL after reporting. */
-static ms_node *find_entry(const assignment *a, const ms_node *sequence, const step *s) {
+static ms_node *find_entry(const assignment *a, const ms_node *sequence, const path_key *s) {
     size_t index = 0;
     bool is_number = true;
     for (size_t i = 0; i < s->length; i++) {
         is_number = is_number && isdigit((unsigned char)s->text[i]) && index <= MS_NODE_LIMIT;
         index = is_number ? index * 10 + (size_t)(s->text[i] - '0') : index;
     }
-    ms_mark mark = mark_step(a, s);
+    ms_mark mark = mark_key(a, s);
     if (!is_number || index >= sequence->count) {
         if (sequence->count == 0) {
             ms_diag_at(a->diag, &mark, NULL, "the list here is empty, set it as a whole");
@@ -129,13 +128,14 @@ static ms_node *find_entry(const assignment *a, const ms_node *sequence, const s
     return entry;
 }
 
-/* The child a step names, made when a mapping lacks it. */
-static ms_status find_child(assignment *a, ms_node *parent, const step *s, ms_node **child_out) {
+/* The child that a key names, made when a mapping lacks it. */
+static ms_status find_child(assignment *a, ms_node *parent, const path_key *s,
+                            ms_node **child_out) {
     if (parent->type == MS_NODE_SEQUENCE) {
         *child_out = find_entry(a, parent, s);
         return *child_out == NULL ? MS_E_INPUT : MS_OK;
     }
-    ms_mark mark = mark_step(a, s);
+    ms_mark mark = mark_key(a, s);
     if (s->is_index) {
         ms_diag_at(a->diag, &mark, NULL, "expected a key here, got the number of a list entry");
         return MS_E_INPUT;
@@ -163,7 +163,7 @@ static ms_status find_child(assignment *a, ms_node *parent, const step *s, ms_no
 }
 
 /* Nothing becomes a mapping, so that keys below a missing or empty one can be set. */
-static ms_status enter(const assignment *a, ms_node *node, const step *s) {
+static ms_status enter(const assignment *a, ms_node *node, const path_key *s) {
     if (node->type != MS_NODE_SCALAR) {
         return MS_OK;
     }
@@ -173,7 +173,7 @@ static ms_status enter(const assignment *a, ms_node *node, const step *s) {
         return MS_OK;
     }
     char shown[MS_SHOWN_MAX + 8];
-    ms_mark mark = mark_step(a, s);
+    ms_mark mark = mark_key(a, s);
     ms_diag_at(a->diag, &mark, NULL, "there are no keys below '%.*s', it holds %s",
                (int)(s->text - a->source.text) - 1, a->source.text, ms_node_shown(node, shown));
     return MS_E_INPUT;
@@ -183,12 +183,12 @@ static ms_status enter(const assignment *a, ms_node *node, const step *s) {
  * and ms_config_take_out removes the key after that. */
 static ms_status apply(assignment *a, ms_node *root) {
     ms_node *value = NULL;
-    ms_status status = parse_value(a, a->step_count, &value);
+    ms_status status = parse_value(a, a->key_count, &value);
     ms_node *node = root;
-    for (int i = 0; status == MS_OK && i < a->step_count; i++) {
+    for (int i = 0; status == MS_OK && i < a->key_count; i++) {
         ms_node *parent = node;
-        status = enter(a, parent, &a->steps[i]);
-        status = status == MS_OK ? find_child(a, parent, &a->steps[i], &node) : status;
+        status = enter(a, parent, &a->keys[i]);
+        status = status == MS_OK ? find_child(a, parent, &a->keys[i], &node) : status;
     }
     if (status == MS_OK) {
         value->key_mark = mark_bytes(a, 0, a->equals_B);

@@ -3,7 +3,7 @@
 #define MS_COLLECTIVE_EXCHANGE_H
 
 #include "collective/collective.h"
-#include "collective/nodes.h"
+#include "collective/group_nodes.h"
 
 /* Messages of one family are equally large. */
 enum { MS_FAMILY_PAIRS = 0, MS_FAMILY_FORWARDS = 1, MS_FAMILY_COUNT = 2 };

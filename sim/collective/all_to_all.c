@@ -2,7 +2,7 @@
  * and receives as one group; or, where a copy crosses to a node once, every member sends to the
  * member of its own rail on each other node, which forwards to the members of its node what is for
  * them, while more arrives.  Source of the second: DeepSeek-AI, DeepEP (2025), normal kernels. */
-#include "collective/exchange.h"
+#include "collective/all_to_all.h"
 
 /* How many times as long as other transfers an all-to-all keeps the links that limit it, which are
  * those between the members farthest from each other. */

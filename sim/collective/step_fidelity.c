@@ -1,4 +1,4 @@
-#include "collective/steps.h"
+#include "collective/step_fidelity.h"
 
 #include <math.h>
 

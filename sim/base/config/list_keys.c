@@ -1,5 +1,4 @@
 /* `check --keys`: every key that tables know, with its default and what it takes. */
-#include <string.h>
 
 #include "base/config/fields.h"
 

@@ -5,7 +5,7 @@
  * softmax; rotary embedding); Apex's norms of 2021 on (FastLayerNorm) and Transformer Engine's,
  * which keep a row in registers: backward dy, x in, dx out, where the sums for the gain are made as
  * rows go by (NVIDIA/apex, pull request 1037: 86.6 us on an A100 40 GB, 16,384 rows of 1,024; here
- * 78). Where its softmax does not apply (core.c) it runs
+ * 78). Where its softmax does not apply (attention_core.c) it runs
  * PyTorch's operations in fp32: to fp32 (e in, 4 out), scale (4, 4), mask (4, 4), softmax (4, 4),
  * back (4, e); backward to fp32 (e, 4), softmax (8, 4), mask (4, 4), scale (4, 4), back (4, e).
  * Source: Megatron-LM, megatron.model.fused_softmax (forward_torch_softmax).

@@ -1,4 +1,4 @@
-#include "collective/nodes.h"
+#include "collective/group_nodes.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What virtual stages hold, in units that are gathered and reduced as a whole. */
+/* The FSDP units of a virtual stage: layers, embedding, head and MTP modules, with their
+ * parameters. */
 #include "model/mla.h"
 #include "model/moe.h"
 
@@ -44,15 +45,15 @@ static bool has_embedding(const ms_cost_builder *builder, ms_stage_content conte
     return content.is_first && builder->model->vocab > 0;
 }
 
-int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content) {
+int ms_stage_fsdp_unit_count(const ms_cost_builder *builder, ms_stage_content content) {
     int modules = has_head(builder, content) ? builder->model->mtp_layers : 0;
     return has_embedding(builder, content) + content.layers + has_head(builder, content) + modules;
 }
 
-static ms_unit head_unit(const ms_cost_builder *builder) {
+static ms_fsdp_unit head_unit(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
-    ms_unit head = {.kind = MS_UNIT_HEAD, .layer = -1};
+    ms_fsdp_unit head = {.kind = MS_FSDP_UNIT_HEAD, .layer = -1};
     if (model->parameters_override <= 0) {
         head.parameters.dense = ms_norm_parameters(model) +
                                 (ms_has_bias(model, MS_BIAS_HEAD) ? shard->vocab : 0) +
@@ -82,12 +83,12 @@ static void count_quantized(const ms_cost_builder *builder, int layer, ms_parame
     }
 }
 
-static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
+static ms_fsdp_unit layer_unit(const ms_cost_builder *builder, int layer) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
     const ms_model_layout *layout = builder->layout;
     double experts = ms_layer_expert_parameters(model, layout, layer);
-    ms_unit unit = {.kind = MS_UNIT_LAYER, .layer = layer};
+    ms_fsdp_unit unit = {.kind = MS_FSDP_UNIT_LAYER, .layer = layer};
     unit.parameters.dense = ms_layer_dense_parameters(model, shard, layer);
     /* on the axes of the rest experts are reduced and gathered with the rest */
     bool is_separate = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
@@ -98,23 +99,25 @@ static ms_unit layer_unit(const ms_cost_builder *builder, int layer) {
 
 /* The first module of a last stage that cannot use the first one's embedding brings a copy of it,
  * unless the head has one already. */
-static ms_unit mtp_unit(const ms_cost_builder *builder, int module) {
+static ms_fsdp_unit mtp_unit(const ms_cost_builder *builder, int module) {
     const ms_model *model = builder->model;
-    ms_unit unit = layer_unit(builder, model->layers + module);
+    ms_fsdp_unit unit = layer_unit(builder, model->layers + module);
     bool has_copy = module == 0 && !shares_table(builder->layout) && !model->has_tied_embeddings;
-    unit.kind = MS_UNIT_MTP;
+    unit.kind = MS_FSDP_UNIT_MTP;
     unit.parameters.dense += ms_mtp_parameters(model);
     unit.parameters.dense += has_copy ? ms_embedding_parameters(model, &builder->shard) : 0;
     return unit;
 }
 
-ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, int index) {
+ms_fsdp_unit ms_stage_fsdp_unit(const ms_cost_builder *builder, ms_stage_content content,
+                                int index) {
     const ms_shard *shard = &builder->shard;
     int layer = index - has_embedding(builder, content);
     if (layer < 0) {
-        return (ms_unit){.kind = MS_UNIT_EMBEDDING,
-                         .layer = -1,
-                         .parameters = {.dense = ms_embedding_parameters(builder->model, shard)}};
+        return (ms_fsdp_unit){
+            .kind = MS_FSDP_UNIT_EMBEDDING,
+            .layer = -1,
+            .parameters = {.dense = ms_embedding_parameters(builder->model, shard)}};
     }
     if (layer < content.layers) {
         return layer_unit(builder, content.layer_first + layer);
@@ -125,9 +128,9 @@ ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, 
 
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content) {
     ms_parameter_count sum = {.dense = 0};
-    int units = ms_stage_unit_count(builder, content);
+    int units = ms_stage_fsdp_unit_count(builder, content);
     for (int i = 0; i < units; i++) {
-        ms_unit unit = ms_stage_unit(builder, content, i);
+        ms_fsdp_unit unit = ms_stage_fsdp_unit(builder, content, i);
         sum.dense += unit.parameters.dense;
         sum.expert += unit.parameters.expert;
         sum.dense_quantized += unit.parameters.dense_quantized;

@@ -1,4 +1,5 @@
-/* Collectives in several groups at once. */
+/* The same collective in several groups of GPUs at once: plans of all groups, and the load that the
+ * groups bring to each other's links. */
 #include "collective/coll_class.h"
 
 #include <math.h>
@@ -245,14 +246,14 @@ static ms_status plan_together(const class_layout *c, ms_coll_class *together) {
 }
 
 /* Whether a group that is another one moved meets as many others on its links as that one does. */
-static bool has_same_load(const ms_coll_plan *copy, const ms_coll_plan *model) {
+static bool has_same_load(const ms_coll_plan *copy, const ms_coll_plan *original) {
     bool is_same = true;
     for (int p = 0; p < copy->phase_count && is_same; p++) {
         if (ms_coll_phase_is_again(copy, p)) {
             continue;
         }
         for (int f = 0; f < copy->phases[p].count && is_same; f++) {
-            const ms_flow *flow = &copy->phases[p].flows[f], *other = &model->phases[p].flows[f];
+            const ms_flow *flow = &copy->phases[p].flows[f], *other = &original->phases[p].flows[f];
             for (int i = 0; i < flow->count && is_same; i++) {
                 is_same = flow->links[i].load == other->links[i].load;
             }
@@ -261,13 +262,14 @@ static bool has_same_load(const ms_coll_plan *copy, const ms_coll_plan *model) {
     return is_same;
 }
 
-/* What a group takes while the whole class runs.  times_s: of those before it. */
+/* Find the time of group `g` while the whole class runs.  times_s: [groups], known for the groups
+ * before `g` [s]. */
 static ms_status time_group(const ms_platform *platform, const ms_coll_class *together, int g,
                             double *times_s) {
     const ms_coll_plan *plan = &together->plans[g];
-    int model = plan->copy_of - 1;
-    if (model >= 0 && has_same_load(plan, &together->plans[model])) {
-        times_s[g] = times_s[model];
+    int original = plan->copy_of - 1;
+    if (original >= 0 && has_same_load(plan, &together->plans[original])) {
+        times_s[g] = times_s[original];
         return MS_OK;
     }
     return ms_coll_plan_time(platform, plan, &times_s[g]);

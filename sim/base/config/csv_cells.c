@@ -1,4 +1,4 @@
-#include "base/config/cells.h"
+#include "base/config/csv_cells.h"
 
 #include <ctype.h>
 #include <string.h>

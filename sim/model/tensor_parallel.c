@@ -13,13 +13,14 @@
 
 enum { PIECES_MAX = 64 };
 
-/* The whole plane, which the collectives carry. */
+/* Bytes of the activations of all tokens, which tp's collectives carry [B]. */
 static double plane_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     return shard->tokens * shard->hidden * shard->element_B;
 }
 
-/* What a gather of it carries: in fewer bits where the products that it is for cast it before. */
+/* Bytes that a gather of the activations carries [B]: fewer where they are cast for the products
+ * before they are gathered. */
 static double gathered_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double each_B = ms_gathers_quantized(builder) ? ms_quantized_B(builder) : shard->element_B;
@@ -193,7 +194,7 @@ void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_n
     bool is_unfused = builder->model->attention == MS_ATTENTION_UNFUSED;
     bool is_joined = is_unfused && builder->product.kind == MS_PRODUCT_PROJECTIONS;
     if (projections == MS_PROJECTIONS_CONCATENATED && (parts & MS_PART_INPUT) && apart.more > 0 &&
-        !is_joined) { /* unfused attention has put it together (core.c) */
+        !is_joined) { /* unfused attention has put it together (attention_core.c) */
         ms_cost_compute(builder);
         ms_cost_memory(builder, "projections_concat",
                        2 * builder->shard.tokens * out * builder->shard.element_B);

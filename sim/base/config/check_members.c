@@ -1,4 +1,5 @@
-/* Members of structs by their field tables: whether they say something, are equal, are in range. */
+/* Members of structs by their field tables: whether they were given, and are in range. Whether two
+ * nodes are equal. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,27 +58,6 @@ static bool are_complete(const ms_field *fields, const void *values) {
     return true;
 }
 
-static bool are_ints_equal(const ms_ints *a, const ms_ints *b) {
-    return a->count == b->count &&
-           (a->count == 0 || memcmp(a->items, b->items, a->count * sizeof *a->items) == 0);
-}
-
-static bool are_numbers_equal(const ms_numbers *a, const ms_numbers *b) {
-    bool is_equal = a->count == b->count;
-    for (size_t i = 0; is_equal && i < a->count; i++) {
-        is_equal = a->items[i] == b->items[i];
-    }
-    return is_equal;
-}
-
-static bool are_words_equal(const ms_words *a, const ms_words *b) {
-    bool is_equal = a->count == b->count;
-    for (size_t i = 0; is_equal && i < a->count; i++) {
-        is_equal = strcmp(a->items[i], b->items[i]) == 0;
-    }
-    return is_equal;
-}
-
 static bool are_texts_equal(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
@@ -93,47 +73,6 @@ bool ms_node_is_equal(const ms_node *a, const ms_node *b) {
             return false;
         }
         other = other->next;
-    }
-    return true;
-}
-
-bool ms_field_is_equal(const ms_field *field, const void *a, const void *b) {
-    switch (field->type) {
-    case MS_FIELD_INT:
-    case MS_FIELD_ENUM:
-    case MS_FIELD_SWITCH:
-        return *(const int *)a == *(const int *)b;
-    case MS_FIELD_NUMBER:
-    case MS_FIELD_QUANTITY:
-        return *(const double *)a == *(const double *)b;
-    case MS_FIELD_BOOL:
-        return *(const bool *)a == *(const bool *)b;
-    case MS_FIELD_STRING:
-        return are_texts_equal(*(const char *const *)a, *(const char *const *)b);
-    case MS_FIELD_NODE:
-        return ms_node_is_equal(*(const ms_node *const *)a, *(const ms_node *const *)b);
-    case MS_FIELD_INTS:
-        return are_ints_equal(a, b);
-    case MS_FIELD_NUMBERS:
-    case MS_FIELD_QUANTITIES:
-        return are_numbers_equal(a, b);
-    case MS_FIELD_WORDS:
-        return are_words_equal(a, b);
-    case MS_FIELD_FLAGS:
-        return *(const unsigned *)a == *(const unsigned *)b;
-    case MS_FIELD_MAP:
-        break;
-    }
-    bool has_a = are_complete(field->fields, a);
-    bool has_b = are_complete(field->fields, b);
-    return has_a == has_b && (!has_a || ms_config_is_equal(field->fields, a, b));
-}
-
-bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b) {
-    for (const ms_field *field = fields; field->key != NULL; field++) {
-        if (!ms_field_is_equal(field, member_of(field, a), member_of(field, b))) {
-            return false;
-        }
     }
     return true;
 }

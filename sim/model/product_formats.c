@@ -79,7 +79,8 @@ static double best_share(const ms_product_rate *rate, const ms_products *product
     return share;
 }
 
-/* Of a large product at that rate, with that best share of its peak, over one of 16 bits. */
+/* Speed of a large product at a rate, with a best share of its peak, over the speed of a product
+ * in 16 bits. */
 static double speed_of(const ms_gpu_type *gpu, const ms_product_rate *rate, double share) {
     return rate->peak_flop_per_s * rate->sustained_clock * share /
            (gpu->peak_flop_per_s * gpu->clock.sustained * gpu->gemm_efficiency);

@@ -1,4 +1,4 @@
-#include "collective/tuned.h"
+#include "collective/library_tuning.h"
 
 #include <math.h>
 

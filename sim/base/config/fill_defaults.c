@@ -3,7 +3,7 @@
 
 #include "base/config/fields.h"
 
-/* What adding needs beside the place. */
+/* What every function that adds defaults needs. */
 typedef struct default_maker {
     ms_arena *arena;
     ms_diag *diag;

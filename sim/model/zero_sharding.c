@@ -56,10 +56,10 @@ static int gather(ms_cost_builder *builder, ms_parameter_count count, bool is_ex
                             .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
 }
 
-static ms_unit_unshards gather_unit(ms_cost_builder *builder, const ms_unit *unit) {
+static ms_fsdp_unit_unshards gather_unit(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
     builder->layer = unit->layer;
-    ms_unit_unshards gathers = {.dense = gather(builder, unit->parameters, false),
-                                .expert = gather(builder, unit->parameters, true)};
+    ms_fsdp_unit_unshards gathers = {.dense = gather(builder, unit->parameters, false),
+                                     .expert = gather(builder, unit->parameters, true)};
     builder->layer = -1;
     return gathers;
 }
@@ -88,13 +88,15 @@ static int gather_kind(ms_cost_builder *builder, int kind) {
     return own >= 0 ? b->gathers[kind][own] : 0;
 }
 
-static ms_unit_unshards gather_buckets(ms_cost_builder *builder) {
+static ms_fsdp_unit_unshards gather_buckets(ms_cost_builder *builder) {
     int dense = gather_kind(builder, MS_BUCKET_DENSE);
-    return (ms_unit_unshards){.dense = dense, .expert = gather_kind(builder, MS_BUCKET_EXPERT)};
+    return (ms_fsdp_unit_unshards){.dense = dense,
+                                   .expert = gather_kind(builder, MS_BUCKET_EXPERT)};
 }
 
 /* Gather a unit, unless the one before has, and the next one. */
-static void gather_ahead(ms_cost_builder *builder, const ms_unit *unit, const ms_unit *next) {
+static void gather_ahead(ms_cost_builder *builder, const ms_fsdp_unit *unit,
+                         const ms_fsdp_unit *next) {
     if (builder->segments.count == builder->unit.units_first) {
         builder->unit.arriving = gather_unit(builder, unit);
     }
@@ -125,7 +127,7 @@ static void add_copy(ms_cost_builder *builder, int layer, const char *name, doub
  * read and written once, on the stream that computes. A flat buffer's parameters are views of it.
  * Source: PyTorch, torch.distributed.fsdp._fully_shard (foreach_all_gather_copy_out);
  * torch.distributed.fsdp._flat_param (_get_unflat_views). */
-static void copy_out(ms_cost_builder *builder, const ms_unit *unit) {
+static void copy_out(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
     const ms_model_layout *layout = builder->layout;
     if (layout->units == MS_UNITS_PARAMETERS && ms_copies_units(layout) && layout->zero >= 3 &&
         !layout->keeps_parameters) {
@@ -155,15 +157,15 @@ static void copy_in(ms_cost_builder *builder, int layer) {
     add_copy(builder, layer, "unit_copy_in", all * (is_flat ? flat_B : e + g));
 }
 
-void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
-                   const ms_unit *next) {
+void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
+                        const ms_fsdp_unit *next) {
     if (unshards_in(builder->layout, pass)) {
         if (gathers_buckets(builder)) {
             builder->unit.ready = gather_buckets(builder);
         } else {
             gather_ahead(builder, unit, next);
         }
-        /* what computes before the parameters are there is a segment apart */
+        /* computation before the parameters are there is a segment of its own */
         builder->unit.open_first = builder->segments.count;
     }
     builder->unit.body_first = builder->segments.count;
@@ -194,7 +196,8 @@ static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert)
     }
 }
 
-void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last) {
+void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
+                      bool is_last) {
     const ms_model_layout *layout = builder->layout;
     if (unshards_in(layout, pass)) {
         wait_for_gather(builder, builder->unit.ready.dense, false);
@@ -232,8 +235,8 @@ static void sum_directions(ms_cost_builder *builder, double bytes) {
                                             .is_between_directions = true});
 }
 
-/* What of a rank's gradients is left when the passes are over: their reduction, where the passes
- * have not done it, and the sum of what ranks then hold with the other direction. */
+/* Add what a rank's gradients still need when the passes are over: their reduction, where the
+ * passes have not reduced them, and the sum over both directions of the pipeline. */
 static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *stages, double bytes,
                              bool is_expert) {
     const ms_model_layout *layout = builder->layout;
@@ -409,7 +412,7 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
         .unsharded_B = layout->has_placed_unshards ? all * precision->parameter_B : 0};
 }
 
-double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
+double ms_fsdp_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
     const ms_model_layout *layout = builder->layout;
     const ms_precision *precision = builder->precision;
     double units_B = 0, bucket_B = 0;

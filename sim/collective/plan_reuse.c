@@ -1,52 +1,52 @@
-/* Plans of many groups, of which most are others in another place. */
+/* Lays out the same collective in many groups of GPUs. Most groups are copies of an earlier group,
+ * shifted to other nodes or slots; a copy reuses the plan of its original, over its own links. */
 #include "collective/coll_class.h"
 
-/* Groups that were laid out by themselves and that others may be moved copies of; of more than so
- * many the latest are kept. */
-enum { MODELS_MAX = 8 };
+/* Originals that are kept: the latest ones. */
+enum { ORIGINALS_MAX = 8 };
 
-/* A group that was laid out by itself, and where it lies; how far another one is from it is found
- * for each. */
-typedef struct model {
+/* A group that was laid out by itself. */
+typedef struct original {
     const int *gpus; /* [members] */
     const ms_coll_plan *plan;
     int group;
-    ms_group_move place;
-} model;
+    ms_group_move extent; /* where its GPUs lie; the distance to a copy is not set */
+} original;
 
-typedef struct moving {
+typedef struct plan_reuse {
     const ms_platform *platform;
     int members;
     ms_arena *arena;
-    model models[MODELS_MAX];
-    int count; /* of all so far */
-} moving;
+    original originals[ORIGINALS_MAX];
+    int count; /* groups laid out by themselves so far */
+} plan_reuse;
 
 static void widen(int bounds[2], int value) {
     bounds[0] = value < bounds[0] ? value : bounds[0];
     bounds[1] = value > bounds[1] ? value : bounds[1];
 }
 
-static void remember(moving *m, int group, const int *gpus, const ms_coll_plan *plan) {
+static void remember(plan_reuse *m, int group, const int *gpus, const ms_coll_plan *plan) {
     int node = m->platform->gpus_per_node;
-    ms_group_move place = {
-        .gpus = {gpus[0], gpus[0]}, .places = {gpus[0] % node, gpus[0] % node}, .tier = plan->tier};
+    ms_group_move extent = {
+        .gpus = {gpus[0], gpus[0]}, .slots = {gpus[0] % node, gpus[0] % node}, .tier = plan->tier};
     for (int i = 1; i < m->members; i++) {
-        widen(place.gpus, gpus[i]);
-        widen(place.places, gpus[i] % node);
+        widen(extent.gpus, gpus[i]);
+        widen(extent.slots, gpus[i] % node);
     }
-    m->models[m->count++ % MODELS_MAX] =
-        (model){.gpus = gpus, .plan = plan, .group = group, .place = place};
+    m->originals[m->count++ % ORIGINALS_MAX] =
+        (original){.gpus = gpus, .plan = plan, .group = group, .extent = extent};
 }
 
-/* Whether the plan of a group is that of the model, moved; rows that were added may lay out as they
- * like.  shifts_out: see ms_platform_moves_alike. */
-static bool is_moved(const moving *m, const model *from, const int *gpus, int *shifts_out) {
+/* Whether a group is a shifted copy of the original, so that it has the same plan over shifted
+ * links. Algorithms that ms_coll_algorithm_add added are never reused: nothing is known of their
+ * plans.  shifts_out: see ms_platform_moves_alike. */
+static bool is_moved(const plan_reuse *m, const original *from, const int *gpus, int *shifts_out) {
     int node = m->platform->gpus_per_node;
     int on = gpus[0] - from->gpus[0];
-    ms_group_move move = from->place;
-    move.places_on = gpus[0] % node - from->gpus[0] % node;
-    move.nodes = (on - move.places_on) / node;
+    ms_group_move move = from->extent;
+    move.slots_on = gpus[0] % node - from->gpus[0] % node;
+    move.nodes = (on - move.slots_on) / node;
     if (from->plan->algorithm >= MS_ALGORITHM_OWN ||
         !ms_platform_moves_alike(m->platform, &move, shifts_out)) {
         return false;
@@ -58,8 +58,9 @@ static bool is_moved(const moving *m, const model *from, const int *gpus, int *s
     return is_same;
 }
 
-/* The flows of a phase over the links of another place. */
-static bool move_flows(const moving *m, const ms_phase *from, const int *shifts, ms_phase *phase) {
+/* Copy the flows of a phase to the links of a shifted copy.  shifts: of links, by tier. */
+static bool move_flows(const plan_reuse *m, const ms_phase *from, const int *shifts,
+                       ms_phase *phase) {
     *phase = *from;
     phase->flows = MS_NEW(m->arena, ms_flow, from->count);
     for (int f = 0; f < from->count && phase->flows != NULL; f++) {
@@ -77,14 +78,14 @@ static bool move_flows(const moving *m, const ms_phase *from, const int *shifts,
                 tier++;
             }
             link.link += shifts[tier];
-            link.load = link.weight; /* the model's own may have been loaded since */
+            link.load = link.weight; /* the original's own may have been loaded since */
             flow->links[i] = link;
         }
     }
     return phase->flows != NULL;
 }
 
-static ms_status move_plan(const moving *m, const model *one, const int *shifts,
+static ms_status move_plan(const plan_reuse *m, const original *one, const int *shifts,
                            ms_coll_plan *plan_out) {
     const ms_coll_plan *from = one->plan;
     ms_coll_plan plan = *from;
@@ -105,12 +106,12 @@ static ms_status move_plan(const moving *m, const model *one, const int *shifts,
     return MS_OK;
 }
 
-/* The model that a group is a moved copy of, NULL: none. */
-static const model *find_model(const moving *m, const int *gpus, int *shifts_out) {
-    int kept = m->count < MODELS_MAX ? m->count : MODELS_MAX;
+/* The original that a group is a moved copy of, NULL: none. */
+static const original *find_original(const plan_reuse *m, const int *gpus, int *shifts_out) {
+    int kept = m->count < ORIGINALS_MAX ? m->count : ORIGINALS_MAX;
     for (int i = 0; i < kept; i++) {
-        if (is_moved(m, &m->models[i], gpus, shifts_out)) {
-            return &m->models[i];
+        if (is_moved(m, &m->originals[i], gpus, shifts_out)) {
+            return &m->originals[i];
         }
     }
     return NULL;
@@ -118,15 +119,15 @@ static const model *find_model(const moving *m, const int *gpus, int *shifts_out
 
 ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
                               ms_arena *arena, ms_coll_plan *plans_out) {
-    moving m = {.platform = platform, .members = first->members, .arena = arena};
+    plan_reuse m = {.platform = platform, .members = first->members, .arena = arena};
     ms_coll_request group = *first;
     ms_status status = MS_OK;
     for (int g = 0; g < groups && status == MS_OK; g++) {
         int shifts[MS_TIER_MAX];
         group.gpus = first->gpus + (size_t)g * (size_t)first->members;
-        /* a copy takes as long as its model, so that links have to be alike */
-        const model *from =
-            platform->link_factors == NULL ? find_model(&m, group.gpus, shifts) : NULL;
+        /* a copy takes as long as its original, so that links have to be alike */
+        const original *from =
+            platform->link_factors == NULL ? find_original(&m, group.gpus, shifts) : NULL;
         if (from != NULL) {
             status = move_plan(&m, from, shifts, &plans_out[g]);
             continue;

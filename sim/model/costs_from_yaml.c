@@ -84,7 +84,3 @@ ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, cons
                          ms_diag *diag) {
     return ms_config_check(MS_COSTS_FIELDS, costs, key_path, root, diag);
 }
-
-bool ms_costs_are_equal(const ms_given_costs *a, const ms_given_costs *b) {
-    return ms_config_is_equal(MS_COSTS_FIELDS, a, b);
-}

@@ -23,15 +23,6 @@ int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name) {
     return axis < 0 ? 1 : mesh->sizes[axis];
 }
 
-ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size) {
-    int axis = ms_spec_axis(&spec->mesh, name);
-    if (axis < 0) {
-        return MS_E_RANGE;
-    }
-    spec->mesh.sizes[axis] = size;
-    return MS_OK;
-}
-
 ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages) {
     const ms_spec_partition *given = &spec->schedule.partition;
     int first = given->first_stage_layers, last = given->last_stage_layers;

@@ -5,31 +5,31 @@
 
 enum { LEADING = 3 };
 
-static bool is_alike(const ms_cost_builder *builder, ms_stage_content content, const ms_unit *a,
-                     const ms_unit *b) {
+static bool is_alike(const ms_cost_builder *builder, ms_stage_content content,
+                     const ms_fsdp_unit *a, const ms_fsdp_unit *b) {
     const int layers[2] = {a->layer, b->layer};
     const int positions[2] = {a->layer - content.layer_first, b->layer - content.layer_first};
-    return a->kind == MS_UNIT_LAYER && b->kind == MS_UNIT_LAYER &&
+    return a->kind == MS_FSDP_UNIT_LAYER && b->kind == MS_FSDP_UNIT_LAYER &&
            ms_layers_are_alike(builder, layers, positions);
 }
 
-static ms_unit unit_at(const ms_cost_builder *builder, ms_stage_content content, ms_pass pass,
-                       int count, int i) {
-    return ms_stage_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
+static ms_fsdp_unit unit_at(const ms_cost_builder *builder, ms_stage_content content, ms_pass pass,
+                            int count, int i) {
+    return ms_stage_fsdp_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
 }
 
 ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content content,
                                 ms_pass pass, ms_repeat *repeat_out) {
     ms_outline_run longest = {.repeat = repeat_out};
-    int count = builder->wanted.is_outline ? ms_stage_unit_count(builder, content) : 0;
+    int count = builder->wanted.is_outline ? ms_stage_fsdp_unit_count(builder, content) : 0;
     int from = 0;
-    ms_unit before = {.layer = -1};
+    ms_fsdp_unit before = {.layer = -1};
     for (int i = 0; i < count; i++) {
-        ms_unit unit = unit_at(builder, content, pass, count, i);
-        int place = pass == MS_PASS_F ? count - 1 - i : i;
+        ms_fsdp_unit unit = unit_at(builder, content, pass, count, i);
+        int index = pass == MS_PASS_F ? count - 1 - i : i;
         bool is_same = i > 0 && is_alike(builder, content, &before, &unit) &&
-                       ms_buckets_are_alike(builder->unit.buckets.of, place,
-                                            pass == MS_PASS_F ? place + 1 : place - 1);
+                       ms_buckets_are_alike(builder->unit.buckets.of, index,
+                                            pass == MS_PASS_F ? index + 1 : index - 1);
         from = is_same ? from : i;
         if (i + 1 - from > longest.until - longest.from) {
             longest.from = from;
@@ -76,12 +76,12 @@ static bool repeats(const ms_outline_run *run, const ms_cost_builder *builder) {
 }
 
 int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int unit) {
-    int place = unit - run->from;
+    int index = unit - run->from;
     bool is_long = run->until - run->from > LEADING + 1;
-    if (is_long && place >= 0 && place < LEADING) {
-        run->firsts[place] = builder->segments.count;
+    if (is_long && index >= 0 && index < LEADING) {
+        run->firsts[index] = builder->segments.count;
     }
-    if (!is_long || place != LEADING - 1 || ms_cost_failed(builder) || !repeats(run, builder)) {
+    if (!is_long || index != LEADING - 1 || ms_cost_failed(builder) || !repeats(run, builder)) {
         return unit + 1;
     }
     *run->repeat = (ms_repeat){.first = (int)(run->firsts[1] - builder->pass_first),
