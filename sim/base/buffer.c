@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/failure.h"
-#include "base/text.h"
 
 void ms_buffer_init(ms_buffer *buffer) {
     *buffer = (ms_buffer){0};
@@ -138,4 +137,14 @@ void *ms_vector_add(ms_vector *vector, const void *items, size_t count) {
     }
     vector->count += count;
     return place;
+}
+
+void *ms_vector_keep(ms_vector *vector, ms_arena *arena) {
+    void *copy = vector->failed ? NULL : ms_arena_alloc(arena, vector->count, vector->item_B);
+    arena->has_failed = arena->has_failed || copy == NULL;
+    if (copy != NULL && vector->count > 0) {
+        memcpy(copy, vector->data, vector->count * vector->item_B);
+    }
+    ms_vector_release(vector);
+    return copy;
 }

@@ -57,6 +57,10 @@ void ms_vector_reserve(ms_vector *vector, size_t count);
  *  Returns the address of the first, valid until the next call; NULL when memory ran out. */
 void *ms_vector_add(ms_vector *vector, const void *items, size_t count);
 
+/** Copy the objects to an arena and release the vector.  Returns the copy; NULL where memory ran
+ * out, now or while objects were added, which the arena remembers (`has_failed`). */
+void *ms_vector_keep(ms_vector *vector, ms_arena *arena);
+
 /** Room for one more object of the vector's size, not set where there is capacity for it.
  *  Returns its address, valid until the next call; NULL when memory ran out. */
 static inline void *ms_vector_next(ms_vector *vector) {

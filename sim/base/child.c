@@ -132,7 +132,7 @@ static ms_status say_bug(char cause_out[MS_CHILD_CAUSE_B], const char *library, 
     return MS_E_BUG;
 }
 
-/* What the end of the child says. */
+/* Tell by the state of a child that has ended whether it succeeded, and why not. */
 static ms_status judge(int state, const running_child *child, char cause_out[MS_CHILD_CAUSE_B]) {
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     int number = WIFSIGNALED(state) ? WTERMSIG(state) : 0;

@@ -3,6 +3,17 @@
  * Words shared by several layers: axes, collective kinds, operation kinds, passes.
  *
  * The integer values are written to trace files: append, never renumber.
+ *
+ * Nouns of the room `base`, and what the same words mean elsewhere:
+ * - node: a value in a tree of YAML or JSON (ms_node). In cluster: a computer with GPUs.
+ * - place: where a value stands in a file, by line and column (ms_mark). A GPU has a slot in its
+ *   node, a link has an address (cluster); an item of a list has an index.
+ * - field: a row of a table of keys (ms_field): key, type, default, range.
+ * - unit: of a quantity, such as GB/s (units.h). In model: an FSDP unit. In cluster: some nodes.
+ * - target: a file that appears whole or not at all (target.h).
+ * - memo: a table that numbers keys, so that a result is computed once for each (memo.h).
+ * - pass: the forward or backward computation of one microbatch on one virtual stage.
+ * - step: an optimizer step. In collective: one round of messages of an algorithm.
  */
 #ifndef MESHSIM_EVENT_H
 #define MESHSIM_EVENT_H
@@ -87,8 +98,8 @@ typedef enum ms_fidelity {
     MS_FIDELITY_COUNT,
 } ms_fidelity;
 
-/** What finds how transfers share links: SimGrid, or max-min fairness of meshsim's own, which is
- * tested to find the same and costs less where millions of flows run
+/** The solver that finds how transfers share links: SimGrid's, or meshsim's own max-min solver,
+ * which is tested to find the same and costs less where millions of flows run
  * (sim/simulate/engine/README.md). */
 typedef enum ms_solver {
     MS_SOLVER_SIMGRID,
@@ -96,8 +107,8 @@ typedef enum ms_solver {
     MS_SOLVER_COUNT,
 } ms_solver;
 
-/** What of a pass is an operation: every layer's computations and collectives, or as much of the
- * pass as all the members of its collectives go through together. */
+/** How much of a pass is one operation: each computation and collective of each layer, or as much
+ * of the pass as all the members of its collectives run together. */
 typedef enum ms_granularity {
     MS_GRANULARITY_LAYER,
     MS_GRANULARITY_PASS,

@@ -1,18 +1,18 @@
 /**
  * @file
- * The larger and the smaller of two numbers.
+ * The maximum and the minimum of two numbers, in line: a comparison, where fmax and fmin are calls
+ * of the mathematical library. For loops over all operations or links.
  */
 #ifndef MESHSIM_NUMBER_H
 #define MESHSIM_NUMBER_H
 
-/** The larger of two numbers, neither of them a NaN: a comparison, where fmax is a call of the
- * mathematical library for the sake of NaNs. For loops over all operations or links. */
-static inline double ms_larger(double a, double b) {
-    return a > b ? a : b;
+/** The maximum of two numbers.  a: no NaN.  b: a NaN stands for nothing, then `a` is returned. */
+static inline double ms_max(double a, double b) {
+    return b > a ? b : a;
 }
-/** The smaller of two numbers, likewise. */
-static inline double ms_smaller(double a, double b) {
-    return a < b ? a : b;
+/** The minimum of two numbers, likewise. */
+static inline double ms_min(double a, double b) {
+    return b < a ? b : a;
 }
 
 #endif

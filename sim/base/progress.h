@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/** What the process is at. */
+/** The phase that the process is in. */
 typedef struct ms_progress {
     const char *phase; /**< such as "simulating"; NULL: nothing that takes long */
     int64_t done;      /**< operations of this phase so far */
@@ -21,15 +21,15 @@ typedef struct ms_progress {
  *  O(1). */
 void ms_progress_begin(const char *phase, int64_t total);
 
-/** So many of its operations are done.  O(1), a store. */
+/** Note how many operations of the phase are done.  O(1), a store. */
 void ms_progress_done(int64_t done);
 
 /** From now on ms_progress_done stores its number here, too: of a child process, in memory that its
  * parent reads.  copy: borrowed until the process ends.  O(1). */
 void ms_progress_copy_to(int64_t *copy);
 
-/** What the process is at; from any thread.  Returns a copy, whose members may be of two phases for
- * an instant.  O(1). */
+/** The phase that the process is in; may be called from any thread.  Returns a copy, whose members
+ * may belong to two phases for an instant.  O(1). */
 ms_progress ms_progress_now(void);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef MESHSIM_STATUS_H
 #define MESHSIM_STATUS_H
 
-/** What came of a call. */
+/** The outcome of a call. */
 typedef enum ms_status {
     MS_OK = 0,
     MS_E_NO = -1,    /**< the answer is "no": does not fit, a guard is broken, nothing feasible */
@@ -21,7 +21,7 @@ typedef enum ms_status {
     MS_E_BUG = -8,         /**< meshsim broke one of its own invariants */
 } ms_status;
 
-/** What a process that a signal ended gracefully exits with, less the signal's number: as shells
+/** Exit code of a process that a signal ended gracefully, less the signal's number, as shells
  * report it. */
 enum { MS_EXIT_SIGNAL = 128 };
 

@@ -86,7 +86,7 @@ static int standard_stream(const struct stat *facts) {
     return -1;
 }
 
-/* What stands at the path already. */
+/* Check the file that the path names already. */
 static ms_status check_older(ms_target *target, const struct stat *facts, ms_target_use use,
                              ms_diag *diag) {
     if (S_ISDIR(facts->st_mode)) {

@@ -91,7 +91,7 @@ static const unit UNITS[] = {
 };
 enum { UNIT_COUNT = sizeof UNITS / sizeof UNITS[0] };
 
-/* What people write instead of a unit, where letter case alone does not lead to it. */
+/* Words that people write instead of a unit, where they differ from it by more than letter case. */
 typedef struct habit {
     ms_dimension dimension;
     const char *written, *unit;
@@ -153,31 +153,64 @@ static const habit HABITS[] = {
     {MS_DIM_PRICE, "$", "USD/h"},
 };
 
-/* How messages speak of a dimension. */
+/* A unit for output, used for values from `from` (in SI) on. */
+typedef struct scale {
+    const char *unit;
+    double factor, from;
+} scale;
+
+static const scale TIME_SCALES[] = {{"ps", 1e-12, 0},   {"ns", 1e-9, 1e-9},   {"us", 1e-6, 1e-6},
+                                    {"ms", 1e-3, 1e-3}, {"s", 1, 1},          {"min", 60, 1000},
+                                    {"h", 3600, 3600},  {"d", 86400, 259200}, {NULL, 0, 0}};
+static const scale BYTE_SCALES[] = {{"B", 1, 0},       {"KiB", KIB, KIB}, {"MiB", MIB, MIB},
+                                    {"GiB", GIB, GIB}, {"TiB", TIB, TIB}, {"PiB", PIB, PIB},
+                                    {NULL, 0, 0}};
+static const scale BANDWIDTH_SCALES[] = {
+    {"B/s", 1, 0},        {"kB/s", 1e3, 1e3},   {"MB/s", 1e6, 1e6}, {"GB/s", 1e9, 1e9},
+    {"TB/s", 1e12, 1e12}, {"PB/s", 1e15, 1e15}, {NULL, 0, 0}};
+static const scale BIT_SCALES[] = {{"bit/s", 0.125, 0},      {"kbit/s", 125, 125},
+                                   {"Mbit/s", 125e3, 125e3}, {"Gbit/s", 125e6, 125e6},
+                                   {"Tbit/s", 125e9, 125e9}, {NULL, 0, 0}};
+static const scale DECIMAL_SCALES[] = {{"B", 1, 0},      {"kB", 1e3, 1e3},   {"MB", 1e6, 1e6},
+                                       {"GB", 1e9, 1e9}, {"TB", 1e12, 1e12}, {NULL, 0, 0}};
+static const scale RATE_SCALES[] = {{"FLOP/s", 1, 0},        {"kFLOP/s", 1e3, 1e3},
+                                    {"MFLOP/s", 1e6, 1e6},   {"GFLOP/s", 1e9, 1e9},
+                                    {"TFLOP/s", 1e12, 1e12}, {"PFLOP/s", 1e15, 1e15},
+                                    {"EFLOP/s", 1e18, 1e18}, {NULL, 0, 0}};
+static const scale FLOP_SCALES[] = {
+    {"FLOP", 1, 0},        {"kFLOP", 1e3, 1e3},   {"MFLOP", 1e6, 1e6},   {"GFLOP", 1e9, 1e9},
+    {"TFLOP", 1e12, 1e12}, {"PFLOP", 1e15, 1e15}, {"EFLOP", 1e18, 1e18}, {NULL, 0, 0}};
+static const scale POWER_SCALES[] = {{"W", 1, 0}, {"kW", 1e3, 1e3}, {"MW", 1e6, 1e6}, {NULL, 0, 0}};
+static const scale ENERGY_SCALES[] = {{"J", 1, 0},      {"kJ", 1e3, 1e3},   {"MJ", 1e6, 1e6},
+                                      {"GJ", 1e9, 1e9}, {"TJ", 1e12, 1e12}, {NULL, 0, 0}};
+static const scale PRICE_SCALES[] = {{"USD/h", 1, 0}, {NULL, 0, 0}};
+
+/* How messages and output speak of a dimension. */
 typedef struct dimension_words {
     const char *noun;                                         /* "a bandwidth" */
     const char *si_unit;                                      /* "B/s"; "" for pure numbers */
     const char *example;                                      /* "400 Gbit/s" */
     const char *expected, *expected_unit, *expected_positive; /* reasons of ms_unit_parse */
+    const scale *scales; /* units for output; NULL: pure numbers have none */
 } dimension_words;
 
-#define DIMENSION(noun, si, example)                                                               \
+#define DIMENSION(noun, si, example, scales)                                                       \
     {                                                                                              \
         noun, si, example, "expected " noun " such as '" example "'",                              \
             "expected a unit after the number, such as '" example "'",                             \
-            "expected " noun " of at least 0"                                                      \
+            "expected " noun " of at least 0", (scales)                                            \
     }
 
 static const dimension_words WORDS[MS_DIM_COUNT] = {
-    [MS_DIM_NONE] = DIMENSION("a number", "", "0.5"),
-    [MS_DIM_TIME] = DIMENSION("a time", "s", "2 us"),
-    [MS_DIM_BYTES] = DIMENSION("a size", "B", "80 GiB"),
-    [MS_DIM_BANDWIDTH] = DIMENSION("a bandwidth", "B/s", "400 Gbit/s"),
-    [MS_DIM_FLOP_RATE] = DIMENSION("a FLOP rate", "FLOP/s", "312 TFLOP/s"),
-    [MS_DIM_FLOP] = DIMENSION("an amount of FLOP", "FLOP", "1e9 FLOP"),
-    [MS_DIM_POWER] = DIMENSION("a power", "W", "700 W"),
-    [MS_DIM_ENERGY] = DIMENSION("an energy", "J", "3 MJ"),
-    [MS_DIM_PRICE] = DIMENSION("a price", "USD/h", "2.5 USD/h"),
+    [MS_DIM_NONE] = DIMENSION("a number", "", "0.5", NULL),
+    [MS_DIM_TIME] = DIMENSION("a time", "s", "2 us", TIME_SCALES),
+    [MS_DIM_BYTES] = DIMENSION("a size", "B", "80 GiB", BYTE_SCALES),
+    [MS_DIM_BANDWIDTH] = DIMENSION("a bandwidth", "B/s", "400 Gbit/s", BANDWIDTH_SCALES),
+    [MS_DIM_FLOP_RATE] = DIMENSION("a FLOP rate", "FLOP/s", "312 TFLOP/s", RATE_SCALES),
+    [MS_DIM_FLOP] = DIMENSION("an amount of FLOP", "FLOP", "1e9 FLOP", FLOP_SCALES),
+    [MS_DIM_POWER] = DIMENSION("a power", "W", "700 W", POWER_SCALES),
+    [MS_DIM_ENERGY] = DIMENSION("an energy", "J", "3 MJ", ENERGY_SCALES),
+    [MS_DIM_PRICE] = DIMENSION("a price", "USD/h", "2.5 USD/h", PRICE_SCALES),
 };
 
 typedef enum fault_kind {
@@ -445,63 +478,6 @@ const char *ms_unit_example(ms_dimension dimension) {
     return WORDS[dimension].example;
 }
 
-/* A unit for output, used for values from `from` (in SI) on. */
-typedef struct scale {
-    const char *unit;
-    double factor, from;
-} scale;
-
-static const scale TIME_SCALES[] = {{"ps", 1e-12, 0},   {"ns", 1e-9, 1e-9},   {"us", 1e-6, 1e-6},
-                                    {"ms", 1e-3, 1e-3}, {"s", 1, 1},          {"min", 60, 1000},
-                                    {"h", 3600, 3600},  {"d", 86400, 259200}, {NULL, 0, 0}};
-static const scale BYTE_SCALES[] = {{"B", 1, 0},       {"KiB", KIB, KIB}, {"MiB", MIB, MIB},
-                                    {"GiB", GIB, GIB}, {"TiB", TIB, TIB}, {"PiB", PIB, PIB},
-                                    {NULL, 0, 0}};
-static const scale BANDWIDTH_SCALES[] = {
-    {"B/s", 1, 0},        {"kB/s", 1e3, 1e3},   {"MB/s", 1e6, 1e6}, {"GB/s", 1e9, 1e9},
-    {"TB/s", 1e12, 1e12}, {"PB/s", 1e15, 1e15}, {NULL, 0, 0}};
-static const scale BIT_SCALES[] = {{"bit/s", 0.125, 0},      {"kbit/s", 125, 125},
-                                   {"Mbit/s", 125e3, 125e3}, {"Gbit/s", 125e6, 125e6},
-                                   {"Tbit/s", 125e9, 125e9}, {NULL, 0, 0}};
-static const scale DECIMAL_SCALES[] = {{"B", 1, 0},      {"kB", 1e3, 1e3},   {"MB", 1e6, 1e6},
-                                       {"GB", 1e9, 1e9}, {"TB", 1e12, 1e12}, {NULL, 0, 0}};
-static const scale RATE_SCALES[] = {{"FLOP/s", 1, 0},        {"kFLOP/s", 1e3, 1e3},
-                                    {"MFLOP/s", 1e6, 1e6},   {"GFLOP/s", 1e9, 1e9},
-                                    {"TFLOP/s", 1e12, 1e12}, {"PFLOP/s", 1e15, 1e15},
-                                    {"EFLOP/s", 1e18, 1e18}, {NULL, 0, 0}};
-static const scale FLOP_SCALES[] = {
-    {"FLOP", 1, 0},        {"kFLOP", 1e3, 1e3},   {"MFLOP", 1e6, 1e6},   {"GFLOP", 1e9, 1e9},
-    {"TFLOP", 1e12, 1e12}, {"PFLOP", 1e15, 1e15}, {"EFLOP", 1e18, 1e18}, {NULL, 0, 0}};
-static const scale POWER_SCALES[] = {{"W", 1, 0}, {"kW", 1e3, 1e3}, {"MW", 1e6, 1e6}, {NULL, 0, 0}};
-static const scale ENERGY_SCALES[] = {{"J", 1, 0},      {"kJ", 1e3, 1e3},   {"MJ", 1e6, 1e6},
-                                      {"GJ", 1e9, 1e9}, {"TJ", 1e12, 1e12}, {NULL, 0, 0}};
-static const scale PRICE_SCALES[] = {{"USD/h", 1, 0}, {NULL, 0, 0}};
-
-static const scale *scales_of(ms_dimension dimension) {
-    switch (dimension) {
-    case MS_DIM_TIME:
-        return TIME_SCALES;
-    case MS_DIM_BYTES:
-        return BYTE_SCALES;
-    case MS_DIM_BANDWIDTH:
-        return BANDWIDTH_SCALES;
-    case MS_DIM_FLOP_RATE:
-        return RATE_SCALES;
-    case MS_DIM_FLOP:
-        return FLOP_SCALES;
-    case MS_DIM_POWER:
-        return POWER_SCALES;
-    case MS_DIM_ENERGY:
-        return ENERGY_SCALES;
-    case MS_DIM_PRICE:
-        return PRICE_SCALES;
-    case MS_DIM_NONE:
-    case MS_DIM_COUNT:
-        break;
-    }
-    return NULL;
-}
-
 /* Three to four significant digits, without zeros at the end. */
 static void format_digits(double number, char *text_out, size_t size) {
     if (number < 0.9995 || number >= 1e6) {
@@ -548,7 +524,7 @@ static char *format_scaled(double value, const scale *at, const char *si_unit, c
 }
 
 char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_t size) {
-    const scale *scales = scales_of(dimension);
+    const scale *scales = WORDS[dimension].scales;
     if (scales == NULL) {
         snprintf(text_out, size, "%.4g", value);
         return text_out;

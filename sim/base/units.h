@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 
-/** What a number measures. */
+/** The dimension of a number. */
 typedef enum ms_dimension {
     MS_DIM_NONE,      /**< a pure number; no suffix allowed, except % which divides by 100 */
     MS_DIM_TIME,      /**< seconds */
@@ -51,12 +51,12 @@ char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, 
  * "1.5 GiB". text_out: [size] bytes, always NUL-terminated.  Returns text_out. */
 char *ms_unit_format(double value, ms_dimension dimension, char *text_out, size_t size);
 
-/** The same of a bandwidth in bits, such as "400 Gbit/s": how networks are sold, and how their
- * links stand in platform files. */
+/** Format a bandwidth in bits per second, such as "400 Gbit/s": networks are sold, and platform
+ * files name their links, in bits. */
 char *ms_unit_format_bits(double value_Bps, char *text_out, size_t size);
 
-/** The same of a memory's capacity, with the unit that its maker counts in beside it, such as
- * "131.3 GiB (141 GB)". */
+/** Format a memory's capacity, with the decimal unit that makers use beside it, such as "131.3 GiB
+ * (141 GB)". */
 char *ms_unit_format_capacity(double value_B, char *text_out, size_t size);
 
 /** An example of a well-formed value, such as "400 Gbit/s"; static storage. */

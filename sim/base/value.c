@@ -94,6 +94,23 @@ ms_value *ms_value_add_leaf(ms_value *parent, const char *key, const ms_value *l
     }
 }
 
+/* Add copies of all that stands in `from` to `to`; returns false when memory runs out. */
+static bool copy_children(const ms_value *from, ms_value *to) {
+    bool is_whole = to != NULL;
+    for (const ms_value *child = from->first; child != NULL && is_whole; child = child->next) {
+        bool is_leaf = child->type != MS_VALUE_ARRAY && child->type != MS_VALUE_OBJECT;
+        ms_value *copy = is_leaf ? ms_value_add_leaf(to, child->key, child)
+                                 : ms_value_add(to, child->key, child->type);
+        is_whole = copy != NULL && copy_children(child, copy);
+    }
+    return is_whole;
+}
+
+ms_value *ms_value_copy(const ms_value *object, ms_arena *arena) {
+    ms_value *copy = ms_value_new_object(arena);
+    return copy_children(object, copy) ? copy : NULL;
+}
+
 static const ms_value *get_span(const ms_value *object, const char *key, size_t length) {
     if (object == NULL || object->type != MS_VALUE_OBJECT) {
         return NULL;

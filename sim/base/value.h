@@ -56,7 +56,7 @@ ms_value *ms_value_add_double(ms_value *parent, const char *key, double number);
 ms_value *ms_value_add_bool(ms_value *parent, const char *key, bool boolean);
 /** A copy of a text. string: NULL, as where memory ran out, adds nothing. */
 ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *string);
-/** The same with a copy of a leaf; null for a list, an object, or no value at all (NULL). */
+/** Add a copy of a leaf; null in place of a list, an object, or no value at all (NULL). */
 ms_value *ms_value_add_leaf(ms_value *parent, const char *key, const ms_value *leaf);
 
 /** Child of an object by key, NULL if there is none or `object` is NULL. */
@@ -70,14 +70,8 @@ double ms_value_number(const ms_value *object, const char *path, double fallback
  * everything on one line. */
 void ms_value_write_json(const ms_value *value, int indent, ms_buffer *out);
 
-/** Append an object as bytes for another process of the same program; ms_value_unpack gives the
- * same tree. */
-void ms_value_pack(const ms_value *object, ms_buffer *out);
-
-/** An object from the bytes of ms_value_pack.
- *  bytes: [length], any.  Returns it in `arena`; NULL when the bytes are not those of one whole
- * object, or memory runs out.  O(length). */
-ms_value *ms_value_unpack(const char *bytes, size_t length, ms_arena *arena);
+/** A copy of an object, with all below it, in another arena; NULL when memory runs out. */
+ms_value *ms_value_copy(const ms_value *object, ms_arena *arena);
 
 /** Append `text` as a JSON string with its quotes: quotes, backslashes and invisible characters
  * (base/text.h) are escaped; bytes that are not UTF-8 become U+FFFD.  Source: RFC 8259,

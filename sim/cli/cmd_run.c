@@ -112,7 +112,7 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     char peak[32];
     char capacity[96];
     char text[256];
-    double peak_B = result->memory[result->peak_rank].peak_B;
+    double peak_B = result->memory[result->peak_rank].held.total_B;
     snprintf(text, sizeof text, "meshsim: does not fit in memory: rank %d needs %s, %s\n",
              result->dag.ranks[result->peak_rank].rank,
              ms_unit_format(peak_B, MS_DIM_BYTES, peak, sizeof peak),

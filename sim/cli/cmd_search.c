@@ -120,7 +120,8 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
     *request_out = (ms_space_request){
         .job = job,
         .varied = {varied.values, varied.count},
-        .is_usual = (varied.count == 0 && !ms_cli_has(call, "space")) || ms_cli_has(call, "usual"),
+        .has_defaults =
+            (varied.count == 0 && !ms_cli_has(call, "space")) || ms_cli_has(call, "usual"),
     };
     ms_status status = ms_cli_job_request(call, call->positionals[0], job);
     job->platform = NULL; /* several may be asked for: they are the space's */

@@ -9,15 +9,15 @@
 ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan);
 
-/* Every member to every other one, or by way of one on each node (see exchange.h). */
+/* Every member to every other one, or by way of one on each node (see all_to_all.h). */
 ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_coll_plan *plan);
 bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *request);
 
 /* All-reduce, reduce-scatter and all-gather around rings. Across nodes as many run side by side as
- * there are channels (see nodes.h); ring j enters each node at its j-th member, on a rail fabric
- * over that member's rail. On a torus rings run along its links where the group lies along whole
- * dimensions (see ms_platform_rings).  O(members * rings * links of a route). */
+ * there are channels (see group_nodes.h); ring j enters each node at its j-th member, on a rail
+ * fabric over that member's rail. On a torus rings run along its links where the group lies along
+ * whole dimensions (see ms_platform_rings).  O(members * rings * links of a route). */
 ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan);
 

@@ -8,6 +8,18 @@
  * flow over the multiset of the links of all its edges, carrying the bytes one edge carries; so are
  * trees. The messages of an all-to-all wait for nobody: those of one kind of route are one flow
  * (sim/collective/route_kinds.md).
+ *
+ * Nouns of the room `collective`, and what the same words mean elsewhere:
+ * - algorithm: how a collective is carried out (ring, tree, NVLS, ...); protocol: how NCCL cuts up
+ *   the bytes (LL, LL128, Simple); channel: NCCL's, which carries a share of the bytes.
+ * - plan: a collective laid out on a platform, in phases. In model: the segments of a pass.
+ * - phase: flows that run at once, then a latency.
+ * - flow: transfers that share one rate, over a multiset of links; load: all crossings of a link.
+ * - message: what one GPU sends another; its kind: what its route crosses.
+ * - half route: the links of a route before its turn, or behind it. In model: half of a layer.
+ * - class: the same collective in several groups at once; original: a group that was laid out by
+ *   itself, and whose plan shifted copies reuse.
+ * - step: one round of messages of an algorithm. Elsewhere: an optimizer step.
  */
 #ifndef MESHSIM_COLLECTIVE_H
 #define MESHSIM_COLLECTIVE_H
@@ -26,8 +38,7 @@
  * made of halves (ms_platform_rails). */
 enum { MS_PAIRWISE_MEMBERS_MAX = 4096, MS_EXCHANGE_MEMBERS_MAX = 131072 };
 
-/** What a collective is laid out by. The numbers stand in operation graphs: append, never renumber.
- */
+/** Algorithms of collectives. The numbers stand in operation graphs: append, never renumber. */
 typedef enum ms_coll_algorithm {
     MS_ALGORITHM_AUTO = 0, /**< ms_coll_choose decides */
     MS_ALGORITHM_RING = 1,
@@ -148,7 +159,8 @@ typedef struct ms_coll_algorithm_row {
                       ms_coll_plan *plan);
 } ms_coll_algorithm_row;
 
-/** What a job lays each kind of collective out by; all zero: MS_ALGORITHM_AUTO for every kind. */
+/** A job's choice of algorithm for each kind of collective; all zero: MS_ALGORITHM_AUTO for every
+ * kind. */
 typedef struct ms_coll_choices {
     ms_coll_algorithm of[MS_COLL_COUNT];
     ms_protocol protocol;     /**< of all kinds */
@@ -191,8 +203,8 @@ ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
  * the last.  O(rows). */
 const char *ms_coll_algorithm_word(ms_coll_kind kind, int index);
 
-/** The same in one text, as "auto, ring or tree".  Returns
- * text_out, cut where `size` ends. */
+/** The words of a kind's algorithms in one text, as "auto, ring or tree".  Returns text_out, cut
+ * where `size` ends. */
 char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size);
 
 /** Time of a plan with nothing else on the links: sum over phases of latency + last flow [s].
@@ -201,8 +213,8 @@ char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size);
 ms_status ms_coll_plan_time(const ms_platform *platform, const ms_coll_plan *plan,
                             double *time_s_out);
 
-/** The same without the other flows that each of the plan's stands for: a flow alone takes max over
- * links of bytes * weight / capacity.  Returns as ms_coll_plan_time. */
+/** Time of a plan without the load of other groups: a flow alone takes the maximum over its links
+ * of bytes * weight / capacity.  Returns as ms_coll_plan_time. */
 ms_status ms_coll_plan_time_alone(const ms_platform *platform, const ms_coll_plan *plan,
                                   double *time_s_out);
 
@@ -212,8 +224,8 @@ ms_status ms_coll_plan_time_alone(const ms_platform *platform, const ms_coll_pla
 ms_status ms_coll_phase_times_alone(const ms_platform *platform, const ms_phase *phase,
                                     ms_arena *scratch, double *end_s_out);
 
-/** What a link is, as a number: the same for links of one capacity and tier, whatever their own
- * numbers, so that groups which are laid out alike look alike. */
+/** The colour of a link: the same number for links of one capacity and tier, so that groups which
+ * are laid out alike look alike. */
 uint64_t ms_link_colour(const ms_platform *platform, int link);
 
 /** Latency of a plan: of all its phases, what no bandwidth would take away [s]. */

@@ -34,7 +34,7 @@ ms_status ms_crossings_remember(ms_crossings *crossings, size_t routes, ms_arena
     return crossings->known == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Where a route stands in the table, or would. */
+/* The slot of a route in the table, or the free slot that it would get. */
 static ms_known_route *place_of(const ms_crossings *crossings, int source, int destination) {
     uint32_t mask = crossings->known_size - 1;
     uint32_t at = ((uint32_t)source * 0x9E3779B1U + (uint32_t)destination) & mask;
@@ -65,7 +65,8 @@ static ms_known_route add_links(ms_crossings *crossings, int source, int destina
     return found;
 }
 
-/* The same for a table of routes: one that is there is crossed so many times more. */
+/* Add a route's links by the table of known routes: `weight` more crossings for a route that is in
+ * the table. */
 static ms_known_route add_known(ms_crossings *crossings, int source, int destination, int weight) {
     ms_known_route *known = place_of(crossings, source, destination);
     if (known->source == 0) {

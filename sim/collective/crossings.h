@@ -3,8 +3,8 @@
 #define MS_COLLECTIVE_CROSSINGS_H
 
 #include "base/buffer.h"
+#include "collective/all_to_all.h"
 #include "collective/collective.h"
-#include "collective/exchange.h"
 
 /* A route that was added, for when it is added again. */
 typedef struct ms_known_route {
@@ -41,7 +41,7 @@ ms_status ms_crossings_remember(ms_crossings *crossings, size_t routes, ms_arena
 /* Add the route from one GPU to another.  Returns its latency [s]. Memory failures show up in
  * ms_crossings_plan. */
 double ms_crossings_add(ms_crossings *crossings, int source, int destination);
-/* The same of a route that is crossed `weight` >= 1 times. */
+/* Add the links of a route that is crossed `weight` >= 1 times. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight);
 /* Make a plan of one phase: one flow over the routes added, whose messages put `crossing_B` [B] on
  * each crossing, and a latency [s] after it.  *plan: gets its tier and phases, in `arena`. Returns

@@ -1,4 +1,4 @@
-/* Where the communicator of messages between stages lies. */
+/* The ranks that the communicator of messages between stages spans. */
 #include "collective/coll_class.h"
 
 /* The pipeline of a rank that is its first one: whether it has ranks on several nodes. */

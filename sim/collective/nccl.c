@@ -19,7 +19,7 @@ static const struct {
     ms_coll_algorithm algorithm;
     ms_library_algorithm row;
 } ALGORITHMS[MS_LIBRARY_ALGORITHMS] = {
-    /* of equal times the first one is taken */
+    /* the first of several equal times is taken */
     {MS_ALGORITHM_TREE, MS_LIBRARY_TREE},
     {MS_ALGORITHM_RING, MS_LIBRARY_RING},
     {MS_ALGORITHM_COLLNET_DIRECT, MS_LIBRARY_COLLNET_DIRECT},
@@ -121,7 +121,7 @@ static double ll_Bps(const nccl_way *w) {
     return w->scale == 0 ? w->generation->ll_Bps[0] : library->generations[by_cpu].ll_Bps[w->scale];
 }
 
-/* What a tree makes of `bus_Bps` [B/s]. */
+/* Bus bandwidth of a tree over links of `bus_Bps` [B/s]. */
 static double tree_Bps(const nccl_way *w, double bus_Bps) {
     const ms_library_generation *g = w->generation;
     bus_Bps = fmin(0.92 * bus_Bps, g->channels * g->tree_Bps[w->scale]);
@@ -163,7 +163,7 @@ static double ll128_channel_Bps(const nccl_way *w) {
     return is_all_reduce(w) ? 16.7e9 : w->kind == MS_COLL_ALL_GATHER ? 18.3e9 : 15.2e9;
 }
 
-/* What NCCL 2.5 to 2.7 make of the bandwidth of links.  Source: NVIDIA/nccl 2.7,
+/* Bus bandwidth of NCCL 2.5 to 2.7 by the bandwidth of links.  Source: NVIDIA/nccl 2.7,
  * src/graph/tuning.cc. */
 static double reach_2_7_Bps(const nccl_way *w, double bus_Bps) {
     double ll128_Bps = w->generation->channels * ll128_channel_Bps(w);
@@ -218,8 +218,7 @@ static double graph_Bps(const nccl_way *w) {
     return is_halved(w, ring_Bps, raised_Bps) ? raised_Bps / 2.0 : raised_Bps;
 }
 
-/* What an algorithm and a protocol make of the bandwidth of links, `bus_Bps`, as a bus bandwidth.
- */
+/* Bus bandwidth of an algorithm and protocol over links of `bus_Bps` [B/s]. */
 static double reach_Bps(const nccl_way *w, double bus_Bps) {
     const ms_library_generation *g = w->generation;
     if (is_2_7(w)) {
@@ -342,7 +341,7 @@ static double plateau(const nccl_way *w, double size_B) {
     return !is_on_plateau(w, size_B) ? 1.0 : is_long ? 1.9 : 1.4;
 }
 
-/* Where in the table of corrections a size stands. */
+/* Index of a size in the table of corrections. */
 static double correction(const nccl_way *w, double size_B) {
     int power = floor_log2(floor(size_B / 64.0));
     bool has_one = w->algorithm == MS_LIBRARY_TREE && power < MS_LIBRARY_SIZES;

@@ -1,9 +1,9 @@
-/* What NCCL's model knows of a group. */
+/* The communicator of a group, as NCCL's cost model sees it. */
 #include <limits.h>
 #include <math.h>
 
+#include "collective/group_nodes.h"
 #include "collective/nccl.h"
-#include "collective/nodes.h"
 
 /* Nodes of a group, and members of those with fewest and most. */
 typedef struct node_counts {

@@ -6,13 +6,12 @@
  * CollNet's parts come to that member over NVLink, straight from all others or along a chain:
  * either way every member sends and gets what a ring would have it send. Source: NVIDIA/nccl,
  * device code of NVLS, NVLSTree, CollNetDirect and CollNetChain. */
-#include <math.h>
 
 #include "collective/algorithms.h"
-#include "collective/nodes.h"
-#include "collective/steps.h"
+#include "collective/group_nodes.h"
+#include "collective/library_tuning.h"
+#include "collective/step_fidelity.h"
 #include "collective/tree.h"
-#include "collective/tuned.h"
 
 /* A collective while it is laid out. */
 typedef struct nvls_layout {
@@ -59,7 +58,7 @@ static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan
     return ms_steps_repeat(l->inside.platform, &all, steps_of(l), latency_s, l->arena, plan);
 }
 
-/* The same as two flows of one phase. */
+/* Both directions as two flows of one phase. */
 static ms_status plan_flows(nvls_layout *l, double latency_s, ms_coll_plan *plan) {
     ms_coll_plan trees = {.tier = -1};
     ms_flow *flows = MS_NEW(l->arena, ms_flow, 2);

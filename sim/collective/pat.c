@@ -3,8 +3,8 @@
  * Source: S. Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at scale
  * (2025), section on the reversed Bruck algorithm. */
 #include "collective/algorithms.h"
-#include "collective/steps.h"
-#include "collective/tuned.h"
+#include "collective/library_tuning.h"
+#include "collective/step_fidelity.h"
 
 /* Rounds of a group. */
 typedef struct pat_rounds {

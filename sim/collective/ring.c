@@ -4,10 +4,10 @@
 
 #include "collective/algorithms.h"
 #include "collective/crossings.h"
+#include "collective/group_nodes.h"
+#include "collective/library_tuning.h"
 #include "collective/nccl.h"
-#include "collective/nodes.h"
-#include "collective/steps.h"
-#include "collective/tuned.h"
+#include "collective/step_fidelity.h"
 
 static void add_edges(const int *order, int members, ms_crossings *crossings) {
     for (int i = 0; i < members; i++) {

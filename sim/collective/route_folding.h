@@ -1,5 +1,5 @@
 /* Messages told apart by the links they cross, and links by the messages across them; what counts
- * them, message by message or half by half, stands in route_pairs.c and route_halves.c. */
+ * them, message by message or half by half, stands in route_pairs.c and half_routes.c. */
 #ifndef MS_COLLECTIVE_ROUTE_FOLDING_H
 #define MS_COLLECTIVE_ROUTE_FOLDING_H
 
@@ -43,12 +43,12 @@ typedef struct ms_folding {
 /* Take note of a message's latency and outermost tier. */
 void ms_folding_note_message(ms_folding *f, const ms_route *route, int family);
 
-/* Take note of a link.  Returns its place among those noted. */
+/* Take note of a link.  Returns its index among those noted. */
 int32_t ms_folding_note_link(ms_folding *f, int32_t link);
 
-/* What a link adds to the kind of the messages that cross it. */
-static inline uint64_t ms_folding_colour(const ms_folding *f, int32_t place) {
-    return ms_random_mix(MS_AT(&f->links, ms_crossed_link, place).colour);
+/* A link's colour: what the link adds to the kind of the messages that cross it. */
+static inline uint64_t ms_folding_colour(const ms_folding *f, int32_t index) {
+    return ms_random_mix(MS_AT(&f->links, ms_crossed_link, index).colour);
 }
 
 /* The kind of messages from the outermost tier they cross, which keeps routes apart whose limited
@@ -61,10 +61,10 @@ static inline uint64_t ms_folding_kind(int tier, int family, uint64_t colours) {
 int ms_folding_find_kind(ms_folding *f, uint64_t kind, int family);
 
 /* Count so many messages of a kind, by its index in the table, across a link. */
-static inline void ms_folding_cross(ms_folding *f, int kind, int32_t place, int64_t messages) {
-    MS_AT(&f->links, ms_crossed_link, place).sum +=
+static inline void ms_folding_cross(ms_folding *f, int kind, int32_t index, int64_t messages) {
+    MS_AT(&f->links, ms_crossed_link, index).sum +=
         (uint64_t)messages * ms_random_mix(f->table->kinds[kind]);
-    f->table->crossings[kind][place] += (int32_t)messages;
+    f->table->crossings[kind][index] += (int32_t)messages;
 }
 
 /* Note links and latency of every message, and count the messages of each kind: one by one. */

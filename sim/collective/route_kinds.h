@@ -3,7 +3,7 @@
 #ifndef MS_COLLECTIVE_ROUTE_KINDS_H
 #define MS_COLLECTIVE_ROUTE_KINDS_H
 
-#include "collective/exchange.h"
+#include "collective/all_to_all.h"
 
 /* Flows of one phase at most; where messages have more kinds, similar ones are taken together. */
 enum { MS_ROUTE_KINDS_MAX = 256 };

@@ -11,8 +11,8 @@
 #include <math.h>
 
 #include "collective/algorithms.h"
-#include "collective/steps.h"
-#include "collective/tuned.h"
+#include "collective/library_tuning.h"
+#include "collective/step_fidelity.h"
 
 /* Latencies between a node and what it hangs from, and along its chain, one way [s]. */
 typedef struct tree_node {

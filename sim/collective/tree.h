@@ -3,7 +3,7 @@
 #define MS_COLLECTIVE_TREE_H
 
 #include "collective/crossings.h"
-#include "collective/nodes.h"
+#include "collective/group_nodes.h"
 
 /* Trees of a channel. */
 enum { MS_TREES = 2 };

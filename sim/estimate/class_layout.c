@@ -17,7 +17,7 @@ typedef struct layout_key {
     uint64_t gpus_hash;
 } layout_key;
 
-/* What stands beside such a key. */
+/* The result that belongs to a layout_key. */
 typedef struct known_layout {
     const int *gpus; /* [groups * members]; NULL: not laid out */
     ms_class_times times;
@@ -309,7 +309,8 @@ static layout_key layout_key_of(const class_plans *c, size_t gpus_B) {
     return key;
 }
 
-/* What the groups take, as another mesh's that lie on the very same GPUs do, or laid out. */
+/* Find the times of the groups: those of another mesh whose groups lie on the same GPUs, or new
+ * ones. */
 static ms_status find_times(class_plans *c, ms_class_times *times) {
     size_t gpus_B = (size_t)c->groups * (size_t)c->members * sizeof *c->gpus;
     const layout_key key = layout_key_of(c, gpus_B);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "estimate/later.h"
+#include "base/number.h"
 
 /* Room for what arrives, which is read only behind where it was written, so that it stays as it
  * was left: to clear it would take as long as a tenth of a plain step. */
@@ -25,14 +25,10 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
                               .arrival_s = reserve_arrivals(arrivals, 2 * (size_t)order->op_count),
                               .unsharded_s = MS_NEW(arena, double, program->stages),
                               .passes = MS_NEW(arena, ms_plain_pass, order->slot_count)};
-    return clocks_out->rank_s == NULL || clocks_out->host_s == NULL ||
-                   clocks_out->stream_s == NULL || clocks_out->queue_s == NULL ||
-                   arrivals->failed || clocks_out->unsharded_s == NULL || clocks_out->passes == NULL
-               ? MS_E_NOMEM
-               : MS_OK;
+    return arena->has_failed || arrivals->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* A gather behind all that its rank has started and beside what follows. */
+/* Gather the parameters of a stage: after all that its rank has started, beside what follows. */
 static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_times *times) {
     for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
         const ms_unshard_time *unshard = &times->unshards[MS_UNSHARDS_MAX * op->stage + i];
@@ -42,23 +38,23 @@ static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_tim
         }
         if (times->launch_s > 0.0) {
             clocks->host_s[op->rank] += times->launch_s;
-            start_s = ms_later_s(start_s, clocks->host_s[op->rank]);
+            start_s = ms_max(start_s, clocks->host_s[op->rank]);
         }
         if (unshard->stream >= 0) {
             double *stream_s = &clocks->stream_s[op->rank * MS_CARRIED_MAX + unshard->stream];
-            start_s = ms_later_s(start_s, *stream_s);
+            start_s = ms_max(start_s, *stream_s);
             *stream_s = start_s + unshard->time_s;
         }
         clocks->unsharded_s[op->stage] =
-            ms_later_s(clocks->unsharded_s[op->stage], start_s + unshard->time_s);
+            ms_max(clocks->unsharded_s[op->stage], start_s + unshard->time_s);
     }
 }
 
-/* The latest that clocks lead to. */
+/* Maximum over `count` clocks of clock + entry [s]. */
 static double latest(const double *from_s, const double *entries_s, int count) {
     double latest_s = -INFINITY;
     for (int i = 0; i < count; i++) {
-        latest_s = ms_later_s(latest_s, from_s[i] + entries_s[i]);
+        latest_s = ms_max(latest_s, from_s[i] + entries_s[i]);
     }
     return latest_s;
 }
@@ -89,7 +85,7 @@ static double run_carrying(ms_clocks *clocks, const ms_order_times *times, const
     double end_s = latest(from, map->end_s, count);
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < carried; k++) {
-            streams[k] = ms_later_s(streams[k], from[i] + map->stream_s[k][i]);
+            streams[k] = ms_max(streams[k], from[i] + map->stream_s[k][i]);
         }
     }
     for (int k = 0; k < carried; k++) {
@@ -106,7 +102,7 @@ static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_t
     }
     const ms_message_time *time = &times->messages[message];
     double *queue_s = &clocks->queue_s[order->queues[message]];
-    double start_s = ms_later_s(end_s, *queue_s);
+    double start_s = ms_max(end_s, *queue_s);
     *queue_s = times->sharing == NULL
                    ? start_s + time->transfer_s
                    : ms_queue_sharing_end_s(times->sharing, order->queues[message], start_s,
@@ -121,13 +117,13 @@ static double launch_message(double *host_s, const ms_order_times *times, int me
         return end_s;
     }
     *host_s += times->launch_s;
-    return ms_later_s(end_s, *host_s);
+    return ms_max(end_s, *host_s);
 }
 
 /* When all inputs of a pass or pair are there. */
 static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
     double first_s = op->inputs[0] < 0 ? -INFINITY : clocks->arrival_s[op->inputs[0]];
-    return op->inputs[1] < 0 ? first_s : ms_later_s(first_s, clocks->arrival_s[op->inputs[1]]);
+    return op->inputs[1] < 0 ? first_s : ms_max(first_s, clocks->arrival_s[op->inputs[1]]);
 }
 
 static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_times *times, int at) {
@@ -137,9 +133,9 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     double input_s = inputs_s(clocks, op);
     if (order->has_unshards && times->waits_for_unshards) {
         const ms_order_slot *slot = &order->slots[op->slot];
-        input_s = ms_later_s(input_s, clocks->unsharded_s[slot->stage]);
+        input_s = ms_max(input_s, clocks->unsharded_s[slot->stage]);
         if (slot->second_stage >= 0) {
-            input_s = ms_later_s(input_s, clocks->unsharded_s[slot->second_stage]);
+            input_s = ms_max(input_s, clocks->unsharded_s[slot->second_stage]);
         }
     }
     double *host_s = &clocks->host_s[op->rank];
@@ -148,15 +144,14 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     } else if (times->launch_s > 0.0) {
         *rank_s = run_launched(host_s, map, *rank_s, input_s);
     } else {
-        *rank_s =
-            ms_later_s(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT]);
+        *rank_s = ms_max(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT]);
     }
     double end_s = *rank_s;
     for (int i = 0; i < 2; i++) {
         double ready_s = launch_message(host_s, times, op->sends[i], end_s);
         double arrival_s = hand_on(clocks, order, times, op->sends[i], ready_s);
         clocks->arrival_s[2 * at + i] = arrival_s;
-        *rank_s = times->is_blocking ? ms_later_s(*rank_s, arrival_s) : *rank_s;
+        *rank_s = times->is_blocking ? ms_max(*rank_s, arrival_s) : *rank_s;
     }
 }
 
@@ -188,12 +183,12 @@ static void run_plain(const ms_clocks *clocks, const ms_order *order, const ms_o
         const ms_plain_pass *pass = &passes[op->slot];
         double end_s = rank_s[op->rank] + pass->from_rank_s;
         if (op->input >= 0) {
-            end_s = ms_later_s(end_s, arrival_s[op->input] + pass->from_input_s);
+            end_s = ms_max(end_s, arrival_s[op->input] + pass->from_input_s);
         }
         rank_s[op->rank] = end_s;
         if (op->message != MS_NO_MESSAGE) {
             const ms_message_time *message = &messages[op->message];
-            double sent_s = ms_later_s(end_s, queue_s[op->queue]) + message->transfer_s;
+            double sent_s = ms_max(end_s, queue_s[op->queue]) + message->transfer_s;
             queue_s[op->queue] = sent_s;
             end_s = sent_s + message->latency_s;
         }
@@ -219,7 +214,7 @@ void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_time
 double ms_clocks_rank_end_s(const ms_clocks *clocks, int rank, int carried) {
     double end_s = clocks->rank_s[rank];
     for (int k = 0; k < carried; k++) {
-        end_s = ms_later_s(end_s, clocks->stream_s[rank * MS_CARRIED_MAX + k]);
+        end_s = ms_max(end_s, clocks->stream_s[rank * MS_CARRIED_MAX + k]);
     }
     return end_s;
 }

@@ -5,8 +5,8 @@
 #include "estimate/compute.h"
 #include "estimate/step.h"
 
-/* Work and memory of one pipeline rank. Memory depends on the order of its passes only, so that of
- * its list is exact. */
+/* Fill in the computing time and the memory of one pipeline rank. Memory depends on the order of
+ * its passes alone, so that the peak of its list of actions is exact. */
 static void look_at_rank(const ms_job *job, const ms_held_memory *peak, int p,
                          ms_rank_estimate *rank) {
     const ms_program *program = &job->program;

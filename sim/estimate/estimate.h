@@ -3,8 +3,25 @@
  * Estimates: what can be said of a job without simulating it. Its step by the clocks of its
  * pipeline ranks, a bound that no simulation is below, and memory of every pipeline rank.
  *
- * No graph is built and no engine runs. Communication takes the time it has with nothing but its
- * own kind on the links; what shares links with something else is the simulation's.
+ * No graph is built and no engine runs. Each communication takes the time that it has when only
+ * communication of its own kind uses the links; traffic of different kinds that shares links is
+ * left to the simulation.
+ *
+ * Nouns of this room, and what the same word means elsewhere:
+ * - class (ms_class_key): the same communication in all groups of a pipeline rank at once. In
+ *   simulate/lower a class is a set of ranks, or of links, that no figure tells apart.
+ * - slot (ms_order_slot): a pass of one stage on one kind of microbatch; all passes that are alike
+ *   share a slot. In a hash table a slot is a place for a key.
+ * - unit bits (MS_UNIT_): whether a microbatch is the first or the last of a step, or closes a
+ *   round. A unit of a tier is one node, rack or pod; a unit of sharding (MS_UNITS_ in
+ *   model/model.h) is the parameters that are gathered at a time.
+ * - pass map (ms_pass_map): what a pass does to the clocks of its pipeline rank.
+ * - carried communicator: a communicator whose collectives outlive the pass that starts them.
+ * - queue: the stream of messages from one pipeline rank to another in one direction.
+ * - moment (ms_memory_moments): what a pipeline rank keeps between two actions of its list.
+ * - partition: how many layers each virtual stage has. Sharing (ms_sharing) is about links.
+ * - trial: a job that is read once more with overrides, to find what a change would save.
+ * - step: an optimizer step. In collective/step_fidelity.h it is a step of an algorithm.
  */
 #ifndef MESHSIM_ESTIMATE_H
 #define MESHSIM_ESTIMATE_H
@@ -54,7 +71,7 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
  * reported).  O(stages * segments of a pass). */
 ms_status ms_estimate_pass_times(const ms_job *job, ms_arena *arena, ms_schedule_costs *times_out);
 
-/** What is said of a spec. */
+/** The estimate of a spec. */
 typedef struct ms_spec_estimate {
     double step_s;
     double lower_bound_s;  /**< as in ms_estimate, or up to 0.5 % lower */

@@ -1,4 +1,4 @@
-/* Many specs: what several have in common is worked out once and kept. */
+/* Estimates of many specs: results that several specs have in common are computed once and kept. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "estimate/rank_memory.h"
 #include "estimate/work_bound.h"
 
-/* What tells where ranks and groups lie. */
+/* What the position of ranks and groups on the GPUs follows from. */
 typedef struct place_key {
     const ms_platform *cluster;
     int kinds[MS_MESH_AXES_MAX], sizes[MS_MESH_AXES_MAX], strides[MS_MESH_AXES_MAX];
@@ -21,7 +21,7 @@ typedef struct place_key {
     ms_fidelity fidelity;
 } place_key;
 
-/* Ranks on a platform. */
+/* The ranks of a mesh on a platform, and the times of their communication. */
 typedef struct known_place {
     ms_comm_classes comm;
     ms_mesh mesh, expert_mesh;
@@ -163,7 +163,8 @@ static const char *keep_reason(const estimating *it) {
     return reason == NULL ? NULL : ms_arena_strdup(it->e->arena, ms_buffer_text(reason));
 }
 
-/* What stands beside a key. If it is new, `make` makes it, once: what it refuses stays refused. */
+/* Find the item of a key in a table. The item of a new key is made by `make`, once; a refusal is
+ * kept as well. */
 static ms_status find_known(estimating *it, known_table *table, const void *key,
                             ms_status (*make)(estimating *, void **), int *number_out,
                             void **item_out) {

@@ -146,16 +146,12 @@ ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
         moments.inflight[p] = add_rank(model, p, &all);
         moments.first[p + 1] = all.count;
     }
-    moments.counts = MS_NEW(arena, int, all.count);
-    is_short = is_short || moments.counts == NULL || all.failed;
-    if (!is_short && all.count > 0) {
-        memcpy(moments.counts, all.data, all.count * sizeof(int));
+    moments.counts = ms_vector_keep(&all, arena);
+    if (is_short || moments.counts == NULL) {
+        return MS_E_NOMEM;
     }
-    if (!is_short) {
-        *moments_out = moments;
-    }
-    ms_vector_release(&all);
-    return is_short ? MS_E_NOMEM : MS_OK;
+    *moments_out = moments;
+    return MS_OK;
 }
 
 /* What of a rank's bytes is the same in all of its moments. */

@@ -194,27 +194,29 @@ static ms_status sort_by_depth(ms_order *order, ms_arena *scratch) {
     return MS_OK;
 }
 
-/* Which messages share a stream. */
+int ms_order_receiver(const ms_program *program, int message) {
+    int stage = message / 2;
+    bool is_forward = message % 2 == 1;
+    bool has_one =
+        is_forward ? ms_program_has_next(program, stage) : ms_program_has_previous(program, stage);
+    return has_one ? program->stage_rank[stage + (is_forward ? 1 : -1)] : NONE;
+}
+
+/* Which messages share a stream: those of one rank to another one, in one direction. */
 static void share_queues(ms_order *order) {
     const ms_program *program = order->program;
-    for (int s = 0; s < program->stages; s++) {
-        for (int forward = 0; forward < 2; forward++) {
-            bool has_one =
-                forward ? ms_program_has_next(program, s) : ms_program_has_previous(program, s);
-            int to = has_one ? program->stage_rank[s + (forward ? 1 : -1)] : NONE;
-            int *queue = &order->queues[2 * s + forward];
-            *queue = order->queue_count;
-            for (int t = 0; t < s && has_one; t++) {
-                bool has_next =
-                    forward ? ms_program_has_next(program, t) : ms_program_has_previous(program, t);
-                if (has_next && program->stage_rank[t] == program->stage_rank[s] &&
-                    program->stage_rank[t + (forward ? 1 : -1)] == to) {
-                    *queue = order->queues[2 * t + forward];
-                    break;
-                }
+    for (int message = 0; message < 2 * program->stages; message++) {
+        int from = program->stage_rank[message / 2];
+        int to = ms_order_receiver(program, message);
+        int *queue = &order->queues[message];
+        *queue = order->queue_count;
+        for (int other = message % 2; other < message && to >= 0; other += 2) {
+            if (program->stage_rank[other / 2] == from && ms_order_receiver(program, other) == to) {
+                *queue = order->queues[other];
+                break;
             }
-            order->queue_count += *queue == order->queue_count;
         }
+        order->queue_count += *queue == order->queue_count;
     }
 }
 
@@ -267,9 +269,7 @@ static bool allocate(ordering *o, ms_arena *arena, ms_arena *scratch) {
     o->order->ops = MS_NEW(arena, ms_order_op, actions + moves);
     o->order->slots = MS_NEW(arena, ms_order_slot, slots_max(o, actions));
     o->order->queues = MS_NEW(arena, int, 2 * stages);
-    return o->forward_in != NULL && o->backward_in != NULL && o->runs != NULL &&
-           o->slot_of != NULL && o->order->ops != NULL && o->order->slots != NULL &&
-           o->order->queues != NULL;
+    return !arena->has_failed && !scratch->has_failed;
 }
 
 ms_status ms_order_make(const ms_program *program, ms_arena *arena, ms_arena *scratch,

@@ -49,6 +49,10 @@ typedef struct ms_order {
     bool has_pairs;
 } ms_order;
 
+/* Pipeline rank that a message goes to; -1: no stage follows in its direction.  message: 2 * stage
+ * + (1: forward), as in ms_order_op.sends. */
+int ms_order_receiver(const ms_program *program, int message);
+
 /* Bring a program into order.  scratch: for the time being.  *order_out: in `arena`, refers to the
  * program.  Returns MS_OK;
  * MS_E_INPUT for a schedule that waits for itself (reported); MS_E_NOMEM (not reported).

@@ -4,14 +4,14 @@
 
 #include "base/memo.h"
 
-/* What tells maps apart. */
+/* What the map of a pass, or of a pair, follows from. */
 typedef struct map_key {
     int32_t first[2]; /* of the passes' segments; -1: no second pass */
     int32_t alike;    /* pipeline rank that theirs lies like */
     uint32_t unit[2];
 } map_key;
 
-/* Maps while they are made; equal passes share one. */
+/* The maps of all slots while they are made; slots with equal keys share a map. */
 typedef struct map_table {
     const ms_order *order;
     const ms_stage_costs *costs;
@@ -20,7 +20,7 @@ typedef struct map_table {
     ms_memo keys;           /* of map_key */
     ms_pass_map **maps;     /* [slots] by the keys' numbers */
     double *time_s, *end_s; /* [segments of two passes] */
-    double *stretched_s;    /* the same; NULL: no computation is slowed down */
+    double *slowed_s;       /* the same; NULL: no computation is slowed down */
     int longest;
 } map_table;
 
@@ -36,15 +36,15 @@ static const ms_pass_plan *plan_of(const map_table *t, const ms_order_slot *slot
 }
 
 /* Slow computations down where communication runs beside them; the bound knows none of it. */
-static void stretch_passes(map_table *t, const ms_pass_view *pass, const ms_pass_view *second) {
+static void slow_passes_down(map_table *t, const ms_pass_view *pass, const ms_pass_view *second) {
     int count = pass->count + (second == NULL ? 0 : second->count);
-    memcpy(t->stretched_s, t->time_s, (size_t)count * sizeof *t->time_s);
-    ms_pass_stretch(pass, second, t->timing->comm->platform->gpu.compute_slowdown, t->end_s,
-                    t->stretched_s);
+    memcpy(t->slowed_s, t->time_s, (size_t)count * sizeof *t->time_s);
+    ms_pass_slow_down(pass, second, t->timing->comm->platform->gpu.compute_slowdown, t->end_s,
+                      t->slowed_s);
     for (int i = 0; i < count; i++) {
-        ms_timing_note(t->timing, t->stretched_s[i], t->time_s[i]);
+        ms_timing_note(t->timing, t->slowed_s[i], t->time_s[i]);
     }
-    memcpy(t->time_s, t->stretched_s, (size_t)count * sizeof *t->time_s);
+    memcpy(t->time_s, t->slowed_s, (size_t)count * sizeof *t->time_s);
 }
 
 /* Whether the rank's host waits for its GPU before a pass: before none of a pair.  Beside pairs the
@@ -57,7 +57,8 @@ static bool synchronises(const map_table *t, const ms_order_slot *slot) {
            ms_host_waits(&t->timing->job->host, (ms_pass)slot->pass, has_messages);
 }
 
-/* Let a pass take what it takes in a pair. */
+/* Add to the times of a pass's computations what they take longer in a pair.  time_s: [segments].
+ */
 static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
     for (int i = 0; i < pass->count; i++) {
         time_s[i] += pass->segments[i].is_collective
@@ -91,8 +92,8 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
         time_s += plan->count;
     }
     const ms_pass_view *second = count == 2 ? &views[1] : NULL;
-    if (t->stretched_s != NULL) {
-        stretch_passes(t, &views[0], second);
+    if (t->slowed_s != NULL) {
+        slow_passes_down(t, &views[0], second);
     }
     ms_pass_map_make(&views[0], second, &t->carried, t->end_s, map);
     return MS_OK;
@@ -147,9 +148,9 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
     t->end_s = MS_NEW(arena, double, 2 * t->longest);
     bool is_slowed = t->timing->kind == MS_TIME_EXPECTED &&
                      ms_slowdown_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
-    t->stretched_s = is_slowed ? MS_NEW(arena, double, 2 * t->longest) : NULL;
+    t->slowed_s = is_slowed ? MS_NEW(arena, double, 2 * t->longest) : NULL;
     if (t->maps == NULL || t->time_s == NULL || t->end_s == NULL ||
-        (is_slowed && t->stretched_s == NULL)) {
+        (is_slowed && t->slowed_s == NULL)) {
         return MS_E_NOMEM;
     }
     ms_status status = MS_OK;
@@ -174,16 +175,14 @@ static ms_message_time time_message(ms_timing *timing, const ms_class_times *tim
 /* The message that leaves a stage in one direction. */
 static ms_status find_message(const map_table *t, int stage, bool is_forward,
                               ms_message_time *message) {
-    const ms_program *program = t->order->program;
-    bool has_one =
-        is_forward ? ms_program_has_next(program, stage) : ms_program_has_previous(program, stage);
-    int to = has_one ? program->stage_rank[stage + (is_forward ? 1 : -1)] : -1;
-    if (!has_one || to == program->stage_rank[stage]) {
+    int from = t->order->program->stage_rank[stage];
+    int to = ms_order_receiver(t->order->program, 2 * stage + is_forward);
+    if (to < 0 || to == from) {
         return MS_OK;
     }
     const ms_stage_cost *cost = cost_of(t, stage, 0);
     double bytes = is_forward ? cost->send_forward_B : cost->send_backward_B;
-    ms_class_key key = {.kind = MS_COLL_P2P, .from = program->stage_rank[stage], .to = to};
+    ms_class_key key = {.kind = MS_COLL_P2P, .from = from, .to = to};
     const ms_class_times *times = NULL;
     ms_status status = ms_comm_classes_find(t->timing->comm, t->timing->space, &key, &times);
     if (status == MS_OK) {
@@ -203,16 +202,6 @@ static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_tim
     return status;
 }
 
-static int stream_of(const ms_carried *carried, const ms_segment *segment) {
-    int id = ms_communicator_of(segment);
-    for (int k = 0; k < carried->count; k++) {
-        if (carried->ids[k] == id) {
-            return k;
-        }
-    }
-    return -1;
-}
-
 static ms_status find_unshards(const map_table *t, ms_arena *arena, ms_order_times *times) {
     const ms_program *program = t->order->program;
     int count = t->order->has_unshards ? program->stages : 0;
@@ -226,7 +215,7 @@ static ms_status find_unshards(const map_table *t, ms_arena *arena, ms_order_tim
         for (int i = 0; i < plan->count && i < MS_UNSHARDS_MAX && status == MS_OK; i++) {
             const ms_segment *segment = &t->costs->segments[plan->first + i];
             ms_unshard_time *unshard = &unshards[MS_UNSHARDS_MAX * s + i];
-            unshard->stream = stream_of(&t->carried, segment);
+            unshard->stream = ms_carried_find(&t->carried, segment);
             status =
                 ms_segment_times(t->timing, segment, 1, program->stage_rank[s], &unshard->time_s);
         }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "estimate/later.h"
+#include "base/number.h"
 
 /* Communicators of one rank that a pass may use. */
 enum { STREAMS_MAX = 16 };
@@ -36,8 +36,8 @@ typedef struct pass_run {
     bool is_paired; /* hosts do not wait in it, nor where they are left out */
     ms_pass_op *ops;
     int op_count;
-    ms_stretch *stretch; /* of the rank; NULL: nothing is slowed down */
-    double *stretched_s; /* [count] what segments took last */
+    ms_slow_spans *slow_spans; /* of the rank; NULL: nothing is slowed down */
+    double *slowed_s;          /* [count] what segments took last */
 } pass_run;
 
 int ms_communicator_of(const ms_segment *segment) {
@@ -90,7 +90,7 @@ static bool waits_for_one(const pass_run *run, const ms_segment *segment) {
 static double waited_s(const pass_run *run, const ms_segment *segment) {
     double until_s = -INFINITY;
     for (int i = 0; i < segment->wait_count; i++) {
-        until_s = ms_later_s(until_s, run->end_s[segment->waits[i]]);
+        until_s = ms_max(until_s, run->end_s[segment->waits[i]]);
     }
     return until_s;
 }
@@ -110,14 +110,14 @@ static double launch(pass_run *run, clocks *c, int launches, double start_s, dou
     }
     c->host_s += launches * launch_s;
     run->is_bound = run->is_bound || c->host_s - time_s > start_s;
-    return ms_later_s(start_s, c->host_s - time_s);
+    return ms_max(start_s, c->host_s - time_s);
 }
 
 static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, double time_s) {
     double *free_s = free_of(c, ms_communicator_of(segment));
-    double start_s = ms_later_s(ms_later_s(run->chain_s, *free_s), waited_s(run, segment));
+    double start_s = ms_max(ms_max(run->chain_s, *free_s), waited_s(run, segment));
     if (!segment->is_async) {
-        start_s = ms_later_s(start_s, run->inputs_s);
+        start_s = ms_max(start_s, run->inputs_s);
         run->inputs_s = -INFINITY;
         start_s = launch(run, c, 1, start_s, 0.0);
         run->chain_s = start_s + time_s;
@@ -127,8 +127,8 @@ static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, 
         run->end_s[run->next] = start_s + time_s;
     }
     *free_s = start_s + time_s;
-    if (run->stretch != NULL) {
-        ms_stretch_note(run->stretch, segment->coll, start_s, start_s + time_s);
+    if (run->slow_spans != NULL) {
+        ms_slow_spans_note(run->slow_spans, segment->coll, start_s, start_s + time_s);
     }
     note_op(run, segment);
 }
@@ -144,19 +144,19 @@ static void run_segment(pass_run *run, clocks *c) {
         run_collective(run, c, segment, time_s);
         return;
     }
-    double start_s = ms_later_s(ms_later_s(run->chain_s, run->inputs_s), waited_s(run, segment));
-    start_s = ms_later_s(start_s, c->computed_s);
+    double start_s = ms_max(ms_max(run->chain_s, run->inputs_s), waited_s(run, segment));
+    start_s = ms_max(start_s, c->computed_s);
     run->inputs_s = -INFINITY;
     if (!run->is_synchronised || (segment->kernels.has_host_wait && !run->is_paired)) {
-        c->host_s = ms_later_s(c->host_s, start_s);
+        c->host_s = ms_max(c->host_s, start_s);
         run->is_synchronised = true;
     }
     start_s = launch(run, c, segment->kernels.launches, start_s,
                      segment->time_s * run->pass->compute_factor);
-    if (run->stretch != NULL) {
-        time_s =
-            ms_slowed_end_s(run->stretch->spans, run->stretch->count, start_s, time_s) - start_s;
-        run->stretched_s[run->next] = time_s;
+    if (run->slow_spans != NULL) {
+        time_s = ms_slowed_end_s(run->slow_spans->spans, run->slow_spans->count, start_s, time_s) -
+                 start_s;
+        run->slowed_s[run->next] = time_s;
     }
     run->chain_s = c->computed_s = start_s + time_s;
     note_op(run, segment);
@@ -173,17 +173,18 @@ static void note_clocks(pass_run *run, const clocks *c) {
     run->chain_before_s = run->chain_s;
 }
 
-/* By how much the clocks went on: as the chain, or as one of them where it is not on its way. */
+/* By how much the clocks advanced: as much as the chain, or as a communicator where no segment is
+ * on the chain yet. */
 static double moved_s(const pass_run *run, const clocks *c) {
     double by_s = run->chain_s > -INFINITY ? run->chain_s - run->chain_before_s : 0.0;
     for (int i = 0; i < c->count && run->chain_s == -INFINITY; i++) {
-        by_s = c->free_s[i] > -INFINITY ? ms_later_s(by_s, c->free_s[i] - run->before->free_s[i])
-                                        : by_s;
+        by_s =
+            c->free_s[i] > -INFINITY ? ms_max(by_s, c->free_s[i] - run->before->free_s[i]) : by_s;
     }
     return by_s;
 }
 
-/* Whether a clock went on by as much, or plays no part. */
+/* Whether a clock advanced by `by_s`, or is unset. */
 static bool has_moved_by(double by_s, double from_s, double to_s) {
     return from_s == to_s || fabs(to_s - from_s - by_s) <= STEADY * fabs(to_s);
 }
@@ -270,7 +271,7 @@ static void run_on(pass_run *run, clocks *c, bool until_held) {
         run_segment(run, c);
         step_on(run, c, !until_held);
     }
-    run->chain_s = ms_later_s(run->chain_s, run->inputs_s);
+    run->chain_s = ms_max(run->chain_s, run->inputs_s);
 }
 
 /* Whether the pass does not end before an asynchronous collective does. One that is waited for by
@@ -286,23 +287,28 @@ static bool is_waited_for(const ms_segment *segments, int count, int async) {
     return false;
 }
 
+int ms_carried_find(const ms_carried *carried, const ms_segment *segment) {
+    int id = ms_communicator_of(segment);
+    for (int k = 0; k < carried->count; k++) {
+        if (carried->ids[k] == id) {
+            return k;
+        }
+    }
+    return -1;
+}
+
 void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count) {
     for (int i = 0; i < count; i++) {
         if (!segments[i].is_async || is_waited_for(segments, count, i)) {
             continue;
         }
-        int id = ms_communicator_of(&segments[i]);
-        int k = 0;
-        while (k < carried->count && carried->ids[k] != id) {
-            k++;
-        }
-        if (k == carried->count && k < MS_CARRIED_MAX) {
-            carried->ids[carried->count++] = id;
+        if (ms_carried_find(carried, &segments[i]) < 0 && carried->count < MS_CARRIED_MAX) {
+            carried->ids[carried->count++] = ms_communicator_of(&segments[i]);
         }
     }
 }
 
-/* Clocks of which one stands at 0 and the others play no part. */
+/* The clocks at the start of a pass: the clock `source` is 0, the others are unset. */
 static clocks clocks_from(const ms_carried *carried, int source) {
     clocks c = {.computed_s = -INFINITY, .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY};
     for (int k = 0; k < carried->count; k++) {
@@ -317,7 +323,7 @@ static void take_turns(pass_run runs[2], clocks *c) {
         run_on(&runs[0], c, true);
         run_on(&runs[1], c, true);
     }
-    runs[0].chain_s = ms_later_s(runs[0].chain_s, runs[1].chain_s);
+    runs[0].chain_s = ms_max(runs[0].chain_s, runs[1].chain_s);
 }
 
 /* Run a pass, or two that take turns, to the end.  runs: begun. */
@@ -365,12 +371,11 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
             continue;
         }
         if ((!c->is_synchronised || segment->kernels.has_host_wait) && !segment->is_collective) {
-            c->host_s = ms_later_s(c->host_s, c->end_s);
+            c->host_s = ms_max(c->host_s, c->end_s);
             c->is_synchronised = true;
         }
         c->host_s += launches * pass->launch_s;
-        c->end_s =
-            ms_later_s(c->end_s, launches > 0 ? c->host_s - own_s : -INFINITY) + pass->time_s[i];
+        c->end_s = ms_max(c->end_s, launches > 0 ? c->host_s - own_s : -INFINITY) + pass->time_s[i];
     }
 }
 
@@ -383,8 +388,8 @@ static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *c
         return;
     }
     run_chain(pass, repeat->first, repeat->count, &once);
-    double by_s = (repeat->times - 1) * ms_later_s(sum_s, once.host_s);
-    c->end_s = ms_later_s(c->end_s + repeat->times * sum_s, c->host_s + once.end_s + by_s);
+    double by_s = (repeat->times - 1) * ms_max(sum_s, once.host_s);
+    c->end_s = ms_max(c->end_s + repeat->times * sum_s, c->host_s + once.end_s + by_s);
     c->host_s += repeat->times * once.host_s;
 }
 
@@ -431,7 +436,7 @@ static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     return true;
 }
 
-/* Nothing depends on a clock. */
+/* Set the entries of the clock `source`, on which nothing depends. */
 static void map_forget(ms_pass_map *map, int source, int carried) {
     map->end_s[source] = map->host_s[source] = -INFINITY;
     for (int k = 0; k < carried; k++) {
@@ -476,10 +481,10 @@ static bool has_async(const ms_pass_view *pass) {
     return has_one;
 }
 
-/* ms_pass_stretch of a pass in which nothing runs beside anything, and nothing is slowed down: what
- * is left of the clocks' sums is how they round, so that a pass is the same to the last bit whether
- * its collectives are asynchronous on other stages or not. */
-static void round_chain(const ms_pass_view *pass, double *stretched_s) {
+/* ms_pass_slow_down of a pass in which nothing runs beside anything, and nothing is slowed down:
+ * what is left of the clocks' sums is how they round, so that a pass is the same to the last bit
+ * whether its collectives are asynchronous on other stages or not. */
+static void round_chain(const ms_pass_view *pass, double *slowed_s) {
     const ms_repeat *repeat = &pass->repeat;
     int end = repeat->first + repeat->count;
     double now_s = 0.0, before_s = 0.0;
@@ -489,32 +494,32 @@ static void round_chain(const ms_pass_view *pass, double *stretched_s) {
         if (runs && pass->segments[i].is_collective) {
             now_s += pass->time_s[i];
         } else if (runs) {
-            stretched_s[i] = now_s + pass->time_s[i] - now_s;
-            now_s += stretched_s[i];
+            slowed_s[i] = now_s + pass->time_s[i] - now_s;
+            now_s += slowed_s[i];
         }
         now_s += i + 1 == end ? repeat->times * (now_s - before_s) : 0.0;
     }
 }
 
-void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
-                     double *end_s, double *stretched_s) {
+void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
+                       double *end_s, double *slowed_s) {
     if (second == NULL && !has_async(pass)) {
-        round_chain(pass, stretched_s);
+        round_chain(pass, slowed_s);
         return;
     }
     clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
-    ms_stretch stretch = {.factors = factors};
+    ms_slow_spans slow_spans = {.factors = factors};
     pass_run start = {.pass = pass,
                       .inputs_s = -INFINITY,
                       .is_synchronised = true,
                       .is_paired = true,
-                      .stretch = &stretch};
+                      .slow_spans = &slow_spans};
     pass_run runs[2] = {start, start};
     runs[0].end_s = end_s;
-    runs[0].stretched_s = stretched_s;
+    runs[0].slowed_s = slowed_s;
     runs[1].pass = second;
     runs[1].end_s = end_s + pass->count;
-    runs[1].stretched_s = stretched_s + pass->count;
+    runs[1].slowed_s = slowed_s + pass->count;
     run_passes(runs, &c);
 }
 

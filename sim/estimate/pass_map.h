@@ -3,7 +3,7 @@
 #ifndef MS_ESTIMATE_PASS_MAP_H
 #define MS_ESTIMATE_PASS_MAP_H
 
-#include "estimate/stretch.h"
+#include "estimate/slow_spans.h"
 #include "model/stage_costs.h"
 
 /* Communicators whose collectives may outlive a pass; of more the rest are taken to be free. */
@@ -61,6 +61,9 @@ typedef struct ms_pass_op {
 /* What tells the communicator of a segment from others. */
 int ms_communicator_of(const ms_segment *segment);
 
+/* Where a segment's communicator stands among those that are carried; -1: it is not carried. */
+int ms_carried_find(const ms_carried *carried, const ms_segment *segment);
+
 /* Add the communicators on which a pass leaves collectives behind that nothing in it waits for. */
 void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count);
 
@@ -71,10 +74,10 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
 
 /* Times of the computations of a pass, or of two that take turns, slowed down by the collectives
  * beside them. Each is that of the last time it runs, with inputs there and communicators free.
- *  factors: [MS_COLL_COUNT].  end_s: as above.  stretched_s_out: [segments of both]; those of what
+ *  factors: [MS_COLL_COUNT].  end_s: as above.  slowed_s_out: [segments of both]; those of what
  * does not compute, or not run, stay. */
-void ms_pass_stretch(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
-                     double *end_s, double *stretched_s_out);
+void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
+                       double *end_s, double *slowed_s_out);
 
 /* List the operations of passes that run one behind the other on a rank, in order, from time 0 with
  * all inputs there; operations that do not run are left out.

@@ -4,24 +4,9 @@
 
 /* The message that stands for a queue's: 2 * stage + (1: forward), as in ms_order_op.sends. */
 static ms_class_key key_of(const ms_order *order, int message) {
-    const ms_program *program = order->program;
-    int stage = message / 2, step = message % 2 == 1 ? 1 : -1;
     return (ms_class_key){.kind = MS_COLL_P2P,
-                          .from = program->stage_rank[stage],
-                          .to = program->stage_rank[stage + step]};
-}
-
-/* Whether a message leaves its rank. */
-static bool leaves(const ms_order *order, int message) {
-    const ms_program *program = order->program;
-    int stage = message / 2;
-    bool has_one = message % 2 == 1 ? ms_program_has_next(program, stage)
-                                    : ms_program_has_previous(program, stage);
-    ms_class_key key = {0};
-    if (has_one) {
-        key = key_of(order, message);
-    }
-    return key.from != key.to;
+                          .from = order->program->stage_rank[message / 2],
+                          .to = ms_order_receiver(order->program, message)};
 }
 
 /* Meetings while they are listed. */
@@ -37,7 +22,8 @@ static void list_messages(queue_listing *l) {
         l->messages[q] = -1;
     }
     for (int i = 0; i < 2 * l->order->program->stages; i++) {
-        if (leaves(l->order, i)) {
+        const ms_class_key key = key_of(l->order, i);
+        if (key.to >= 0 && key.to != key.from) {
             l->messages[l->order->queues[i]] = i;
         }
     }
@@ -61,7 +47,7 @@ static ms_status list_meetings(queue_listing *l, int queue) {
     return status == MS_OK ? ms_sharing_forget(l->sharing, &key) : status;
 }
 
-static ms_status list_all(queue_listing *l, ms_queue_sharing *out, ms_arena *arena) {
+static ms_status list_all(queue_listing *l, ms_queue_sharing *out) {
     int queues = l->order->queue_count;
     ms_status status = MS_OK;
     list_messages(l);
@@ -71,11 +57,7 @@ static ms_status list_all(queue_listing *l, ms_queue_sharing *out, ms_arena *are
         out->from_s[q] = out->until_s[q] = -INFINITY;
     }
     out->first[queues] = (int32_t)l->meetings.count;
-    out->meetings = MS_NEW(arena, ms_queue_meeting, l->meetings.count);
-    for (size_t i = 0; i < l->meetings.count && out->meetings != NULL; i++) {
-        out->meetings[i] = MS_AT(&l->meetings, ms_queue_meeting, i);
-    }
-    return out->meetings == NULL ? MS_E_NOMEM : status;
+    return status;
 }
 
 ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_arena *arena,
@@ -94,10 +76,10 @@ ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_a
         return MS_E_NOMEM;
     }
     ms_vector_init(&l.meetings, sizeof(ms_queue_meeting));
-    ms_status status = list_all(&l, found, arena);
+    ms_status status = list_all(&l, found);
     *out = status == MS_OK && l.meetings.count > 0 ? found : NULL;
-    ms_vector_release(&l.meetings);
-    return status;
+    found->meetings = ms_vector_keep(&l.meetings, arena);
+    return status == MS_OK && found->meetings == NULL ? MS_E_NOMEM : status;
 }
 
 double ms_queue_sharing_end_s(ms_queue_sharing *sharing, int queue, double start_s,

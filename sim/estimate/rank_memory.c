@@ -9,7 +9,7 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
     int slices = costs->slices > 1 ? costs->slices : 1;
     size_t stages = (size_t)program->stages;
     size_t places = stages * (size_t)slices;
-    ms_memory_model model = {
+    *model_out = (ms_memory_model){
         .program = program,
         .costs = costs,
         .slices = slices,
@@ -21,13 +21,7 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
         .rounds = MS_NEW(arena, int, stages),
         .memory = MS_NEW(arena, const ms_stage_memory *, places),
     };
-    if (model.stages == NULL || model.place == NULL || model.kept == NULL ||
-        model.running == NULL || model.unsharded == NULL || model.rounds == NULL ||
-        model.memory == NULL) {
-        return MS_E_NOMEM;
-    }
-    *model_out = model;
-    return MS_OK;
+    return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
 /* Note what the rank's stage at `place` weighs, slice by slice. Whoever only counts has no costs of
@@ -109,7 +103,7 @@ static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory
 static double framework_B(const ms_memory_model *model) {
     double largest_B = 0;
     for (int place = 0; place < model->stage_count; place++) {
-        largest_B = ms_larger(largest_B, model->memory[place * model->slices]->framework_B);
+        largest_B = ms_max(largest_B, model->memory[place * model->slices]->framework_B);
     }
     return model->costs->workspace_B + largest_B;
 }

@@ -2,11 +2,11 @@
 
 #include <math.h>
 
-#include "estimate/later.h"
+#include "base/number.h"
 
 void ms_timing_note(ms_timing *timing, double time_s, double alone_s) {
     if (time_s > alone_s) {
-        timing->excess = ms_later_s(timing->excess, 1.0 - alone_s / time_s);
+        timing->excess = ms_max(timing->excess, 1.0 - alone_s / time_s);
     }
 }
 

@@ -25,38 +25,21 @@ typedef struct stepping {
 } stepping;
 
 static double *stream_of(stepping *s, int p, const ms_segment *segment) {
-    int id = ms_communicator_of(segment);
-    for (int k = 0; k < s->carried.count; k++) {
-        if (s->carried.ids[k] == id) {
-            return &s->clocks.stream_s[p * MS_CARRIED_MAX + k];
-        }
-    }
-    return &s->clocks.rank_s[p];
+    int k = ms_carried_find(&s->carried, segment);
+    return k < 0 ? &s->clocks.rank_s[p] : &s->clocks.stream_s[p * MS_CARRIED_MAX + k];
 }
 
-/* Wait for all that a pipeline rank has started. */
+/* Let a pipeline rank wait for all that it has started.  Returns when that has ended [s]. */
 static double wait_for_rank(stepping *s, int p) {
     s->clocks.rank_s[p] = ms_clocks_rank_end_s(&s->clocks, p, s->carried.count);
     return s->clocks.rank_s[p];
 }
 
-/* When a pipeline rank's host has launched so much more. */
+/* Advance a pipeline rank's host by some launches.  Returns when they are done; 0 where launches
+ * take no time [s]. */
 static double launched_s(stepping *s, int p, int launches) {
     s->clocks.host_s[p] += launches * s->job->host.launch_s;
     return s->job->host.launch_s > 0.0 ? s->clocks.host_s[p] : 0.0;
-}
-
-/* A collective in the groups of one pipeline rank, which waits for it. */
-static ms_status run_group(stepping *s, int p, const ms_segment *segment) {
-    double time_s = 0.0;
-    ms_status status = ms_segment_times(s->timing, segment, 1, p, &time_s);
-    if (status == MS_OK && time_s >= 0.0) {
-        double *stream_s = stream_of(s, p, segment);
-        double *rank_s = &s->clocks.rank_s[p];
-        *rank_s = fmax(fmax(*rank_s, *stream_s), launched_s(s, p, 1)) + time_s;
-        *stream_s = *rank_s;
-    }
-    return status;
 }
 
 /* An all-reduce between two pipeline ranks, once both have ended all they started. */
@@ -73,23 +56,28 @@ static ms_status reduce_pair(stepping *s, int p, int q, double bytes) {
     return status;
 }
 
+/* A collective in the groups of one pipeline rank: kept for run_chains, or run at once, so that the
+ * rank waits for it. */
 static ms_status visit_group(void *context, int p, const ms_segment *segment) {
     stepping *s = context;
-    if (s->chains == NULL) {
-        return run_group(s, p, segment);
-    }
     double time_s = 0.0;
     ms_status status = ms_segment_times(s->timing, segment, 1, p, &time_s);
-    if (status == MS_OK && time_s >= 0.0) {
-        ms_chain *chain = &s->chains[p];
-        s->ops[p * s->op_room + chain->count++] =
-            (ms_chained){.key = ms_class_of_segment(segment, p),
-                         .bytes = segment->coll_B,
-                         .time_s = time_s,
-                         .launched_s = launched_s(s, p, 1),
-                         .stream_s = stream_of(s, p, segment)};
+    if (status != MS_OK || time_s < 0.0) {
+        return status;
     }
-    return status;
+    double *rank_s = &s->clocks.rank_s[p];
+    ms_chained op = {.key = ms_class_of_segment(segment, p),
+                     .bytes = segment->coll_B,
+                     .time_s = time_s,
+                     .launched_s = launched_s(s, p, 1),
+                     .stream_s = stream_of(s, p, segment)};
+    if (s->chains != NULL) {
+        s->ops[p * s->op_room + s->chains[p].count++] = op;
+    } else {
+        *rank_s = fmax(fmax(*rank_s, *op.stream_s), op.launched_s) + time_s;
+        *op.stream_s = *rank_s;
+    }
+    return MS_OK;
 }
 
 /* Run the collectives that all ranks have come to beside each other. */

@@ -1,4 +1,4 @@
-/* What the fields of a spec say together, and the job laid out by it. */
+/* Checks of fields that depend on each other, and the job that a spec is laid out to. */
 #include <stdio.h>
 #include <string.h>
 
@@ -132,7 +132,7 @@ static ms_status check_steps(const checking *c) {
                          (int)POST_VALIDATION_STEPS_MIN, steps);
 }
 
-/* What products multiply in, the GPU must have units for. */
+/* The GPU must have matrix units for the type that products multiply in. */
 static ms_status check_products(const checking *c) {
     ms_product_format format = c->spec->precision.products.format;
     const ms_gpu_type *gpu = &c->cluster->gpu;
@@ -147,7 +147,7 @@ static ms_status check_products(const checking *c) {
                          word, gpu->name, word, word);
 }
 
-/* What the attention's products multiply in, needs kernels for it. */
+/* There must be attention kernels for the type that its products multiply in. */
 static ms_status check_attention_format(const checking *c) {
     const ms_products *products = &c->spec->precision.products;
     const char *against = c->spec->has_model

@@ -5,7 +5,7 @@
 #include "base/config/find.h"
 #include "job/internal.h"
 
-/* What stands before a profile's name in the origin of its nodes. */
+/* The origin of a profile's nodes begins with this word; the profile's name follows. */
 static const char ORIGIN[] = "framework ";
 
 bool ms_spec_is_choice(const ms_node *node) {
@@ -79,7 +79,7 @@ static ms_status find_profile(const profile_lookup *ld, const char *data_folder,
 
 /* ---- reading ---- */
 
-/* What a profile says about itself. */
+/* Keys by which a profile describes itself. */
 static const char *const OWN[] = {"name", "description"};
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])

@@ -2,9 +2,9 @@
 #ifndef MS_SPEC_INTERNAL_H
 #define MS_SPEC_INTERNAL_H
 
-#include "job/text.h"
+#include "job/spec_text.h"
 
-/* What stands before the path of a file in schedule.kind. */
+/* Prefix of a file's path in schedule.kind. */
 #define MS_SPEC_CSV_PREFIX "csv:"
 
 /* The request with the path of its workload, which may be the name of one in the installed data and

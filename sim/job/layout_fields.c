@@ -1,5 +1,5 @@
 /* The keys that say how a model is laid out over the axes. */
-#include "job/text.h"
+#include "job/spec_text.h"
 
 #define AT(member) offsetof(ms_spec_text, spec.member)
 

@@ -27,7 +27,8 @@ static ms_status check_passes(const ms_job_spec *spec, const ms_schedule_spec *o
                          order->microbatches, stages, passes, (double)PASSES_MAX);
 }
 
-/* What the schedule's kind makes an order of; bytes between the fields are 0. */
+/* The sizes and choices that the schedule's kind makes an order of; bytes between the fields are
+ * 0. */
 static void find_order(const ms_job *job, ms_schedule_spec *order) {
     const ms_job_spec *spec = &job->spec;
     memset(order, 0, sizeof *order);
@@ -199,7 +200,7 @@ static ms_status place_gathers(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
-/* What is reduced once a round needs a schedule that has rounds. */
+/* Gradients that are reduced once a round need a schedule that has rounds. */
 static ms_status check_rounds(const ms_job *job, ms_diag *diag) {
     if (job->layout.reduce != MS_REDUCE_ROUND || job->program.round > 0) {
         return MS_OK;

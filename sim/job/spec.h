@@ -7,6 +7,17 @@
  * strings are borrowed and shared by copies. What the user leaves out is left out here too, and
  * decided when the job is laid out, so that a spec with another degree of ZeRO or of pipeline
  * parallelism gets the defaults that go with it.
+ *
+ * Nouns of the room `job`, and what the same words mean elsewhere:
+ * - workload: a file that describes a job. It names a platform, and may name a framework, whose
+ *   profile holds choices.
+ * - spec: what a workload says, as a struct (ms_job_spec).
+ * - job: a spec that is checked and laid out: mesh, layout, order of passes, costs (ms_job).
+ * - layout: parallel degrees and choices by which the model is cut up (ms_model_layout).
+ * - partition: which stage has which layers (schedule.partition).
+ * - request: a workload's file, --set overrides and options (ms_job_request).
+ * - step end: what follows the last backward pass: reductions, the gradient's norm, the update.
+ * - factor: how much longer a rank computes, or its links take (ms_rank_properties).
  */
 #ifndef MESHSIM_SPEC_H
 #define MESHSIM_SPEC_H
@@ -157,7 +168,7 @@ typedef struct ms_spec_context {
     int overlap; /**< 0, 1, or MS_SPEC_USUAL: for a ring */
 } ms_spec_context;
 
-/** What replicas share. */
+/** Data parallelism: what replicas share. */
 typedef struct ms_spec_data {
     int zero;              /**< stage of ZeRO, 0 to 3 */
     ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
@@ -176,7 +187,7 @@ typedef struct ms_spec_data {
     bool is_offloaded;
 } ms_spec_data;
 
-/** What is recomputed. */
+/** Activation recomputation. */
 typedef struct ms_spec_recompute {
     ms_recompute kind;
     unsigned parts; /**< MS_RECOMPUTE_ bits */
@@ -315,20 +326,11 @@ ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
  * rows). */
 ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out);
 
-/** Whether two specs say the same, by every key of a workload file. Where they come from does not
- * count.  O(size of their lists). */
-bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b);
-
 /** Index of an axis of the mesh by name, -1 if it has none. */
 int ms_spec_axis(const ms_spec_mesh *mesh, const char *name);
 
 /** Size of an axis of the mesh by name, 1 if it has none. */
 int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name);
-
-/** Set the size of an axis: copy a spec, set its axes and other fields, and lay it out again.
- *  name: of an axis of the mesh.  Returns MS_OK; MS_E_RANGE if the mesh has no such axis, nothing
- * changed. */
-ms_status ms_spec_set_axis(ms_job_spec *spec, const char *name, int size);
 
 /** A copy of a spec to change: it comes from no file any more, so that faults name its keys and do
  * not point at what the file says. */

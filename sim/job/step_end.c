@@ -103,11 +103,13 @@ ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visito
     const step_telling t = {job, visitor, context, diag};
     ms_status status = tell_plans(&t, job->costs.before_update);
     status = status == MS_OK ? tell_tied(&t) : status;
-    if (status == MS_OK && ms_step_end_meets(job)) {
+    if (status == MS_OK && visitor->meet != NULL && ms_step_end_meets(job)) {
         status = visitor->meet(context);
     }
-    for (int p = 0; p < job->program.spec.pipeline_ranks && status == MS_OK; p++) {
-        visitor->update(context, p);
+    for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
+        if (status == MS_OK && visitor->update != NULL) {
+            visitor->update(context, p);
+        }
     }
     return status == MS_OK ? tell_plans(&t, job->costs.after_update) : status;
 }

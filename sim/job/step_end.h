@@ -23,9 +23,9 @@ typedef struct ms_step_end_visitor {
     ms_status (*group)(void *context, int p, const ms_segment *segment);
     /** An all-reduce between two pipeline ranks, rank by rank. */
     ms_status (*pair)(void *context, const int ends[2], ms_axis axis, double size_B);
-    /** All ranks wait for each other and learn the norm. */
+    /** All ranks wait for each other and learn the norm.  NULL: nothing is called. */
     ms_status (*meet)(void *context);
-    /** Pipeline rank `p` updates. */
+    /** Pipeline rank `p` updates its parameters.  NULL: nothing is called. */
     void (*update)(void *context, int p);
 } ms_step_end_visitor;
 

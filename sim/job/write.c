@@ -1,4 +1,4 @@
-/* From a spec back to a workload file, and whether two specs are equal. */
+/* From a spec back to a workload file. */
 #include <string.h>
 
 #include "job/internal.h"
@@ -89,33 +89,6 @@ ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out) {
     }
     ms_arena_release(&scratch);
     return status;
-}
-
-static bool are_meshes_equal(const ms_spec_mesh *a, const ms_spec_mesh *b) {
-    bool is_equal = a->axes == b->axes;
-    for (int axis = 0; is_equal && axis < a->axes; axis++) {
-        is_equal = a->sizes[axis] == b->sizes[axis] && strcmp(a->names[axis], b->names[axis]) == 0;
-    }
-    return is_equal;
-}
-
-static bool are_platforms_equal(const ms_spec_platform *a, const ms_spec_platform *b) {
-    return strcmp(a->file, b->file) == 0 && ms_node_is_equal(a->changes, b->changes);
-}
-
-bool ms_job_spec_is_equal(const ms_job_spec *a, const ms_job_spec *b) {
-    const ms_spec_text text_a = {
-        .spec = *a, .schedule_kind = a->schedule.csv, .all_reduce = all_reduce_text(a)};
-    const ms_spec_text text_b = {
-        .spec = *b, .schedule_kind = b->schedule.csv, .all_reduce = all_reduce_text(b)};
-    if (a->schedule.kind != b->schedule.kind || a->has_model != b->has_model ||
-        !are_meshes_equal(&a->mesh, &b->mesh) || !are_platforms_equal(&a->platform, &b->platform) ||
-        !ms_placement_is_equal(&a->placement, &b->placement)) {
-        return false;
-    }
-    bool are_parts_equal = a->has_model ? ms_model_is_equal(&a->model, &b->model)
-                                        : ms_costs_are_equal(&a->costs, &b->costs);
-    return are_parts_equal && ms_config_is_equal(MS_WORKLOAD_FIELDS, &text_a, &text_b);
 }
 
 ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag) {

@@ -153,20 +153,21 @@ static void add_core(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {
+    static const ms_operator OPERATORS[] = {
         ms_cost_opening_norm, add_qkv,  add_qk_norms, add_rotary,      add_repeats,
         add_layout_copies,    add_core, add_output,   ms_cost_residual};
-    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+    ms_cost_operators(builder, parts, OPERATORS, sizeof OPERATORS / sizeof OPERATORS[0]);
 }
 
-/* Its sums wait for the other branch's. */
+/* The output projection of a parallel block: its partial sums are reduced together with those of
+ * the MLP branch. */
 static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
     ms_cost_unsplit(builder, parts, add_output);
 }
 
 void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {
+    static const ms_operator OPERATORS[] = {
         add_qkv,           add_qk_norms, add_rotary,          add_repeats,
         add_layout_copies, add_core,     add_unreduced_output};
-    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+    ms_cost_operators(builder, parts, OPERATORS, sizeof OPERATORS / sizeof OPERATORS[0]);
 }

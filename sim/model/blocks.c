@@ -5,20 +5,20 @@
  */
 #include "model/buckets.h"
 
-void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces,
-                    size_t count) {
+void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operator *operators,
+                       size_t count) {
     bool is_backward = !(parts & MS_PART_FORWARD);
     bool is_cut = builder->unit.buckets.of != NULL && builder->unit.buckets.of->is_ordered;
     bool is_one_segment = !builder->is_tp_split && builder->shard.cp <= 1 && !is_cut;
     for (size_t i = 0; i < count; i++) {
-        pieces[is_backward && !is_one_segment ? count - 1 - i : i](builder, parts);
+        operators[is_backward && !is_one_segment ? count - 1 - i : i](builder, parts);
     }
 }
 
-void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_piece piece) {
+void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add) {
     bool is_tp_split = builder->is_tp_split;
     builder->is_tp_split = false;
-    piece(builder, parts);
+    add(builder, parts);
     builder->is_tp_split = is_tp_split;
 }
 

@@ -96,7 +96,7 @@ static int kind_of(const ms_cost_builder *builder, bool is_expert) {
 
 /* Take the events of a unit's weights, then what it has besides them. Where they have more
  * parameters than the unit, which has them from elsewhere, all comes at its end. */
-static void add_unit(bucket_finder *f, const ms_unit *of, ms_bucket_unit *unit) {
+static void add_unit(bucket_finder *f, const ms_fsdp_unit *of, ms_bucket_unit *unit) {
     const double all[MS_BUCKET_KINDS] = {of->parameters.dense, of->parameters.expert};
     const double cast[MS_BUCKET_KINDS] = {of->parameters.dense_quantized,
                                           of->parameters.expert_quantized};
@@ -129,14 +129,14 @@ static void add_unit(bucket_finder *f, const ms_unit *of, ms_bucket_unit *unit) 
 
 /* List what the kernels of a unit's backward pass make: the pass is added, listened to, and taken
  * back. */
-static void list_weights(bucket_finder *f, const ms_unit *unit) {
+static void list_weights(bucket_finder *f, const ms_fsdp_unit *unit) {
     ms_cost_builder *builder = f->builder;
     const size_t counts[] = {builder->segments.count, builder->kernels.count, builder->uses.count};
     ms_stage_buckets ordered = {.is_ordered = true};
     builder->unit.buckets.of = &ordered;
     builder->unit.buckets.listed = &f->weights;
     f->weights.count = 0;
-    ms_cost_add_unit(builder, MS_PASS_B, unit);
+    ms_cost_add_fsdp_unit(builder, MS_PASS_B, unit);
     builder->unit.buckets.listed = NULL;
     builder->unit.buckets.of = NULL;
     builder->segments.count = counts[0];
@@ -144,22 +144,23 @@ static void list_weights(bucket_finder *f, const ms_unit *unit) {
     builder->uses.count = counts[2];
 }
 
-static bool is_like_before(const bucket_finder *f, const ms_unit *before, const ms_unit *unit) {
+static bool is_like_before(const bucket_finder *f, const ms_fsdp_unit *before,
+                           const ms_fsdp_unit *unit) {
     const int layers[2] = {before->layer, unit->layer};
     const int position = unit->layer - f->builder->stage_first;
     const int positions[2] = {position, position};
-    return before->kind == MS_UNIT_LAYER && unit->kind == MS_UNIT_LAYER && before->layer >= 0 &&
-           ms_layers_are_alike(f->builder, layers, positions);
+    return before->kind == MS_FSDP_UNIT_LAYER && unit->kind == MS_FSDP_UNIT_LAYER &&
+           before->layer >= 0 && ms_layers_are_alike(f->builder, layers, positions);
 }
 
 static void add_units(bucket_finder *f, ms_stage_content content) {
     ms_stage_buckets *found = f->found;
-    ms_unit before = {.kind = MS_UNIT_HEAD, .layer = -1};
+    ms_fsdp_unit before = {.kind = MS_FSDP_UNIT_HEAD, .layer = -1};
     bool has_table = has_lone_table(f->builder);
     int event = 0;
     for (int u = 0; u < found->unit_count; u++) {
-        ms_unit unit = ms_stage_unit(f->builder, content, found->unit_count - 1 - u);
-        bool may_have_table = unit.kind == MS_UNIT_EMBEDDING || unit.kind == MS_UNIT_HEAD;
+        ms_fsdp_unit unit = ms_stage_fsdp_unit(f->builder, content, found->unit_count - 1 - u);
+        bool may_have_table = unit.kind == MS_FSDP_UNIT_EMBEDDING || unit.kind == MS_FSDP_UNIT_HEAD;
         if (!is_like_before(f, &before, &unit)) {
             list_weights(f, &unit);
         }
@@ -207,7 +208,7 @@ static ms_status keep(bucket_finder *f) {
 
 ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bool is_first_of_rank,
                           ms_stage_buckets **buckets_out) {
-    int count = ms_stage_unit_count(builder, content);
+    int count = ms_stage_fsdp_unit_count(builder, content);
     ms_stage_buckets *found = NULL;
     if (!has_buckets(builder->layout) || count == 0) {
         *buckets_out = NULL;

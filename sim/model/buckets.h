@@ -49,14 +49,14 @@ typedef struct ms_stage_buckets {
                       */
 } ms_stage_buckets;
 
-/** What a kernel makes the gradients of. */
+/** The parameters whose gradients one kernel makes. */
 typedef struct ms_made_weights {
     double each;  /**< parameters of a weight [count] */
     double count; /**< weights */
     bool is_expert;
 } ms_made_weights;
 
-/** What a bucket counts as. */
+/** Parameters of a bucket, counted as experts' or as all others'. */
 static inline ms_parameter_count ms_bucket_count(const ms_bucket *bucket, bool is_expert) {
     return is_expert ? (ms_parameter_count){.expert = bucket->parameters,
                                             .expert_quantized = bucket->quantized}

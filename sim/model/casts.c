@@ -56,7 +56,8 @@ bool ms_has_second_forms(const ms_cost_builder *builder) {
            builder->gpu->products.of[products->format].layouts == MS_LAYOUTS_TN;
 }
 
-/* Of inputs and gradients, for the weight's gradient. */
+/* Whether inputs and gradients get a form with columns, for the product that gives the weight's
+ * gradient. */
 static bool has_token_columns(const ms_cost_builder *builder) {
     return products_of(builder)->weight_gradients == MS_TYPE_OF_PRODUCTS &&
            ms_has_second_forms(builder);

@@ -148,19 +148,19 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
     if (layout->cp <= 1) {
         return MS_OK;
     }
-    bool is_turned = layout->cp_kind == MS_CP_ALL_TO_ALL;
+    bool is_by_heads = layout->cp_kind == MS_CP_ALL_TO_ALL;
     ms_status status = check_cut(diag, (cut){.what = "sequence",
                                              .length = model->sequence,
                                              .by = "cp",
                                              .degree = layout->cp,
-                                             .parts = is_turned ? 1 : 2});
+                                             .parts = is_by_heads ? 1 : 2});
     const ms_status found[] = {
         status,
         refuse(diag, layout->cp_kind == MS_CP_RING && model->attention == MS_ATTENTION_UNFUSED,
                "context parallelism by a ring needs fused attention: model.attention is "
                "unfused; all_gather and all_to_all do not")};
     status = any_fault(found, sizeof found / sizeof found[0]);
-    if (is_turned && model->heads % layout->tp == 0) {
+    if (is_by_heads && model->heads % layout->tp == 0) {
         ms_status heads = check_cut(diag, (cut){.what = "a tensor-parallel rank's share of heads",
                                                 .length = model->heads / layout->tp,
                                                 .by = "cp",
@@ -169,7 +169,7 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
         status = heads == MS_OK ? status : heads;
     }
     int kv_heads = model->kv_heads > layout->tp ? model->kv_heads / layout->tp : 1;
-    if (is_turned && !divides_either_way(kv_heads, layout->cp)) {
+    if (is_by_heads && !divides_either_way(kv_heads, layout->cp)) {
         char legal[48];
         nearest_legal(kv_heads, layout->cp, divides_either_way, legal);
         ms_diag_error(diag,

@@ -39,20 +39,22 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     builder->stage_first = content.layer_first;
     add_gather(builder, pass, content);
     builder->unit.units_first = builder->segments.count;
-    int count = ms_stage_unit_count(builder, content);
+    int count = ms_stage_fsdp_unit_count(builder, content);
     ms_pass_plan plan = {.first = (int)builder->pass_first};
     ms_outline_run run = ms_outline_begin(builder, content, pass, &plan.repeat);
     for (int i = 0, next = 0; i < count; i = next) {
         bool is_last = i == count - 1;
-        ms_unit unit = ms_stage_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
+        ms_fsdp_unit unit =
+            ms_stage_fsdp_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
         ms_buckets_begin_unit(builder, pass, pass == MS_PASS_F ? count - 1 - i : i);
-        ms_unit behind = {.layer = -1};
+        ms_fsdp_unit behind = {.layer = -1};
         if (!is_last) {
-            behind = ms_stage_unit(builder, content, pass == MS_PASS_F ? i + 1 : count - 2 - i);
+            behind =
+                ms_stage_fsdp_unit(builder, content, pass == MS_PASS_F ? i + 1 : count - 2 - i);
         }
-        ms_unit_begin(builder, pass, &unit, is_last ? NULL : &behind);
-        ms_cost_add_unit(builder, pass, &unit);
-        ms_unit_end(builder, pass, &unit, is_last);
+        ms_fsdp_unit_begin(builder, pass, &unit, is_last ? NULL : &behind);
+        ms_cost_add_fsdp_unit(builder, pass, &unit);
+        ms_fsdp_unit_end(builder, pass, &unit, is_last);
         next = ms_outline_next(&run, builder, i);
         if (pass == MS_PASS_F && next > i + 1) {
             ms_buckets_skip(builder, count - 2 - i, count - 1 - next);
@@ -115,7 +117,7 @@ static bool find_buckets(ms_cost_builder *builder, int slice, int stage, ms_stag
 /* All stages in one slice of a sequence. */
 static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *costs) {
     ms_shard_set_slice(&builder->shard, slice);
-    memset(builder->layer_pieces, 0, sizeof builder->layer_pieces);
+    memset(builder->built_layers, 0, sizeof builder->built_layers);
     ms_stage_content before = {0};
     for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
         ms_stage_cost *cost = &costs->stage[slice * costs->stages + stage];
@@ -133,7 +135,7 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
     }
 }
 
-/* What a pipeline rank holds of all its stages. */
+/* Parameters of all stages of a pipeline rank. */
 typedef struct rank_parameters {
     ms_parameter_count count;
     double split_tokens;

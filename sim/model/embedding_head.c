@@ -67,41 +67,29 @@ void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
  * cross_entropy_kernel, element_mul_kernel); Megatron-LM, loss_func (the losses of tokens are
  * masked and summed). */
 typedef struct loss_bytes {
-    double elements; /* of logits as they are */
-    double fp32_B;
+    double elements; /* read or written per logit, in the type of the logits */
+    double fp32_B;   /* read or written per logit in fp32 [B] */
 } loss_bytes;
 
-static const loss_bytes LOSS[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 36},
-                                  [MS_LOSS_PLAIN] = {1, 20},
-                                  [MS_LOSS_FUSED] = {1, 0},
-                                  [MS_LOSS_COMPILED] = {1, 20},
-                                  [MS_LOSS_TRANSFORMER_ENGINE] = {3, 0}};
-static const loss_bytes LOSS_BACKWARD[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 12},
-                                           [MS_LOSS_PLAIN] = {1, 24},
-                                           [MS_LOSS_FUSED] = {2, 0},
-                                           [MS_LOSS_COMPILED] = {1, 4},
-                                           [MS_LOSS_TRANSFORMER_ENGINE] = {2, 0}};
-
-/* Of which these are copies to fp32 and back; compiled, a copy is written where the maximum is
- * found, and the logits are read all the same. */
-static const loss_bytes COPY[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 4},
-                                  [MS_LOSS_PLAIN] = {1, 4},
-                                  [MS_LOSS_FUSED] = {0, 0},
-                                  [MS_LOSS_COMPILED] = {0, 4},
-                                  [MS_LOSS_TRANSFORMER_ENGINE] = {0, 0}};
-static const loss_bytes COPY_BACK[] = {[MS_LOSS_VOCAB_PARALLEL] = {1, 4},
-                                       [MS_LOSS_PLAIN] = {1, 4},
-                                       [MS_LOSS_FUSED] = {0, 0},
-                                       [MS_LOSS_COMPILED] = {0, 0},
-                                       [MS_LOSS_TRANSFORMER_ENGINE] = {0, 0}};
+/* A loss, forward and backward: all that it moves, and the share of its copies to fp32 and back,
+ * which logits in fp32 do without. Compiled, the copy to fp32 is written where the maximum is
+ * found; its kernel reads the logits all the same. */
+static const struct {
+    loss_bytes moved[2], copied[2];
+} LOSSES[] = {
+    [MS_LOSS_VOCAB_PARALLEL] = {{{1, 36}, {1, 12}}, {{1, 4}, {1, 4}}},
+    [MS_LOSS_PLAIN] = {{{1, 20}, {1, 24}}, {{1, 4}, {1, 4}}},
+    [MS_LOSS_FUSED] = {{{1, 0}, {2, 0}}, {{0, 0}, {0, 0}}},
+    [MS_LOSS_COMPILED] = {{{1, 20}, {1, 4}}, {{0, 4}, {0, 0}}},
+    [MS_LOSS_TRANSFORMER_ENGINE] = {{{3, 0}, {2, 0}}, {{0, 0}, {0, 0}}},
+};
 
 static double loss_B(const ms_cost_builder *builder, ms_loss loss, bool is_backward) {
     const ms_shard *shard = &builder->shard;
-    loss_bytes each = is_backward ? LOSS_BACKWARD[loss] : LOSS[loss];
+    loss_bytes each = LOSSES[loss].moved[is_backward];
     if (ms_is_single(shard)) {
-        loss_bytes copy = is_backward ? COPY_BACK[loss] : COPY[loss];
-        each.elements -= copy.elements;
-        each.fp32_B -= copy.fp32_B;
+        each.elements -= LOSSES[loss].copied[is_backward].elements;
+        each.fp32_B -= LOSSES[loss].copied[is_backward].fp32_B;
     }
     return shard->tokens * shard->vocab * (each.fp32_B + each.elements * shard->element_B);
 }

@@ -45,7 +45,7 @@ static head_size padded_head(ms_attention_kernel kernel, double query, double va
 }
 
 /* Mean width of the products: forward one of query and one of value width, backward three and two
- * (source in core.c). */
+ * (source in attention_core.c). */
 static double mean_width(double query, double value, bool is_backward) {
     return is_backward ? (3 * query + 2 * value) / 5 : (query + value) / 2;
 }
@@ -136,9 +136,9 @@ static bool has_fp8_head(const ms_model *model, const ms_gpu_type *gpu) {
            head.value <= 128 && (head.query <= 128 || head.value == 128);
 }
 
-/* What the recipe of fp8 says against it. Source: Transformer Engine, Float8BlockScaling (no
- * fp8_dpa), get_attention_backend (current scaling from sm100 on), MultiheadAttention (no fp8
- * between modules under current scaling). */
+/* Why the recipe of fp8 rules out attention in fp8; NULL: it does not. Source: Transformer Engine,
+ * Float8BlockScaling (no fp8_dpa), get_attention_backend (current scaling from sm100 on),
+ * MultiheadAttention (no fp8 between modules under current scaling). */
 static const char *recipe_against(const ms_products *products, const ms_gpu_type *gpu) {
     bool is_current = products->scaling == MS_SCALING_CURRENT;
     if (products->format != MS_PRODUCT_FP8) {
@@ -157,7 +157,7 @@ static const char *recipe_against(const ms_products *products, const ms_gpu_type
     return NULL;
 }
 
-/* What the GPU and the kernel have. */
+/* Why the GPU or the kernel rules out attention in fp8; NULL: neither does. */
 static const char *kernel_against(const ms_model *model, const ms_products *products,
                                   const ms_gpu_type *gpu) {
     const ms_attention_rates *rates = &gpu->attention[model->attention];

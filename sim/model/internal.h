@@ -99,25 +99,25 @@ typedef struct ms_parameter_count {
     double expert_quantized; /**< of `expert` */
 } ms_parameter_count;
 
-/** What is gathered and reduced as a whole: a transformer layer, the embedding, the head or an MTP
- * module. */
-typedef struct ms_unit {
-    enum { MS_UNIT_EMBEDDING, MS_UNIT_LAYER, MS_UNIT_HEAD, MS_UNIT_MTP } kind;
+/** An FSDP unit, whose parameters are gathered and whose gradients are reduced together: a
+ * transformer layer, the embedding, the head or an MTP module. */
+typedef struct ms_fsdp_unit {
+    enum { MS_FSDP_UNIT_EMBEDDING, MS_FSDP_UNIT_LAYER, MS_FSDP_UNIT_HEAD, MS_FSDP_UNIT_MTP } kind;
     int layer; /**< MTP modules count on from the last layer; -1: none */
     ms_parameter_count parameters;
-} ms_unit;
+} ms_fsdp_unit;
 
 /** The collectives that a unit's computation waits for to have its parameters: as
  * ms_cost_communicate returned them; 0: none. */
-typedef struct ms_unit_unshards {
+typedef struct ms_fsdp_unit_unshards {
     int dense, expert;
-} ms_unit_unshards;
+} ms_fsdp_unit_unshards;
 
-/** A layer's pieces of a pass. */
-typedef struct ms_layer_pieces {
+/** The segments that a layer has in a pass. */
+typedef struct ms_built_layer {
     ms_pass_plan plan; /**< count 0: not built yet */
     size_t pass_first; /**< first segment of the pass it was built in */
-} ms_layer_pieces;
+} ms_built_layer;
 
 /** Kinds of layers that a model can mix (see kind_of in layer.c). */
 enum { MS_LAYER_KINDS = 16 };
@@ -130,16 +130,16 @@ typedef struct ms_builder_buckets {
 } ms_builder_buckets;
 
 /** Where a pass under construction stands among its units. */
-typedef struct ms_unit_progress {
-    size_t units_first;        /**< first segment of the pass's first unit */
-    size_t open_first;         /**< first segment that computation may go on with: the pass's, or
-                                  the unit's where it waits for its parameters */
-    size_t body_first;         /**< first segment of the unit being added, behind its gather */
-    ms_unit_unshards ready;    /**< gather of the unit being added */
-    ms_unit_unshards arriving; /**< gather under way for the next one */
-    ms_parameter_count bucket; /**< gradients to be reduced together */
+typedef struct ms_fsdp_unit_progress {
+    size_t units_first;          /**< first segment of the pass's first unit */
+    size_t open_first;           /**< first segment that computation may go on with: the pass's, or
+                                    the unit's where it waits for its parameters */
+    size_t body_first;           /**< first segment of the unit being added, behind its gather */
+    ms_fsdp_unit_unshards ready; /**< gather of the unit being added */
+    ms_fsdp_unit_unshards arriving; /**< gather under way for the next one */
+    ms_parameter_count bucket;      /**< gradients to be reduced together */
     ms_builder_buckets buckets;
-} ms_unit_progress;
+} ms_fsdp_unit_progress;
 
 /** Where a product stands in its half of a layer. */
 typedef enum ms_side {
@@ -165,7 +165,7 @@ typedef struct ms_product_place {
 /** What of a model is laid out. */
 typedef struct ms_cost_wanted {
     unsigned passes; /**< 1 << ms_pass of those to be laid out */
-    bool is_outline; /**< layers alike are named once, kernels are not listed (outline.c) */
+    bool is_outline; /**< layers alike are named once, kernels are not listed (layer_outline.c) */
 } ms_cost_wanted;
 
 /** The buckets of the stages that a pipeline rank holds. */
@@ -182,21 +182,21 @@ typedef struct ms_cost_builder {
     const ms_gpu_type *gpu;
     ms_arena *arena;
     ms_shard shard;
-    ms_vector segments;       /**< ms_segment */
-    ms_vector kernels;        /**< ms_kernel */
-    ms_vector uses;           /**< ms_kernel_use */
-    size_t pass_first;        /**< first segment of the pass being built */
-    bool is_recompute;        /**< what is added repeats forward work */
-    int layer;                /**< layer that is being added, -1: none */
-    bool is_tp_split;         /**< the half being added runs its collectives over tp
-                                 beside its products */
-    int stage_first;          /**< first layer of the virtual stage being built */
-    ms_unit_progress unit;    /**< where the pass stands among its units */
-    unsigned repeated;        /**< MS_RECOMPUTE_ bits of the layer being added */
-    ms_product_place product; /**< what is being added */
+    ms_vector segments;         /**< ms_segment */
+    ms_vector kernels;          /**< ms_kernel */
+    ms_vector uses;             /**< ms_kernel_use */
+    size_t pass_first;          /**< first segment of the pass being built */
+    bool is_recompute;          /**< what is added repeats forward work */
+    int layer;                  /**< layer that is being added, -1: none */
+    bool is_tp_split;           /**< the half being added runs its collectives over tp
+                                   beside its products */
+    int stage_first;            /**< first layer of the virtual stage being built */
+    ms_fsdp_unit_progress unit; /**< where the pass stands among its units */
+    unsigned repeated;          /**< MS_RECOMPUTE_ bits of the layer being added */
+    ms_product_place product;   /**< what is being added */
     ms_cost_wanted wanted;
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
-    ms_layer_pieces layer_pieces[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
+    ms_built_layer built_layers[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
                                                                     repeated for the others */
 } ms_cost_builder;
 
@@ -329,7 +329,7 @@ void ms_cost_compute_after(ms_cost_builder *builder, int after);
 void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes);
 /** Repeat the segments of a layer for another layer of the pass being built. What they wait for
  * outside of themselves is forgotten. */
-void ms_cost_repeat(ms_cost_builder *builder, const ms_layer_pieces *pieces, int layer);
+void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int layer);
 
 /** Time of work on a GPU: the longer of arithmetic and memory traffic, plus the launch [s].
  *  efficiency: share of the peak, > 0.  *is_memory_bound_out: may be NULL. */
@@ -359,11 +359,12 @@ bool ms_gathers_quantized(const ms_cost_builder *builder);
 /** Add the casts before a linear layer's forward product: of its input, and of a weight that was
  * gathered. Nothing where it multiplies in the working type, as for all below. */
 void ms_cost_input_cast(ms_cost_builder *builder, ms_linear_size size);
-/** Add those before the product that gives its input's gradient: of its output's gradient. */
+/** Add the casts before the product that gives the input's gradient: of the output's gradient. */
 void ms_cost_gradient_cast(ms_cost_builder *builder, ms_linear_size size);
-/** Add what its input needs for the product that gives the weight's gradient. */
+/** Add the casts and copies of a linear layer's input for the product that gives the weight's
+ * gradient. */
 void ms_cost_input_columns(ms_cost_builder *builder, ms_linear_size size);
-/** Whether the cast of its output's gradient sums the bias's on the way. */
+/** Whether the cast of an output's gradient sums the bias's gradient on the way. */
 bool ms_sums_bias_in_cast(const ms_cost_builder *builder);
 /** Share of its bytes that the norm being added moves: less than 1 where it writes its result in
  * fewer bits. */
@@ -385,13 +386,15 @@ double ms_held_weights_B(const ms_cost_builder *builder, double weights);
 /** Bytes per element in which the input of a product waits for the backward pass [B]. */
 double ms_kept_input_B(const ms_cost_builder *builder, ms_product_kind kind);
 
-/** A part of a half. */
-typedef void (*ms_piece)(ms_cost_builder *builder, unsigned parts);
-/** Add the pieces of a half, given in forward order: where collectives stand between them in the
+/** Adds one operator of a half of a layer: a norm, a linear layer, an activation, the attention. */
+typedef void (*ms_operator)(ms_cost_builder *builder, unsigned parts);
+/** Add the operators of a half, given in forward order: where collectives stand between them in the
  * order they run, else in the order given, which makes no difference. */
-void ms_cost_pieces(ms_cost_builder *builder, unsigned parts, const ms_piece *pieces, size_t count);
-/** Add a piece without its collectives over tp, which another branch of the layer runs for both. */
-void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_piece piece);
+void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operator *operators,
+                       size_t count);
+/** Add an operator without its collectives over tp, which another branch of the layer runs for
+ * both. */
+void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add);
 
 /** Whether a pass over `parts` has to repeat something of the layer being added. */
 bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what);
@@ -404,7 +407,7 @@ void ms_cost_residual(ms_cost_builder *builder, unsigned parts);
 /** Add a linear layer of the rank's tokens, `in` to `out` columns on this rank. */
 void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                     double in, double out);
-/** The same of any tokens. */
+/** Add a linear layer of any number of tokens. */
 void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                        ms_linear_size size);
 
@@ -413,7 +416,8 @@ void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear
  * `apart` says which. */
 void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                      ms_side_products apart, double out);
-/** Add the one that closes a half, its rows split over tp, the same way. */
+/** Add the linear layer that closes a half, its rows split over tp; in a half whose collectives run
+ * beside its products, with its own collectives. */
 void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
                  double out);
 
@@ -431,9 +435,11 @@ typedef struct ms_core {
 } ms_core;
 /** Attention of plain or grouped heads. */
 ms_core ms_head_core(const ms_cost_builder *builder);
-/** Add it, with the exchange over cp; INPUT repeats it first under selective recomputation. */
+/** Add the attention core with its exchange over cp; MS_PART_INPUT repeats its forward part first
+ * under selective recomputation. */
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core);
-/** Bytes it keeps per microbatch besides q, k, v and its output, unless it is recomputed [B]. */
+/** Bytes that the attention core keeps per microbatch besides q, k, v and its output, unless it is
+ * recomputed [B]. */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core);
 /** Bytes of the buffers that the exchange over cp needs, or a slice's gradients of all keys and
  * values it has seen [B]. */
@@ -456,11 +462,12 @@ void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts);
 /** Add what lies between norm and residual in attention beside an MLP: the sums of its output are
  * the MLP's to reduce. */
 void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts);
-/** The same of the MLP beside it: its input is the one that attention gathers. */
+/** Add the MLP of a parallel block, between norm and residual: its input is the one that attention
+ * gathers. */
 void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts);
 
 /** Add a unit's part of a pass. */
-void ms_cost_add_unit(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit);
+void ms_cost_add_fsdp_unit(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit);
 /** Add one transformer layer's part of a pass. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass);
 /** Add the kernels and collectives of one layer, or of the layer in an MTP module, whose number
@@ -482,8 +489,8 @@ void ms_cost_head(ms_cost_builder *builder, ms_pass pass);
 typedef struct ms_kept_bytes {
     double kept_B, moved_B;
 } ms_kept_bytes;
-/** Of a layer's parameters, those that every tp rank holds whole but, with sequence parallelism,
- * sees only its own tokens for [count]. */
+/** A layer's parameters that every tp rank holds whole and, with sequence parallelism, sees only
+ * its own tokens for [count]. */
 double ms_layer_split_parameters(const ms_model *model, int layer);
 
 /** What a virtual stage holds. */
@@ -502,10 +509,11 @@ double ms_framework_buffer_B(const ms_cost_builder *builder, ms_stage_content co
  */
 void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content content);
 
-/** Units of a stage, in forward order: `ms_stage_unit_count` of them. */
-int ms_stage_unit_count(const ms_cost_builder *builder, ms_stage_content content);
-/** One of them.  index: 0-based. */
-ms_unit ms_stage_unit(const ms_cost_builder *builder, ms_stage_content content, int index);
+/** Number of FSDP units of a stage [count]. */
+int ms_stage_fsdp_unit_count(const ms_cost_builder *builder, ms_stage_content content);
+/** An FSDP unit of a stage.  index: 0-based, in forward order. */
+ms_fsdp_unit ms_stage_fsdp_unit(const ms_cost_builder *builder, ms_stage_content content,
+                                int index);
 
 /** Pipeline rank that owns a stage.  direction: 0-based. */
 int ms_stage_owner(const ms_model_layout *layout, int direction, int stage);
@@ -517,7 +525,7 @@ bool ms_has_joined_ends(const ms_model_layout *layout);
  * rank than the embedding keep their own copy of it; so they do where stages gather their
  * parameters apart (ZeRO 3). */
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content);
-/** Of these, parameters that every tp rank holds whole but, with sequence parallelism, sees only
+/** A stage's parameters that every tp rank holds whole and, with sequence parallelism, sees only
  * its own tokens for: norms and biases behind row-split products [count]. */
 double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_content content);
 /** Fill a stage's memory. */
@@ -528,28 +536,31 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
 bool ms_unshards_in_passes(const ms_model_layout *layout);
 /** Add what stands before a unit's part of a pass: the gather of its parameters or, one ahead, of
  * `next` (NULL: the last one). */
-void ms_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit,
-                   const ms_unit *next);
+void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
+                        const ms_fsdp_unit *next);
 /** Axes that share parameters, and those of them that state is sharded over. */
 typedef struct ms_shard_group {
     unsigned all, shard;
 } ms_shard_group;
-/** Of routed experts, or of the rest. */
+/** The axes of routed experts' parameters, or of all others. */
 ms_shard_group ms_shard_group_of(const ms_model_layout *layout, bool is_expert);
 /** Whether passes reduce gradients; else the step's end does. */
 bool ms_reduces_in_passes(const ms_model_layout *layout);
 /** Reduce gradients over the replicas.  bytes: of a rank's whole ones [B].  is_at_end: at the
  * step's end. */
 void ms_shard_reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end);
-/** Add what stands behind it: the reduction of its gradients, once a bucket is full. */
-void ms_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_unit *unit, bool is_last);
+/** Add what follows an FSDP unit's part of a pass: the reduction of its gradients, once a bucket is
+ * full. */
+void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
+                      bool is_last);
 /** Segments of the step's end before the optimizer: what the passes do not reduce themselves, and
  * the sums over both directions.  stages: whose buckets are reduced; none where gradients are not
  * cut in buckets.  held: of both directions; split_tokens: as
  * ms_split_token_parameters. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
                               ms_parameter_count held, double split_tokens);
-/** And after it. */
+/** Segments of the step's end after the optimizer: the gathers of parameters that the passes do not
+ * gather. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
                              ms_parameter_count gathered);
 /** Segments that gather a whole stage, where the schedule places them; else none. */
@@ -566,7 +577,7 @@ typedef struct ms_state_bytes {
 } ms_state_bytes;
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count);
 /** Bytes of gathered units and of a gradient bucket during a pass.  largest_unit: [count]. */
-double ms_unit_buffers_B(const ms_cost_builder *builder, double largest_unit);
+double ms_fsdp_unit_buffers_B(const ms_cost_builder *builder, double largest_unit);
 
 /** Units of a pass that an outline leaves out, while the pass is added. */
 typedef struct ms_outline_run {

@@ -74,9 +74,9 @@ static void add_mlp_branch(ms_cost_builder *builder, unsigned parts) {
  * (GPT-J); Chowdhery et al. 2022, arXiv:2204.02311, section 2; Jiang et al. 2024, arXiv:2402.15627,
  * section 3.1. */
 static void add_parallel(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {ms_cost_opening_norm, ms_cost_attention_branch,
-                                      add_mlp_branch, add_branch_sum, ms_cost_residual};
-    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+    static const ms_operator OPERATORS[] = {ms_cost_opening_norm, ms_cost_attention_branch,
+                                            add_mlp_branch, add_branch_sum, ms_cost_residual};
+    ms_cost_operators(builder, parts, OPERATORS, sizeof OPERATORS / sizeof OPERATORS[0]);
 }
 
 static void add_parallel_block(ms_cost_builder *builder, unsigned parts) {
@@ -146,10 +146,10 @@ bool ms_layers_are_alike(const ms_cost_builder *builder, const int layers[2],
 
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
     bool is_recomputed = ms_is_recomputed(builder->layout, layer - builder->stage_first);
-    ms_layer_pieces *pieces = &builder->layer_pieces[kind_of(builder, layer, is_recomputed)][pass];
+    ms_built_layer *built = &builder->built_layers[kind_of(builder, layer, is_recomputed)][pass];
     bool is_apart = builder->unit.buckets.of != NULL && builder->unit.buckets.of->is_ordered;
-    if (pieces->plan.count > 0 && !is_unique(builder, layer) && !is_apart) {
-        ms_cost_repeat(builder, pieces, layer);
+    if (built->plan.count > 0 && !is_unique(builder, layer) && !is_apart) {
+        ms_cost_repeat(builder, built, layer);
         return;
     }
     size_t first = builder->segments.count;
@@ -157,7 +157,7 @@ void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
     ms_cost_layer_body(builder, layer, pass, is_recomputed);
     builder->layer = -1;
     if (!is_apart) { /* with reductions of its buckets inside it repeats nothing */
-        *pieces = (ms_layer_pieces){
+        *built = (ms_built_layer){
             .plan = {.first = (int)first, .count = (int)(builder->segments.count - first)},
             .pass_first = builder->pass_first};
     }

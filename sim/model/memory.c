@@ -235,9 +235,9 @@ static double layer_working_B(const ms_cost_builder *stage, int layer, int posit
 
 static double largest_unit(const ms_cost_builder *builder, ms_stage_content content) {
     double largest = 0;
-    int count = ms_stage_unit_count(builder, content);
+    int count = ms_stage_fsdp_unit_count(builder, content);
     for (int i = 0; i < count; i++) {
-        ms_unit unit = ms_stage_unit(builder, content, i);
+        ms_fsdp_unit unit = ms_stage_fsdp_unit(builder, content, i);
         largest = fmax(largest, unit.parameters.dense + unit.parameters.expert);
     }
     return largest;
@@ -289,19 +289,20 @@ static double working_B(const ms_cost_builder *builder, ms_stage_content content
     double boundary_B = has_neighbour ? 2 * shard->plane * shard->element_B : 0;
     return fmax(layers_working_B(builder, content), head_B) + boundary_B +
            waiting_gradients_B(builder, content) +
-           ms_unit_buffers_B(builder, largest_unit(builder, content));
+           ms_fsdp_unit_buffers_B(builder, largest_unit(builder, content));
 }
 
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content) {
     ms_parameter_count layers = {.dense = 0};
-    int count = ms_stage_unit_count(builder, content);
+    int count = ms_stage_fsdp_unit_count(builder, content);
     for (int i = 0; i < count; i++) {
-        ms_unit unit = ms_stage_unit(builder, content, i);
-        layers.dense += unit.kind == MS_UNIT_LAYER ? unit.parameters.dense : 0;
-        layers.expert += unit.kind == MS_UNIT_LAYER ? unit.parameters.expert : 0;
-        layers.dense_quantized += unit.kind == MS_UNIT_LAYER ? unit.parameters.dense_quantized : 0;
+        ms_fsdp_unit unit = ms_stage_fsdp_unit(builder, content, i);
+        layers.dense += unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.dense : 0;
+        layers.expert += unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.expert : 0;
+        layers.dense_quantized +=
+            unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.dense_quantized : 0;
         layers.expert_quantized +=
-            unit.kind == MS_UNIT_LAYER ? unit.parameters.expert_quantized : 0;
+            unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.expert_quantized : 0;
     }
     ms_state_bytes states = ms_states_of(builder, ms_stage_parameters(builder, content));
     ms_state_bytes own = ms_states_of(builder, layers);

@@ -122,8 +122,8 @@ ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
                            .moved_B = is_moved ? shard->tokens * heads_B : 0};
 }
 
-/* Products out of the latents, and the rotary part: queries turned in place, keys and values put
- * together; backward the same the other way. */
+/* Products out of the latents, and the rotary part: queries are rotated in place, keys and values
+ * put together; backward the same the other way. */
 static void add_heads(ms_cost_builder *builder, unsigned parts) {
     static const ms_linear_names QUERY = {"query_up", "query_up_input_grad", "query_up_weight_grad",
                                           NULL};
@@ -131,9 +131,9 @@ static void add_heads(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     ms_mla_width width = ms_mla_width_of(builder->model, shard->heads);
     bool has_keys = !makes_keys_of_all(builder);
-    double turned = 2 * shard->heads * mla->qk_rope;
+    double rotated = 2 * shard->heads * mla->qk_rope;
     double keys = has_keys ? key_value_parts(mla, shard->heads) : 0;
-    double rotary_B = shard->tokens * (turned + keys) * shard->element_B;
+    double rotary_B = shard->tokens * (rotated + keys) * shard->element_B;
     if (parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "rotary", rotary_B);
     }

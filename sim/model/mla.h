@@ -31,11 +31,11 @@ ms_mla_width ms_mla_width_of(const ms_model *model, double heads);
 /** Parameters of one layer's attention on one rank, latent norms included, without the layer's own
  * norm [count]. */
 double ms_mla_parameters(const ms_model *model, const ms_shard *shard);
-/** Of these, the ones that are not split over tp [count]. */
+/** Parameters of latent attention that are not split over tp [count]. */
 double ms_mla_split_parameters(const ms_model *model);
 /** Weights that one token meets in one layer's attention of the whole model [count]. */
 double ms_mla_weights(const ms_model *model);
-/** Of these, the products out of the latents. */
+/** Weights of the products out of the latents [count]. */
 double ms_mla_up_weights(const ms_model *model);
 
 /** The attention between q, k, v and its output on one rank: context-parallel ranks exchange the

@@ -37,17 +37,18 @@ static void add_down(ms_cost_builder *builder, unsigned parts) {
 }
 
 void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {ms_cost_opening_norm, add_up, add_activation, add_down,
-                                      ms_cost_residual};
-    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+    static const ms_operator OPERATORS[] = {ms_cost_opening_norm, add_up, add_activation, add_down,
+                                            ms_cost_residual};
+    ms_cost_operators(builder, parts, OPERATORS, sizeof OPERATORS / sizeof OPERATORS[0]);
 }
 
-/* Its input is gathered for the other branch. */
+/* The opening product of an MLP in a parallel block: attention gathers its input for both
+ * branches. */
 static void add_gathered_up(ms_cost_builder *builder, unsigned parts) {
     ms_cost_unsplit(builder, parts, add_up);
 }
 
 void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts) {
-    static const ms_piece PIECES[] = {add_gathered_up, add_activation, add_down};
-    ms_cost_pieces(builder, parts, PIECES, sizeof PIECES / sizeof PIECES[0]);
+    static const ms_operator OPERATORS[] = {add_gathered_up, add_activation, add_down};
+    ms_cost_operators(builder, parts, OPERATORS, sizeof OPERATORS / sizeof OPERATORS[0]);
 }

@@ -5,6 +5,22 @@
  *
  * Pure: knows the GPU type's rates, not the platform's links. The result, ms_stage_costs
  * (stage_costs.h), is all that the later layers see.
+ *
+ * Nouns of the room `model`, and what the same words mean elsewhere:
+ * - layer: a transformer layer. It has two halves, attention and MLP (or experts), each made of
+ *   operators (norm, linear layer, activation, attention core). In collective: half of a route.
+ * - stage: a virtual pipeline stage; content: the layers, embedding and head that it holds.
+ * - pass: F, I, W or B of one microbatch on one stage; plan of a pass: its segments.
+ * - segment: computation, or one collective, inside a pass.
+ * - part of a pass: forward, input gradient or weight gradient (bits).
+ * - FSDP unit: parameters that are gathered together, and whose gradients are reduced together:
+ *   a layer, the embedding or the head. In base: the unit of a quantity.
+ * - bucket: gradients that one collective reduces.
+ * - piece: a share of a product that runs beside a collective of tensor parallelism. A chunk in
+ *   schedule: a virtual stage.
+ * - slice: a share of a sequence that has passes of its own (schedule.splits).
+ * - product: a matrix product with weights; format: the type that it multiplies in.
+ * - outline: costs in which layers that are alike stand once (ms_repeat).
  */
 #ifndef MESHSIM_MODEL_H
 #define MESHSIM_MODEL_H
@@ -21,7 +37,7 @@
 #include "cluster/platform/platform.h"
 #include "model/stage_costs.h"
 
-/** What of a mixture-of-experts layer runs beside its all-to-alls. */
+/** Computations of a mixture-of-experts layer that run beside its all-to-alls. */
 typedef enum ms_moe_overlap {
     MS_MOE_OVERLAP_NONE,
     MS_MOE_OVERLAP_SHARED, /**< the shared experts: up beside dispatch, down beside combine */
@@ -41,7 +57,7 @@ typedef enum ms_moe_router {
     MS_MOE_ROUTER_EAGER, /**< PyTorch's, an operation a kernel, as Megatron Core has them */
 } ms_moe_router;
 
-/** What some families' mixtures have. */
+/** Features of some families' mixtures of experts. */
 typedef struct ms_moe_parts {
     ms_ints dense_layers; /**< layers that keep the dense MLP besides those at the front, counted
                              from 0 */
@@ -191,7 +207,7 @@ typedef struct ms_model {
                        last layer's kind with the model's embedding and head */
 } ms_model;
 
-/** What is recomputed in the backward pass. */
+/** Activation recomputation in the backward pass. */
 typedef enum ms_recompute {
     MS_RECOMPUTE_NONE,
     MS_RECOMPUTE_FULL,      /**< whole layers from their inputs */
@@ -210,7 +226,7 @@ typedef enum ms_recompute_part {
     MS_RECOMPUTE_PRODUCTS = 8,
 } ms_recompute_part;
 
-/** What of tensor parallelism's communication runs beside the products next to it. */
+/** Overlap of tensor parallelism's communication with the products next to it. */
 typedef enum ms_tp_overlap {
     MS_TP_OVERLAP_NONE,
     MS_TP_OVERLAP_BULK,   /**< backward: the gather of an input beside the input gradient, the
@@ -233,7 +249,7 @@ typedef enum ms_tp_style {
 typedef enum ms_cp_kind {
     MS_CP_RING,       /**< blocks travel around the ring, cp - 1 steps each way */
     MS_CP_ALL_GATHER, /**< gathered before the attention, and again in its backward pass */
-    MS_CP_ALL_TO_ALL, /**< q, k, v turned from tokens to heads, the output back */
+    MS_CP_ALL_TO_ALL, /**< q, k, v are redistributed from tokens to heads, the output back */
 } ms_cp_kind;
 
 /** What shares a scale among the operands of products in fp8.
@@ -318,7 +334,7 @@ typedef enum ms_reduce {
                         during one they are whole */
 } ms_reduce;
 
-/** What gradients are put together to be reduced. */
+/** How gradients are put together in buckets. */
 typedef enum ms_bucketing {
     MS_BUCKETS_LAYERS,   /**< layers, the embedding and the head, as many as make a bucket */
     MS_BUCKETS_WEIGHTS,  /**< weights, as many as make a bucket */
@@ -337,7 +353,7 @@ typedef enum ms_units {
                             reduced */
 } ms_units;
 
-/** What stands around the reductions and the update of a step. */
+/** Kernels around the reductions and the update of a step. */
 typedef enum ms_update_kernels {
     MS_UPDATE_FUSED,    /**< nothing: collectives average, the update writes the working copy */
     MS_UPDATE_SEPARATE, /**< kernels that check and scale gradients, and one that makes the working
@@ -378,7 +394,7 @@ typedef enum ms_framework_buffer {
                                   as soon as an update is over */
 } ms_framework_buffer;
 
-/** What of a layer's activations waits on the host for its backward pass, bits. */
+/** Activations of a layer that wait on the host for the backward pass, bits. */
 typedef enum ms_offload_part {
     MS_OFFLOAD_NORMS = 1,     /**< inputs and results of norms */
     MS_OFFLOAD_ATTENTION = 2, /**< queries, keys, values, scores and the output of attention */
@@ -487,17 +503,14 @@ ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mappi
 ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
                          ms_diag *diag);
 
-/** Whether two models are the same, by every key. */
-bool ms_model_is_equal(const ms_model *a, const ms_model *b);
-
 /** Total parameters of a model [count]: layers, embeddings of the unpadded vocabulary, final norm
  * and an untied head, MTP modules without their copies of embedding and head. Source: Narayanan et
  * al., SC'21, equation 2, for a GPT; ours has the final norm's 2 hidden on top.
  */
 double ms_model_parameters(const ms_model *model);
 
-/** Of these, parameters that one token meets [count]: all but the routed experts it does not go to.
- */
+/** Parameters of the whole model that one token meets [count]: all but the routed experts that it
+ * does not go to. */
 double ms_model_active_parameters(const ms_model *model);
 
 /** Whether the MLP of a layer is a mixture of experts.  layer: 0-based; those behind the last one

@@ -18,7 +18,7 @@
 
 #include "model/moe.h"
 
-/* What the pieces of one half share. */
+/* What the functions that add a mixture of experts share. */
 typedef struct moe_half {
     ms_cost_builder *builder;
     ms_moe_load load;
@@ -155,7 +155,8 @@ static void add_choice(const moe_half *half) {
     }
 }
 
-/* Its gradient. Fused: probabilities and their gradients in, the logits' out. */
+/* The gradient of the choice of experts. Fused: probabilities and their gradients in, the logits'
+ * gradients out. */
 static void add_choice_backward(const moe_half *half) {
     const ms_moe *moe = &half->builder->model->moe;
     if (moe->router == MS_MOE_ROUTER_FUSED) {

@@ -68,7 +68,7 @@ double ms_moe_active_weights(const ms_model *model);
 /** Bytes per microbatch that the MLP half of a layer keeps on the busiest rank, norm included [B].
  * Source: tensor by tensor as in memory.c. */
 double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load);
-/** Of these, what belongs to copies of tokens: those that came, and the experts' inner tensors [B].
+/** Bytes kept for the copies of tokens: the copies that came, and the experts' inner tensors [B].
  */
 double ms_moe_copies_kept_B(const ms_cost_builder *builder, const ms_moe_load *load);
 /** Bytes that exist during a pass only: copies before and behind the experts, and the experts'

@@ -172,7 +172,7 @@ static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, m
     return MS_E_INPUT;
 }
 
-/* What a mesh of their own asks for: experts, and ranks that all hold different tokens. */
+/* What an expert mesh needs: experts, and ranks that all hold different tokens. */
 static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout *layout,
                                    ms_diag *diag) {
     const char *fault = NULL;

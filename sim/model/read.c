@@ -25,7 +25,7 @@ static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", 
 
 typedef struct model_text {
     const char *hf; /* taken out by who reads workloads; here it is a fault */
-    int type, norm, positions, attention, loss, kernels, projections, qk_gains;
+    int type, norm, positions, qk_gains;
     ms_moe_text moe;
     ms_model model;
 } model_text;
@@ -63,26 +63,27 @@ const ms_field MS_MODEL_FIELDS[] = {
                .is_of_family = true),
     MS_KEY("attention",
            "kernel: the GPU type's own fused one, a generation of its own, or unfused products",
-           ENUM, offsetof(model_text, attention), .former = "flash_attention", .fallback = "fused",
-           .words = ATTENTIONS),
+           ENUM, offsetof(model_text, model.attention), .former = "flash_attention",
+           .fallback = "fused", .words = ATTENTIONS),
     MS_KEY("fused_accumulation", "weight-gradient products add into the gradient buffer themselves",
            BOOL, offsetof(model_text, model.has_fused_accumulation), .fallback = "true"),
     MS_KEY("loss", "Megatron-LM's, in place or compiled, PyTorch's, or one kernel each way", ENUM,
-           offsetof(model_text, loss), .fallback = "vocab_parallel", .words = LOSSES),
+           offsetof(model_text, model.loss), .fallback = "vocab_parallel", .words = LOSSES),
     MS_KEY("loss_metrics",
            "plain cross entropies that the trainer makes of the logits besides the loss", INT,
            offsetof(model_text, model.loss_metrics), .fallback = "0", MS_RANGE(0, 16)),
     MS_KEY("projections",
            "products of queries, keys and values, and of gate and value: one, one whose gradient "
            "is put together, a product each, or one with a group's heads side by side",
-           ENUM, offsetof(model_text, projections), .fallback = "merged", .words = PROJECTIONS),
+           ENUM, offsetof(model_text, model.projections), .fallback = "merged",
+           .words = PROJECTIONS),
     MS_KEY(
         "repeat_key_values",
         "fewer heads of keys and values are copied to as many as of queries before the attention",
         BOOL, offsetof(model_text, model.repeats_key_values), .fallback = "false"),
     MS_KEY("kernels",
            "memory-bound kernels: Megatron-LM's, PyTorch's as they are called, or compiled", ENUM,
-           offsetof(model_text, kernels), .fallback = "fused", .words = KERNELS),
+           offsetof(model_text, model.kernels), .fallback = "fused", .words = KERNELS),
     MS_KEY("two_pass_norms", "layer norms read their rows twice, as Apex's do", BOOL,
            offsetof(model_text, model.kernel_traits.has_two_pass_norms), .fallback = "false"),
     MS_KEY("separate_dropout", "bias, dropout and residual are a kernel each", BOOL,
@@ -145,9 +146,8 @@ const ms_field MS_MODEL_FIELDS[] = {
            .is_of_job = true),
     {.key = NULL}};
 
-/* What the type implies where the user says nothing.
- * Source: Brown et al. 2020 (GPT-3) as Megatron-LM builds it, dropout 0.1 its default; Touvron et
- * al. 2023 (Llama). */
+/* Defaults of a model's type. Source: Brown et al. 2020 (GPT-3) as Megatron-LM builds it, dropout
+ * 0.1 its default; Touvron et al. 2023 (Llama). */
 static model_text defaults_of(const ms_node *mapping) {
     const ms_node *type = ms_node_get(mapping, "type");
     bool is_llama = type && type->text && strcmp(type->text, TYPES[TYPE_LLAMA]) == 0;
@@ -189,15 +189,11 @@ static void derive(model_text *text) {
     model->is_plain_norm = text->norm == NORM_PLAIN;
     model->parts.has_gain_norms = text->norm == NORM_GAIN;
     model->parts.has_own_qk_gains = text->qk_gains == 1;
-    model->attention = (ms_attention_kernel)text->attention;
-    model->loss = (ms_loss)text->loss;
-    model->kernels = (ms_kernels)text->kernels;
-    model->projections = (ms_projections)text->projections;
     model->has_positions = text->positions == POSITIONS_LEARNED;
     model->has_alibi = text->positions == POSITIONS_ALIBI;
 }
 
-/* What sizes say together.  mapping: places of the keys, or NULL. */
+/* Check the sizes that depend on each other.  mapping: places of the keys, or NULL. */
 static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_diag *diag,
                              const ms_model *model) {
     char why[160];
@@ -260,10 +256,6 @@ static model_text text_of(const ms_model *model) {
                         .positions = model->has_positions ? POSITIONS_LEARNED
                                      : model->has_alibi   ? POSITIONS_ALIBI
                                                           : POSITIONS_ROTARY,
-                        .attention = (int)model->attention,
-                        .loss = (int)model->loss,
-                        .kernels = (int)model->kernels,
-                        .projections = (int)model->projections,
                         .qk_gains = model->parts.has_own_qk_gains ? 1 : 0,
                         .moe = ms_moe_text_of(&model->moe),
                         .model = *model};
@@ -281,9 +273,4 @@ ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_n
     bool is_found = false;
     const ms_node *mapping = ms_node_at(root, key_path, &is_found);
     return status == MS_OK ? check_sizes(is_found ? mapping : NULL, key_path, diag, model) : status;
-}
-
-bool ms_model_is_equal(const ms_model *a, const ms_model *b) {
-    const model_text text_a = text_of(a), text_b = text_of(b);
-    return ms_config_is_equal(MS_MODEL_FIELDS, &text_a, &text_b);
 }

@@ -82,7 +82,7 @@ const ms_field MS_MLA_FIELDS[] = {
 enum { DRAWN_LAYERS_MAX = 1000 };
 static const double DRAWN_MAX = 2e7;
 
-/* What a fault is said of. */
+/* Where faults of a mixture's keys are reported. */
 typedef struct place {
     const ms_node *model;
     const char *key_path;

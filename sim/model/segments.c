@@ -98,7 +98,7 @@ double ms_expert_tp(const ms_model_layout *layout) {
     return degree(layout->expert_mesh.tp > 0 ? layout->expert_mesh.tp : layout->tp);
 }
 
-/* What to wait for to wait for the newest segment. */
+/* The number by which later segments wait for the newest one. */
 static int newest(const ms_cost_builder *builder) {
     return (int)(builder->segments.count - builder->pass_first);
 }
@@ -173,12 +173,12 @@ void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double byte
     ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP, .kind = kind, .bytes = bytes});
 }
 
-void ms_cost_repeat(ms_cost_builder *builder, const ms_layer_pieces *pieces, int layer) {
-    int before = (int)((size_t)pieces->plan.first - pieces->pass_first);
+void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int layer) {
+    int before = (int)((size_t)built->plan.first - built->pass_first);
     int moved = (int)(builder->segments.count - builder->pass_first) - before;
-    for (int i = 0; i < pieces->plan.count && !ms_cost_failed(builder); i++) {
-        ms_segment segment = MS_AT(&builder->segments, ms_segment, pieces->plan.first + i);
-        const ms_segment *first = &MS_AT(&builder->segments, ms_segment, pieces->plan.first + i);
+    for (int i = 0; i < built->plan.count && !ms_cost_failed(builder); i++) {
+        ms_segment segment = MS_AT(&builder->segments, ms_segment, built->plan.first + i);
+        const ms_segment *first = &MS_AT(&builder->segments, ms_segment, built->plan.first + i);
         segment.layer = layer;
         segment.wait_count = 0;
         for (int k = 0; k < first->wait_count; k++) {

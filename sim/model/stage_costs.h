@@ -210,9 +210,6 @@ ms_status ms_costs_write(const ms_given_costs *costs, ms_arena *arena, ms_node *
 ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, const ms_node *root,
                          ms_diag *diag);
 
-/** Whether two given costs have the same lists. */
-bool ms_costs_are_equal(const ms_given_costs *a, const ms_given_costs *b);
-
 /** Lay given costs out: the same result as a model's, with one compute segment per pass, B = I + W,
  * no kernels, no memory.
  *  given: every list has one value, or P*V (optimizer: P).  *costs_out: in `arena`.  Returns MS_OK;

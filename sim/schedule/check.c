@@ -29,7 +29,7 @@ fault(const list_checker *c, int rank, int64_t index, const char *format, ...) {
     return ms_fault_report(c->place, rank, index, what, c->diag);
 }
 
-/* The same, with the action in front. */
+/* Report a fault with the action in front. */
 static ms_status report(const list_checker *c, int rank, size_t index, const char *what) {
     const ms_action *action = &c->program->actions[index];
     return fault(c, rank, (int64_t)index, "'%d%s%d' %s", action->stage,

@@ -167,12 +167,12 @@ static void count_inflight(const ms_action *action, int *whole, int *input,
     *input -= action->pass == MS_PASS_I || action->pass == MS_PASS_B;
 }
 
-/* What the actions of a stop send and keep. */
+/* Count the messages and activations of a stop's actions. */
 static void count_actions(const paper *p, const ms_program_stop *stop, int *whole, int *input,
                           ms_schedule_rank *rank) {
     for (int member = 0; member < stop->width; member++) {
         rank->messages_sent += ms_action_receiver(p->program, &stop->actions[member]) >= 0;
-        /* both of a pair are under way together, whichever the list names first */
+        /* both passes of a pair run together, whichever the list names first */
         bool is_swapped = stop->width == 2 && stop->actions[0].pass != MS_PASS_F;
         count_inflight(&stop->actions[is_swapped ? 1 - member : member], whole, input, rank);
     }

@@ -1,4 +1,4 @@
-/* What the closed forms of the schedules share. */
+/* Functions that the closed forms of the schedules share. */
 #include "schedule/internal.h"
 
 double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage) {

@@ -138,7 +138,8 @@ typedef struct ms_even_costs {
  * then *even_out says what.  O(S). */
 bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out);
-/** The same, and free messages and gradients that are even each. */
+/** Whether costs are even as above, messages are free, and input and weight gradients are each
+ * even. */
 bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out);
 /** Latency between a stage and the next one: costs->p2p, 0 on one rank. */
@@ -161,7 +162,7 @@ int ms_action_producers(const ms_program *program, const ms_action *action,
 /** Stage whose action needs the result of this one, -1: none. */
 int ms_action_consumer(const ms_program *program, const ms_action *action);
 
-/** Where the faults of a program that comes from a file go. */
+/** Reports the faults of a program that comes from a file. */
 typedef struct ms_fault_place {
     /** Report `what` of rank `rank` at action `index` of the program, -1: no action. */
     void (*report)(void *context, int rank, int64_t index, const char *what);

@@ -4,6 +4,18 @@
  *
  * Pure: no times, no platform. A pass works on a global virtual stage 0..S-1 (S = P*V) and one
  * microbatch. Rules and sources: schedule files in sim/schedule/kinds/, one per schedule.
+ *
+ * Nouns of the room `schedule`, and what the same words mean elsewhere:
+ * - kind: a way to order passes (1f1b, interleaved, zbv, ...).
+ * - program: the order that a kind, a file or the search made: a list of actions for each rank.
+ * - action: a pass of one stage and microbatch. In simulate: an operation of the graph.
+ * - stage: a virtual stage; chunk: the number of a stage among those of its rank.
+ * - rank: a pipeline rank. In cluster: any rank of the mesh.
+ * - mb: a microbatch; where sequences are cut into K slices, microbatch * K + slice.
+ * - direction: the way of a microbatch through the ranks; Chimera and DualPipe have two.
+ * - group: microbatches that the interleaved schedule takes together. In cluster: ranks of an axis.
+ * - pair: a forward and a backward pass that run overlapped.
+ * - makespan: from the first action's start to the last one's end; bubble: idle time of a rank.
  */
 #ifndef MESHSIM_SCHEDULE_H
 #define MESHSIM_SCHEDULE_H
@@ -40,7 +52,7 @@ typedef enum ms_schedule_kind {
     MS_SCHEDULE_CUSTOM = -1, /**< read from a file or found by search; never built by kind */
 } ms_schedule_kind;
 
-/** What to build. */
+/** What a schedule is built from. */
 typedef struct ms_schedule_spec {
     ms_schedule_kind kind;
     int pipeline_ranks; /**< P >= 1 */
@@ -105,7 +117,7 @@ const char *ms_schedule_kind_name(ms_schedule_kind kind);
 /** All names, NULL-terminated; static storage. */
 const char *const *ms_schedule_kind_names(void);
 
-/** What a kind takes beyond P and M. */
+/** Sizes and options of a kind beyond P and M. */
 typedef struct ms_schedule_traits {
     int chunks; /**< V it needs; 0: any */
     bool takes_group, takes_slices, takes_reorder;
@@ -184,7 +196,7 @@ typedef struct ms_program_stop {
     size_t move_count;
 } ms_program_stop;
 
-/** Where a visit of one rank's list stands. */
+/** The position of a visit of one rank's list. */
 typedef struct ms_rank_cursor {
     const ms_program *program;
     int rank;
@@ -233,7 +245,7 @@ typedef enum ms_pipeline_phase {
     MS_PHASE_COOLDOWN,
 } ms_pipeline_phase;
 
-/** What parts a list into phases, as positions in it; begin with MS_NO_PHASES. */
+/** The positions in a list that divide it into phases; begin with MS_NO_PHASES. */
 typedef struct ms_pipeline_phases {
     int64_t first_backward; /**< -1: none */
     int64_t last_forward;   /**< -1: none */
@@ -265,11 +277,8 @@ bool ms_program_has_pairs(const ms_program *program);
 /** Let overlapped pairs run as what they are made of: forward, then backward pass. */
 void ms_program_part_pairs(ms_program *program);
 
-/** Append the compute-only CSV (PyTorch's format: one line per rank, LF ends, cells such as 2F0, no
- * empty cells). */
-void ms_program_write_csv(const ms_program *program, ms_buffer *out);
-
-/** zlib crc32 of the compute-only CSV. */
+/** zlib crc32 of the compute-only CSV (PyTorch's format: one line per rank, LF ends, cells such as
+ * 2F0, no empty cells).  O(actions). */
 uint32_t ms_program_crc32(const ms_program *program);
 
 /** Largest cost: the times of all passes and ranks that a program may have add up to less than a

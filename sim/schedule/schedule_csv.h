@@ -14,7 +14,7 @@
 
 #include "schedule/schedule.h"
 
-/** What a cell does; the first four are those of ms_pass. */
+/** Actions of cells; the first four are the passes of ms_pass. */
 typedef enum ms_csv_op {
     MS_CSV_F = MS_PASS_F,
     MS_CSV_I = MS_PASS_I,

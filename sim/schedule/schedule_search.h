@@ -7,7 +7,7 @@
 
 #include "schedule/schedule.h"
 
-/** What is searched. */
+/** Sizes of a search. */
 typedef struct ms_search_spec {
     int pipeline_ranks; /**< P >= 1 */
     int chunks;         /**< V: 1, or 2 in a V (rank r has stages r and 2P-1-r); 0: 1 */

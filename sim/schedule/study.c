@@ -10,7 +10,7 @@ enum {
     SLOPE_ACTIONS_MAX = 4 * 1000 * 1000, /* takes about a second */
 };
 
-/* The same list with every entry at the mean. */
+/* A copy of a list with every entry at the mean. */
 static const double *mean_of(const double *values, int count, ms_arena *scratch) {
     double *means = MS_NEW(scratch, double, count);
     double sum = 0;

@@ -174,7 +174,7 @@ ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *a
 
 /* ---- the rule of any placement ---- */
 
-/* What a stage's parameters are. */
+/* States of a stage's parameters. */
 enum { SHARDED, UNSHARDED, USED };
 
 typedef struct unshard_checker {

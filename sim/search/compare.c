@@ -229,20 +229,16 @@ static int by_weight(const void *left, const void *right) {
 /* The differences out of the vector, which is released. */
 static ms_status finish(comparing *c, ms_differences *differences_out) {
     ms_differences differences = {.count = c->found.count, .compared = c->compared};
-    differences.items = MS_NEW(c->arena, ms_difference, c->found.count);
-    bool has_memory = differences.items != NULL && !c->failed && !c->found.failed;
-    if (has_memory && differences.count > 0) {
-        memcpy(differences.items, c->found.data, differences.count * sizeof(ms_difference));
-        qsort(differences.items, differences.count, sizeof(ms_difference), by_weight);
+    differences.items = ms_vector_keep(&c->found, c->arena);
+    if (differences.items == NULL || c->failed) {
+        return MS_E_NOMEM;
     }
-    for (size_t i = 0; has_memory && i < differences.count; i++) {
+    qsort(differences.items, differences.count, sizeof(ms_difference), by_weight);
+    for (size_t i = 0; i < differences.count; i++) {
         differences.failed += differences.items[i].has_failed;
     }
-    if (has_memory) {
-        *differences_out = differences;
-    }
-    ms_vector_release(&c->found);
-    return has_memory ? MS_OK : MS_E_NOMEM;
+    *differences_out = differences;
+    return MS_OK;
 }
 
 ms_status ms_compare(const ms_value *a, const ms_value *b, const ms_compare_rules *rules,

@@ -17,20 +17,9 @@ typedef struct pairing {
 
 /* ---- a pair of traces ---- */
 
-/* A copy of a tree that outlives the trace it was read from. */
-static const ms_value *keep(const ms_value *tree, ms_arena *arena) {
-    ms_buffer bytes;
-    ms_buffer_init(&bytes);
-    ms_value_pack(tree, &bytes);
-    const ms_value *copy =
-        bytes.failed ? NULL : ms_value_unpack(ms_buffer_text(&bytes), bytes.length, arena);
-    ms_buffer_release(&bytes);
-    return copy;
-}
-
 static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
-    const ms_value *a = keep(traces[0].summary, p->arena);
-    const ms_value *b = keep(traces[1].summary, p->arena);
+    const ms_value *a = ms_value_copy(traces[0].summary, p->arena);
+    const ms_value *b = ms_value_copy(traces[1].summary, p->arena);
     if (a == NULL || b == NULL ||
         ms_compare(a, b, p->rules, p->arena, &p->keys, &out->differences) != MS_OK) {
         return ms_diag_no_memory(p->diag);
@@ -132,17 +121,12 @@ static ms_status list_folder(pairing *p, const char *path, listing *out) {
     ms_vector_init(&names, sizeof(const char *));
     ms_status status = read_names(p, folder, path, &names);
     (void)closedir(folder);
-    if (status == MS_OK) {
-        out->names = MS_NEW(p->arena, const char *, names.count);
-        out->count = names.count;
-        status = out->names == NULL ? ms_diag_no_memory(p->diag) : MS_OK;
+    out->count = names.count;
+    out->names = ms_vector_keep(&names, p->arena);
+    if (status == MS_OK && out->names != NULL) {
+        qsort(out->names, out->count, sizeof(const char *), by_name);
     }
-    if (status == MS_OK) {
-        qsort(names.data, names.count, sizeof(const char *), by_name);
-        memcpy(out->names, names.data, names.count * sizeof(const char *));
-    }
-    ms_vector_release(&names);
-    return status;
+    return status == MS_OK && out->names == NULL ? ms_diag_no_memory(p->diag) : status;
 }
 
 /* A trace without a counterpart is compared with itself: it must be sound, its quantities are

@@ -7,6 +7,20 @@
  * estimates first, until no bound of the others is below what the last of the wanted ones takes. A
  * bound is never above what a simulation gives, so what is left out could not have been among the
  * best.
+ *
+ * Nouns of this room, and what the same word means elsewhere:
+ * - candidate: one job of a space, by its number; point: one job of a sweep or of another study.
+ * - space: all candidates: a cluster, sizes of the mesh's axes, their order, and values of keys.
+ * - axis (space_axis): a key with the values that it takes. Elsewhere an axis is one of the mesh.
+ * - setting: a key with one value, as `--set` takes it; value (space_value): one or several
+ * settings that change together.
+ * - shape: a cluster, the sizes of the mesh's axes and their order. A tensor has a shape in model.
+ * - template: a spec that was read with all settings that cannot be set afterwards.
+ * - goal: objectives, of which the least is sought, and limits of quantities.
+ * - store: figures of simulated jobs on disk, by a key; shard: one of several processes that divide
+ *   a study among them. An FSDP shard is a part of the parameters.
+ * - row, column: of a result's table (table.h).
+ * - key: of a workload file; in the store, the hash that identifies a job.
  */
 #ifndef MESHSIM_SEARCH_H
 #define MESHSIM_SEARCH_H

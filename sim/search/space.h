@@ -32,7 +32,7 @@ typedef struct ms_space_request {
     const ms_node *platforms_place; /**< likewise */
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
     ms_words platforms; /**< names or paths of platform files; count 0: the workload's */
-    bool is_usual;      /**< vary what is usual too, beside `varied` */
+    bool has_defaults;  /**< vary the keys of the default space, too, beside `varied` */
 } ms_space_request;
 
 /** The keys of a space's file, for schemas. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config/cells.h"
 #include "base/config/config.h"
+#include "base/config/csv_cells.h"
 #include "search/schedules.h"
 
 enum { COLUMNS_MAX = 16, STAGE = 0, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, P2P, NAMES };

@@ -249,7 +249,7 @@ static void find_causes(event_rows *rows) {
     }
 }
 
-/* What the level leaves out, so that nobody takes a part for all. */
+/* Describe in attributes of /events which operations the level leaves out. */
 static void describe(ms_h5 *h5, const ms_event_choice *choice) {
     const ms_steady *repeat = &choice->result->timeline.steady;
     const ms_trace_detail *detail = choice->detail;

@@ -225,14 +225,9 @@ static ms_status close_seams(unfolding *u) {
 
 /* Objects of a vector, in the arena of the trace; NULL where memory ran out, now or before. */
 static void *keep(const unfolding *u, ms_vector *vector, int32_t *count_out) {
-    bool has_room = !vector->failed && vector->count < EVENTS_MAX;
-    void *kept = has_room ? ms_arena_alloc(u->arena, vector->count, vector->item_B) : NULL;
-    if (kept != NULL && vector->count > 0) {
-        memcpy(kept, vector->data, vector->count * vector->item_B);
-    }
+    vector->failed = vector->failed || vector->count >= EVENTS_MAX;
     *count_out = (int32_t)vector->count;
-    ms_vector_release(vector);
-    return kept;
+    return ms_vector_keep(vector, u->arena);
 }
 
 /* The members of an event's copies are its own. */
@@ -293,7 +288,7 @@ static ms_status copy_memory(unfolding *u) {
     return u->trace->memory == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Whether all of it lies in the run, as it does unless the file is damaged. */
+/* Whether all events and points of memory lie in the run, as they do unless the file is damaged. */
 static bool is_inside_run(const ms_trace *trace) {
     int64_t last_ps = 0; /* no event ends before it starts */
     for (int32_t i = 0; i < trace->event_count; i++) {
@@ -314,7 +309,7 @@ static ms_status unfold(unfolding *u) {
     return status == MS_OK && !is_inside_run(u->trace) ? MS_E_INPUT : status;
 }
 
-/* Give a trace all times of one stretch. */
+/* Add the copies of one stretch to a trace. */
 static ms_status apply_stretch(const ms_steady_stretch *stretch, ms_arena *arena, ms_trace *trace) {
     ms_arena scratch;
     ms_arena_init(&scratch);

@@ -100,6 +100,18 @@ static void add_price(const ms_run_figures *figures, ms_value *root) {
     ms_value_add_string(root, "energy_convention", ms_price_energy_convention());
 }
 
+/* Add what time goes to, by category, and what MS_TIME_OTHER consists of.  times, others:
+ * [MS_TIME_COUNT], [MS_OTHER_COUNT]. */
+static void add_categories(ms_value *times_out, const double *times, ms_value *others_out,
+                           const double *others) {
+    for (int c = 0; c < MS_TIME_COUNT; c++) {
+        ms_value_add_double(times_out, ms_time_category_name((ms_time_category)c), times[c]);
+    }
+    for (int part = 0; part < MS_OTHER_COUNT; part++) {
+        ms_value_add_double(others_out, ms_other_part_name((ms_other_part)part), others[part]);
+    }
+}
+
 static void add_shares(const ms_result *result, const ms_run_figures *figures, ms_value *root) {
     double compute = figures->share[MS_TIME_COMPUTE];
     double bubble = figures->bubble_fraction;
@@ -108,14 +120,8 @@ static void add_shares(const ms_result *result, const ms_run_figures *figures, m
     ms_value_add_double(root, "idle_fraction", figures->idle_fraction);
     ms_value_add_double(root, "compute_slowdown", result->metrics.slowed_share);
     ms_value *shares = object(root, "time_share");
-    for (int c = 0; c < MS_TIME_COUNT; c++) {
-        ms_value_add_double(shares, ms_time_category_name((ms_time_category)c), figures->share[c]);
-    }
     ms_value *parts = object(root, "other_parts");
-    for (int part = 0; part < MS_OTHER_COUNT; part++) {
-        ms_value_add_double(parts, ms_other_part_name((ms_other_part)part),
-                            result->metrics.other_share[part]);
-    }
+    add_categories(shares, figures->share, parts, result->metrics.other_share);
 }
 
 static void add_comm(const ms_result *result, ms_value *root) {
@@ -201,16 +207,7 @@ void ms_summary_add_memory(const ms_summary_memory *memory, ms_value *parent) {
 }
 
 static void add_memory(const ms_result *result, ms_value *root) {
-    const ms_rank_memory *peak = &result->memory[result->peak_rank];
-    const ms_held_memory held = {.total_B = peak->peak_B,
-                                 .parameter_B = peak->parameter_B,
-                                 .gradient_B = peak->gradient_B,
-                                 .optimizer_B = peak->optimizer_B,
-                                 .activation_B = peak->activation_B,
-                                 .buffer_B = peak->buffer_B,
-                                 .other_B = peak->other_B,
-                                 .transformer_B = peak->transformer_B};
-    const ms_summary_memory memory = {.held = &held,
+    const ms_summary_memory memory = {.held = &result->memory[result->peak_rank].held,
                                       .capacity_B = result->capacity_B,
                                       .fits = result->fits,
                                       .rank = result->dag.ranks[result->peak_rank].rank};
@@ -295,14 +292,8 @@ static void add_engine(const ms_result *result, ms_value *root) {
 
 static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     ms_value *times = object(row, "time_s");
-    for (int c = 0; c < MS_TIME_COUNT; c++) {
-        ms_value_add_double(times, ms_time_category_name((ms_time_category)c), metrics->time_s[c]);
-    }
     ms_value *others = object(row, "other_s");
-    for (int part = 0; part < MS_OTHER_COUNT; part++) {
-        ms_value_add_double(others, ms_other_part_name((ms_other_part)part),
-                            metrics->other_s[part]);
-    }
+    add_categories(times, metrics->time_s, others, metrics->other_s);
     ms_value_add_double(row, "slowed_s", metrics->slowed_s);
 }
 

@@ -3,6 +3,17 @@
  * Traces: the HDF5 file of a run, written whole or not at all, and read back.
  *
  * sim/trace/README.md lists every group, column and unit. Times in a trace are whole picoseconds.
+ *
+ * Nouns of this room, and what the same word means elsewhere:
+ * - event: a row of /events: an operation of the graph (simulate/graph/dag.h), or at level `passes`
+ *   all operations of a pass. In simulate/engine an event is something that happens at one instant.
+ * - level: how much of a run's timeline a trace holds. The dimension of /mesh has this name, too.
+ * - table, column, record: a group of the file, one of its datasets, and a row in memory.
+ * - place: where something is in a file, such as "/events/mb".
+ * - copy: an event that the file holds once and that happened several times (repeat.h).
+ * - pass, box, row: in report/, what a picture shows: a box per pass in the row of its rank.
+ * - span: in report/, a time in which a rank communicates. In simulate/metrics it is any part of a
+ *   rank's time.
  */
 #ifndef MESHSIM_TRACE_H
 #define MESHSIM_TRACE_H

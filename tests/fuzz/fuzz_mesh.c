@@ -1,6 +1,7 @@
 /* libFuzzer target: any bytes as a workload's `mesh:` mapping. */
 #include "cluster/mesh/mesh.h"
 #include "fuzz_target.h"
+#include "mesh_check.h"
 
 enum { CHECKED_RANKS_MAX = 1 << 16 };
 
@@ -18,8 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if ((status == MS_OK) != (diag.errors == 0)) {
         abort(); /* what is refused is explained */
     }
-    if (status == MS_OK && mesh.ranks <= CHECKED_RANKS_MAX &&
-        ms_mesh_check(&mesh, &diag) != MS_OK) {
+    if (status == MS_OK && mesh.ranks <= CHECKED_RANKS_MAX && mesh_check(&mesh, &diag) != MS_OK) {
         abort();
     }
 #ifdef MS_FUZZ_TRAP /* scripts/fuzz --traps: a fault that only mutation leads to */

@@ -3,6 +3,7 @@
  * and its settings make the same job of the workload. */
 #include "fuzz_target.h"
 #include "search/space.h"
+#include "spec_equal.h"
 
 enum { CANDIDATES_TRIED = 4 };
 
@@ -18,7 +19,7 @@ static void compare(const ms_space *space, int64_t index, const ms_job_request *
     request.sets = settings.items;
     request.set_count = settings.count;
     require(ms_job_spec_read(&request, arena, &mute, &read) == MS_OK);
-    require(ms_job_spec_is_equal(spec, &read));
+    require(spec_is_equal(spec, &read));
 }
 
 static void try_candidate(ms_space *space, int64_t index, const ms_job_request *job,

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "schedule/schedule.h"
+#include "schedule/schedule_csv.h"
 
 /* P, V, M and N of a kind, without options. */
 #define SPEC(kind_, p_, v_, m_, n_)                                                                \
@@ -59,6 +60,15 @@ static inline ms_schedule_result fixture_evaluate(fixture *f, const ms_program *
     cr_assert_eq(ms_schedule_evaluate(program, costs, &f->arena, &f->diag, &result), MS_OK, "%s",
                  ms_buffer_text(&f->talk));
     return result;
+}
+
+/* Append the compute-only CSV of a program. */
+static inline void fixture_write_csv(fixture *f, const ms_program *program, ms_buffer *out) {
+    ms_csv_table table;
+    const ms_csv_form form = {.has_sends = false};
+    cr_assert_eq(ms_csv_lower(program, &form, &f->arena, &f->diag, &table), MS_OK, "%s",
+                 ms_buffer_text(&f->talk));
+    ms_csv_write(&table, out);
 }
 
 #endif

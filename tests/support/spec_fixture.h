@@ -30,6 +30,16 @@ static inline void spec_fixture_release(spec_fixture *f) {
     ms_arena_release(&f->arena);
 }
 
+/* Set the size of an axis of a spec's mesh; returns MS_E_RANGE if the mesh has no such axis. */
+static inline ms_status spec_set_axis(ms_job_spec *spec, const char *name, int size) {
+    int axis = ms_spec_axis(&spec->mesh, name);
+    if (axis < 0) {
+        return MS_E_RANGE;
+    }
+    spec->mesh.sizes[axis] = size;
+    return MS_OK;
+}
+
 /* Read the workload at a path, which must be sound. */
 static inline ms_job_spec spec_fixture_read_path(spec_fixture *f, const char *path,
                                                  const char *const *sets, size_t set_count) {

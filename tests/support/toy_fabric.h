@@ -65,12 +65,12 @@ static int64_t toy_domain(const ms_platform *platform, int tier) {
 }
 
 /* Pair `high * (high - 1) / 2 + low` joins two GPUs; up is the way to the higher one. */
-static ms_link_place toy_place(int source, int destination) {
+static ms_link_address toy_place(int source, int destination) {
     int low = source < destination ? source : destination;
     int high = source < destination ? destination : source;
-    return (ms_link_place){.tier = 0,
-                           .index = high * (high - 1) / 2 + low,
-                           .direction = source == low ? MS_LINK_UP : MS_LINK_DOWN};
+    return (ms_link_address){.tier = 0,
+                             .index = high * (high - 1) / 2 + low,
+                             .direction = source == low ? MS_LINK_UP : MS_LINK_DOWN};
 }
 
 static void toy_route(const ms_platform *platform, int source, int destination, ms_route *out) {
@@ -79,16 +79,16 @@ static void toy_route(const ms_platform *platform, int source, int destination, 
 
 static const char *toy_route_fault(const ms_platform *platform, int source, int destination,
                                    const ms_route *route) {
-    ms_link_place place = toy_place(source, destination);
-    int link = ms_fabric_link(platform, place.tier, place.index, place.direction);
+    ms_link_address address = toy_place(source, destination);
+    int link = ms_fabric_link(platform, address.tier, address.index, address.direction);
     return route->count == 1 && route->links[0] == link ? NULL : "a route is not the direct one";
 }
 
-static void toy_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
+static void toy_name_link(const ms_platform *platform, ms_link_address address, char *text_out,
                           size_t size) {
     (void)platform;
-    snprintf(text_out, size, "pair%d:%s", place.index,
-             place.direction == MS_LINK_UP ? "up" : "down");
+    snprintf(text_out, size, "pair%d:%s", address.index,
+             address.direction == MS_LINK_UP ? "up" : "down");
 }
 
 static double toy_bisection_Bps(const ms_platform *platform) {
@@ -117,8 +117,9 @@ static void toy_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
         int from = pair / gpus;
         int to = pair % gpus;
         if (from != to) {
-            ms_link_place place = toy_place(from, to);
-            ms_xml_edge edge = {.link = ms_fabric_link(platform, 0, place.index, place.direction)};
+            ms_link_address address = toy_place(from, to);
+            ms_xml_edge edge = {.link =
+                                    ms_fabric_link(platform, 0, address.index, address.direction)};
             snprintf(edge.from, sizeof edge.from, "gpu-%d", from);
             snprintf(edge.to, sizeof edge.to, "gpu-%d", to);
             ms_xml_write_edge(platform, &edge, out);

@@ -273,10 +273,6 @@ ms_status ms_config_check(const ms_field *fields, const void *values, const char
  *  mapping: a mapping node.  O(nodes). */
 void ms_config_write_commented(const ms_node *mapping, const ms_field *fields, ms_buffer *out);
 
-/** Whether two structs hold the same values by a table: lists and strings by their contents, NODE
- * members by theirs, places aside. */
-bool ms_config_is_equal(const ms_field *fields, const void *a, const void *b);
-
 /** Whether two trees hold the same keys and texts in the same order, places aside; either may be
  * NULL. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b);

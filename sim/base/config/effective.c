@@ -17,8 +17,8 @@ static const char *name_behind_slash(const char *path) {
     return slash == NULL ? path : slash + 1;
 }
 
-/* Where a value came from, without any folder: "typed", the name of a file, or the origin's words.
- */
+/* Append the origin of a value without any folder: "typed", the name of a file, or the origin's
+ * words. */
 static void add_origin_words(const ms_node *node, const line_style *style, ms_buffer *out) {
     const char *file = node->mark.file;
     const char *space = strchr(node->origin, ' ');

@@ -45,9 +45,6 @@ bool ms_field_has_required(const ms_field *fields);
  * range. */
 bool ms_field_is_given(const ms_field *field, const void *member);
 
-/* Whether two members of a field hold the same. */
-bool ms_field_is_equal(const ms_field *field, const void *a, const void *b);
-
 enum { MS_WORD_LIST_MAX = 600 };
 
 /* The words of a field, such as "none, full or selective". out: [size]. */

@@ -69,7 +69,8 @@ bool ms_text_is_plain(const char *text);
  * and ends in "...". out: [MS_SHOWN_MAX + 4]. Returns out. */
 const char *ms_shown(const char *text, char *out);
 
-/* What came, for messages: "'text'", "nothing", "a list", "a mapping". out: [MS_SHOWN_MAX + 8]. */
+/* A node's value as messages show it: "'text'", "nothing", "a list", "a mapping". out:
+ * [MS_SHOWN_MAX + 8]. */
 const char *ms_node_shown(const ms_node *node, char *out);
 
 /* A kind of files in words, such as "a workload". */

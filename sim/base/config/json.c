@@ -9,7 +9,7 @@
 #include "base/config/internal.h"
 #include "base/failure.h"
 
-/* Where in the text the tree has come to. */
+/* The position in the text that belongs to the node being built. */
 typedef struct text_cursor {
     const ms_source *source;
     size_t at_B, at_characters;
@@ -20,7 +20,7 @@ typedef struct text_cursor {
 
 /* ---- the text beside the tree ---- */
 
-static void step(text_cursor *c) {
+static void advance(text_cursor *c) {
     do {
         c->at_B++;
     } while (((unsigned char)c->source->text[c->at_B] & 0xC0U) == 0x80U);
@@ -30,20 +30,20 @@ static void step(text_cursor *c) {
 /* To the next token, past what only separates. */
 static void skip_separators(text_cursor *c) {
     while (c->at_B < c->source->length_B && strchr(" \t\r\n,:", c->source->text[c->at_B]) != NULL) {
-        step(c);
+        advance(c);
     }
 }
 
 static void skip_string(text_cursor *c) {
-    step(c);
+    advance(c);
     while (c->at_B < c->source->length_B && c->source->text[c->at_B] != '"') {
         bool is_escape = c->source->text[c->at_B] == '\\';
-        step(c);
+        advance(c);
         if (is_escape) {
-            step(c);
+            advance(c);
         }
     }
-    step(c);
+    advance(c);
 }
 
 /* The token that begins here, and its place; ends behind it. A bracket is one of its own. */
@@ -55,11 +55,11 @@ static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
     if (first == '"') {
         skip_string(c);
     } else if (strchr("{}[]", first) != NULL) {
-        step(c);
+        advance(c);
     } else {
         while (c->at_B < c->source->length_B &&
                strchr(" \t\r\n,:{}[]\"", c->source->text[c->at_B]) == NULL) {
-            step(c);
+            advance(c);
         }
     }
     return ms_source_mark(c->source, from, c->at_characters);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -198,7 +197,7 @@ static ms_status refuse_hdf5(int descriptor, const char *path, ms_file_type type
     return MS_E_INPUT;
 }
 
-/* What can be said before reading the text. */
+/* Check kind and size of a file before its text is read. */
 static ms_status check_kind(int descriptor, const char *path, ms_file_type type, ms_diag *diag) {
     ms_mark mark = {.file = path};
     struct stat info;

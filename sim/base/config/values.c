@@ -1,6 +1,5 @@
 /* Single values: from a node to the C type of a field. */
 #include <errno.h>
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
@@ -71,7 +70,7 @@ static bool is_plain_scalar(const value *v) {
     return v->node->type == MS_NODE_SCALAR && !v->node->is_quoted && !ms_node_is_null(v->node);
 }
 
-static bool read_int(const value *v, int *out) {
+static bool read_int(const value *v, void *out) {
     if (!is_plain_scalar(v)) {
         return refuse(v, "a whole number");
     }
@@ -92,11 +91,11 @@ static bool read_int(const value *v, int *out) {
     if (!check_range(v, (double)number)) {
         return false;
     }
-    *out = (int)number;
+    *(int *)out = (int)number;
     return true;
 }
 
-static bool read_number(const value *v, double *out) {
+static bool read_number(const value *v, void *out) {
     double number = 0;
     if (!is_plain_scalar(v) || ms_number_parse(v->node->text, &number) != MS_OK) {
         return refuse(v, "a number such as 0.5 or '5 %'");
@@ -104,11 +103,11 @@ static bool read_number(const value *v, double *out) {
     if (!check_range(v, number)) {
         return false;
     }
-    *out = number;
+    *(double *)out = number;
     return true;
 }
 
-static bool read_quantity(const value *v, double *out) {
+static bool read_quantity(const value *v, void *out) {
     const char *reason = "";
     double number = 0;
     if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
@@ -125,34 +124,34 @@ static bool read_quantity(const value *v, double *out) {
     if (!check_range(v, number)) {
         return false;
     }
-    *out = number;
+    *(double *)out = number;
     return true;
 }
 
-static bool read_bool(const value *v, bool *out) {
+static bool read_bool(const value *v, void *out) {
     bool is_true = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "true") == 0;
     bool is_false = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "false") == 0;
     if (!is_plain_scalar(v) || (!is_true && !is_false)) {
         return refuse(v, "true or false");
     }
-    *out = is_true;
+    *(bool *)out = is_true;
     return true;
 }
 
-static bool read_switch(const value *v, int *out) {
+static bool read_switch(const value *v, void *out) {
     bool is_on = false;
     if (!read_bool(v, &is_on)) {
         return false;
     }
-    *out = is_on ? 1 : 0;
+    *(int *)out = is_on ? 1 : 0;
     return true;
 }
 
-static bool read_string(const value *v, const char **out) {
+static bool read_string(const value *v, void *out) {
     if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
         return refuse(v, "a text");
     }
-    *out = v->node->text;
+    *(const char **)out = v->node->text;
     return true;
 }
 
@@ -189,13 +188,13 @@ static size_t find_word(const value *v, size_t *count_out) {
     return found;
 }
 
-static bool read_enum(const value *v, int *out) {
+static bool read_enum(const value *v, void *out) {
     size_t count = 0;
     size_t found = find_word(v, &count);
     if (found == SIZE_MAX) {
         return refuse_word(v, count);
     }
-    *out = (int)found;
+    *(int *)out = (int)found;
     return true;
 }
 
@@ -207,22 +206,6 @@ typedef struct list_kind {
     const char *expected;
 } list_kind;
 
-static bool read_int_item(const value *v, void *item) {
-    return read_int(v, item);
-}
-
-static bool read_number_item(const value *v, void *item) {
-    return read_number(v, item);
-}
-
-static bool read_quantity_item(const value *v, void *item) {
-    return read_quantity(v, item);
-}
-
-static bool read_word_item(const value *v, void *item) {
-    return read_string(v, item);
-}
-
 static bool read_flag_item(const value *v, void *item) {
     int index = 0;
     if (!read_enum(v, &index)) {
@@ -232,13 +215,13 @@ static bool read_flag_item(const value *v, void *item) {
     return true;
 }
 
-static const list_kind INTS = {sizeof(int), read_int_item, false,
+static const list_kind INTS = {sizeof(int), read_int, false,
                                "a list of whole numbers such as [1, 2]"};
-static const list_kind NUMBERS = {sizeof(double), read_number_item, true,
+static const list_kind NUMBERS = {sizeof(double), read_number, true,
                                   "a number or a list of numbers"};
-static const list_kind QUANTITIES = {sizeof(double), read_quantity_item, true,
+static const list_kind QUANTITIES = {sizeof(double), read_quantity, true,
                                      "a value with a unit or a list of them"};
-static const list_kind WORDS = {sizeof(const char *), read_word_item, false,
+static const list_kind WORDS = {sizeof(const char *), read_string, false,
                                 "a list of words such as [a, b]"};
 static const list_kind FLAGS = {sizeof(unsigned), read_flag_item, false,
                                 "a list of words such as [a, b]"};
@@ -270,94 +253,66 @@ static void *read_list(const value *v, const list_kind *kind, size_t *count_out)
     return is_good ? items : NULL;
 }
 
-static void read_ints(const value *v, ms_ints *out) {
-    size_t count = 0;
-    int *items = read_list(v, &INTS, &count);
-    if (items != NULL) {
-        *out = (ms_ints){items, count};
+/* What ms_ints, ms_numbers and ms_words have in common. */
+typedef struct any_list {
+    void *items;
+    size_t count;
+} any_list;
+
+_Static_assert(sizeof(any_list) == sizeof(ms_ints) && sizeof(any_list) == sizeof(ms_numbers) &&
+                   sizeof(any_list) == sizeof(ms_words),
+               "every list is a pointer to its entries and their count");
+
+static void read_entries(const value *v, const list_kind *kind, void *member) {
+    any_list list = {.count = 0};
+    list.items = read_list(v, kind, &list.count);
+    if (list.items != NULL) {
+        memcpy(member, &list, sizeof list);
     }
 }
 
-static void read_numbers(const value *v, const list_kind *kind, ms_numbers *out) {
-    size_t count = 0;
-    double *items = read_list(v, kind, &count);
-    if (items != NULL) {
-        *out = (ms_numbers){items, count};
-    }
-}
-
-static void read_words(const value *v, ms_words *out) {
-    size_t count = 0;
-    const char **items = read_list(v, &WORDS, &count);
-    if (items != NULL) {
-        *out = (ms_words){items, count};
-    }
-}
-
-static void read_flags(const value *v, unsigned *out) {
+static bool read_flags(const value *v, void *out) {
     size_t count = 0;
     const unsigned *items = read_list(v, &FLAGS, &count);
     if (items == NULL) {
-        return;
+        return false;
     }
-    *out = 0;
+    unsigned flags = 0;
     for (size_t i = 0; i < count; i++) {
-        *out |= items[i];
+        flags |= items[i];
     }
+    *(unsigned *)out = flags;
+    return true;
 }
 
-static void read_node(const value *v, const ms_node **out) {
+static bool read_node(const value *v, void *out) {
     if (ms_node_is_null(v->node)) {
-        refuse(v, "a value");
-    } else {
-        *out = v->node;
+        return refuse(v, "a value");
     }
+    *(const ms_node **)out = v->node;
+    return true;
 }
 
 void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
                    const ms_path *path, void *member) {
+    static bool (*const READ_ONE[])(const value *v, void *out) = {
+        [MS_FIELD_INT] = read_int,           [MS_FIELD_NUMBER] = read_number,
+        [MS_FIELD_QUANTITY] = read_quantity, [MS_FIELD_BOOL] = read_bool,
+        [MS_FIELD_STRING] = read_string,     [MS_FIELD_ENUM] = read_enum,
+        [MS_FIELD_NODE] = read_node,         [MS_FIELD_FLAGS] = read_flags,
+        [MS_FIELD_SWITCH] = read_switch,
+    };
+    static const list_kind *const LISTS[] = {
+        [MS_FIELD_INTS] = &INTS,
+        [MS_FIELD_NUMBERS] = &NUMBERS,
+        [MS_FIELD_QUANTITIES] = &QUANTITIES,
+        [MS_FIELD_WORDS] = &WORDS,
+        [MS_FIELD_SWITCH] = NULL, /* the last type */
+    };
     const value v = {reading, field, node, path};
-    switch (field->type) {
-    case MS_FIELD_INT:
-        read_int(&v, member);
-        break;
-    case MS_FIELD_NUMBER:
-        read_number(&v, member);
-        break;
-    case MS_FIELD_QUANTITY:
-        read_quantity(&v, member);
-        break;
-    case MS_FIELD_BOOL:
-        read_bool(&v, member);
-        break;
-    case MS_FIELD_STRING:
-        read_string(&v, member);
-        break;
-    case MS_FIELD_ENUM:
-        read_enum(&v, member);
-        break;
-    case MS_FIELD_NODE:
-        read_node(&v, member);
-        break;
-    case MS_FIELD_INTS:
-        read_ints(&v, member);
-        break;
-    case MS_FIELD_NUMBERS:
-        read_numbers(&v, &NUMBERS, member);
-        break;
-    case MS_FIELD_QUANTITIES:
-        read_numbers(&v, &QUANTITIES, member);
-        break;
-    case MS_FIELD_WORDS:
-        read_words(&v, member);
-        break;
-    case MS_FIELD_FLAGS:
-        read_flags(&v, member);
-        break;
-    case MS_FIELD_SWITCH:
-        read_switch(&v, member);
-        break;
-    case MS_FIELD_MAP:
-        break; /* read by its own table */
+    if (LISTS[field->type] != NULL) {
+        read_entries(&v, LISTS[field->type], member);
+    } else if (field->type != MS_FIELD_MAP) { /* a mapping is read by its own table */
+        READ_ONE[field->type](&v, member);
     }
 }

@@ -17,20 +17,6 @@ typedef union any_member {
     ms_words words;
 } any_member;
 
-static bool is_default(const ms_field *field, const void *member, ms_arena *arena) {
-    ms_diag silent;
-    if (field->fallback == NULL) {
-        return false;
-    }
-    any_member usual;
-    memset(&usual, 0, sizeof usual);
-    ms_diag_init_stderr(&silent); /* nothing is wrong with a table that has been read with */
-    ms_reading reading = {.arena = arena, .diag = &silent};
-    const ms_path path = {.key = field->key};
-    ms_field_read_fallback(&reading, field, &path, &usual);
-    return !reading.has_no_memory && ms_field_is_equal(field, member, &usual);
-}
-
 static ms_node *new_node(ms_arena *arena, ms_node_type type, const char *text) {
     ms_node *node = MS_NEW(arena, ms_node, 1);
     if (node == NULL || (type == MS_NODE_SCALAR && text == NULL)) {
@@ -57,7 +43,7 @@ static ms_node *string_node(ms_arena *arena, const char *text) {
     return node;
 }
 
-/* As few digits as read back to the same number. */
+/* A number with the fewest digits that read back to the same number. */
 static ms_node *number_node(ms_arena *arena, const ms_field *field, double number) {
     char text[40];
     for (int digits = 6; digits <= 17; digits++) {
@@ -158,6 +144,22 @@ static ms_node *member_node(const ms_field *field, const void *member, ms_arena 
     return NULL;
 }
 
+/* Whether a member holds its field's default: both are written alike then.  node: the member as
+ * member_node writes it. */
+static bool is_default(const ms_field *field, const ms_node *node, ms_arena *arena) {
+    ms_diag silent;
+    if (field->fallback == NULL) {
+        return false;
+    }
+    any_member fallback;
+    memset(&fallback, 0, sizeof fallback);
+    ms_diag_init_stderr(&silent); /* the table's defaults were read before, without a fault */
+    ms_reading reading = {.arena = arena, .diag = &silent};
+    const ms_path path = {.key = field->key};
+    ms_field_read_fallback(&reading, field, &path, &fallback);
+    return !reading.has_no_memory && ms_node_is_equal(node, member_node(field, &fallback, arena));
+}
+
 ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *arena,
                           ms_node **mapping_out) {
     ms_node *mapping = new_node(arena, MS_NODE_MAPPING, NULL);
@@ -174,10 +176,11 @@ ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *
             if (node->count == 0) {
                 continue;
             }
-        } else if (is_default(field, member, arena)) {
-            continue;
         } else {
             node = member_node(field, member, arena);
+            if (is_default(field, node, arena)) {
+                continue;
+            }
         }
         if (node != NULL) {
             node->key = field->key;

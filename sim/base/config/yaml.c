@@ -1,5 +1,4 @@
 /* YAML text to nodes, by libyaml's events. The only file that includes yaml.h. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -163,13 +162,21 @@ static void take_key(builder *b, const ms_node *node) {
     parent->key_mark = node->mark;
 }
 
+static anchor *find_anchor(const builder *b, const char *name) {
+    for (size_t i = 0; i < b->anchor_count; i++) {
+        if (strcmp(b->anchors[i].name, name) == 0) {
+            return &b->anchors[i];
+        }
+    }
+    return NULL;
+}
+
 static ms_status add_anchor(builder *b, const yaml_char_t *name, ms_node *node) {
     const char *text = (const char *)name;
-    for (size_t i = 0; i < b->anchor_count; i++) {
-        if (strcmp(b->anchors[i].name, text) == 0) {
-            b->anchors[i].node = node; /* YAML lets an anchor be set again */
-            return MS_OK;
-        }
+    anchor *known = find_anchor(b, text);
+    if (known != NULL) { /* YAML lets an anchor be set again */
+        known->node = node;
+        return MS_OK;
     }
     if (b->anchor_count == MS_ANCHOR_LIMIT) {
         return fail(b, &node->mark, "expected at most 1,000 anchors ('&'), got more");
@@ -220,8 +227,8 @@ static ms_status on_scalar(builder *b, const yaml_event_t *event) {
     if (node->text == NULL) {
         return MS_E_NOMEM;
     }
-    /* what cannot stand plain on a line of its own is a string as well: several lines, a lone '-'
-     */
+    /* a text that cannot stand plain on a line of its own is a string, too: several lines, a lone
+     * '-' */
     node->is_quoted =
         event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || !ms_text_is_plain(node->text);
     status = add_properties(b, node, event->data.scalar.anchor, event->data.scalar.tag);
@@ -314,15 +321,6 @@ static ms_status on_end(builder *b) {
     return status;
 }
 
-static ms_node *find_anchor(const builder *b, const char *name) {
-    for (size_t i = 0; i < b->anchor_count; i++) {
-        if (strcmp(b->anchors[i].name, name) == 0) {
-            return b->anchors[i].node;
-        }
-    }
-    return NULL;
-}
-
 /* Whether an alias to `node` keeps the tree finite and within its limits. */
 static ms_status check_alias(builder *b, const ms_node *node, const ms_mark *mark) {
     for (int i = 0; i < b->depth; i++) {
@@ -347,17 +345,17 @@ static ms_status on_alias(builder *b, const yaml_event_t *event) {
     char shown[MS_SHOWN_MAX + 4];
     const char *name = (const char *)event->data.alias.anchor;
     ms_mark mark = mark_of(b, event);
-    const ms_node *node = find_anchor(b, name);
-    if (node == NULL) {
+    const anchor *found = find_anchor(b, name);
+    if (found == NULL) {
         ms_diag_at(b->diag, &mark, NULL, "alias '*%s' has no anchor '&%s' before it",
                    ms_shown(name, shown), shown);
         return MS_E_INPUT;
     }
-    ms_status status = check_alias(b, node, &mark);
+    ms_status status = check_alias(b, found->node, &mark);
     if (status != MS_OK) {
         return status;
     }
-    ms_node *copy = ms_node_copy(node, b->arena);
+    ms_node *copy = ms_node_copy(found->node, b->arena);
     if (copy == NULL) {
         return MS_E_NOMEM;
     }

@@ -10,13 +10,13 @@ static int compare_ints(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Where a device stands in the list for the `nth` time, from 0. */
+/* Index in the list of a device's occurrence number `nth`, from 0. */
 static int place_of(const int *devices, int device, int nth) {
-    int place = 0;
-    for (; devices[place] != device || nth > 0; place++) {
-        nth -= devices[place] == device;
+    int index = 0;
+    for (; devices[index] != device || nth > 0; index++) {
+        nth -= devices[index] == device;
     }
-    return place;
+    return index;
 }
 
 static ms_status check_devices(const int *devices, const int *sorted, int count, ms_diag *diag) {

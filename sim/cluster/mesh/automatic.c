@@ -97,7 +97,7 @@ static void arrange(const ms_mesh_wish *wish, int dp, degree_list *out) {
     }
 }
 
-/* The same axes in the order asked for. */
+/* Put the axes in the order asked for. */
 static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *list) {
     degree_list ordered = {.count = 0};
     const ms_mesh_shape shape = {.names = list->names, .sizes = list->sizes, .axes = list->count};

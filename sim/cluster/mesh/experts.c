@@ -8,11 +8,11 @@ enum { AXIS_COUNT = sizeof AXES / sizeof AXES[0] };
 
 /* Place of a name among AXES; AXIS_COUNT for another one. */
 static int place_of(const char *name) {
-    int place = 0;
-    while (place < AXIS_COUNT && strcmp(name, AXES[place]) != 0) {
-        place++;
+    int index = 0;
+    while (index < AXIS_COUNT && strcmp(name, AXES[index]) != 0) {
+        index++;
     }
-    return place;
+    return index;
 }
 
 static ms_status fault_order(ms_diag *diag) {
@@ -21,20 +21,20 @@ static ms_status fault_order(ms_diag *diag) {
 }
 
 /* The axes outermost first, each once. */
-static ms_status find_order(const ms_words *order, ms_diag *diag, int *places_out) {
+static ms_status find_order(const ms_words *order, ms_diag *diag, int *order_out) {
     bool is_found[AXIS_COUNT] = {false};
     for (int i = 0; i < AXIS_COUNT; i++) {
-        places_out[i] = i;
+        order_out[i] = i;
     }
     if (order->count == 0) {
         return MS_OK;
     }
     for (int i = 0; i < AXIS_COUNT && order->count == AXIS_COUNT; i++) {
-        places_out[i] = place_of(order->items[i]);
-        if (places_out[i] == AXIS_COUNT || is_found[places_out[i]]) {
+        order_out[i] = place_of(order->items[i]);
+        if (order_out[i] == AXIS_COUNT || is_found[order_out[i]]) {
             return fault_order(diag);
         }
-        is_found[places_out[i]] = true;
+        is_found[order_out[i]] = true;
     }
     return order->count == AXIS_COUNT ? MS_OK : fault_order(diag);
 }
@@ -73,11 +73,11 @@ ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms
     }
     const int SIZES[AXIS_COUNT] = {pp, (int)(stage_ranks / together), axes->ep, axes->tp};
     const char *names[AXIS_COUNT];
-    int places[AXIS_COUNT], sizes[AXIS_COUNT];
-    ms_status status = find_order(&axes->order, diag, places);
+    int order[AXIS_COUNT], sizes[AXIS_COUNT];
+    ms_status status = find_order(&axes->order, diag, order);
     for (int i = 0; status == MS_OK && i < AXIS_COUNT; i++) {
-        names[i] = AXES[places[i]];
-        sizes[i] = SIZES[places[i]];
+        names[i] = AXES[order[i]];
+        sizes[i] = SIZES[order[i]];
     }
     ms_mesh experts;
     status = status == MS_OK ? ms_mesh_init(&experts, names, sizes, AXIS_COUNT, diag) : status;

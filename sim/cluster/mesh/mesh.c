@@ -120,19 +120,11 @@ void ms_mesh_coordinates(const ms_mesh *mesh, int rank, int *coordinates_out) {
     }
 }
 
-int ms_mesh_rank(const ms_mesh *mesh, const int *coordinates) {
-    int rank = mesh->first;
-    for (int i = 0; i < mesh->axes; i++) {
-        rank += coordinates[i] * mesh->strides[i];
-    }
-    return rank;
-}
-
-int ms_mesh_rank_at(const ms_mesh *mesh, int place) {
+int ms_mesh_rank_at(const ms_mesh *mesh, int index) {
     int rank = mesh->first;
     for (int i = mesh->axes - 1; i >= 0; i--) {
-        rank += place % mesh->sizes[i] * mesh->strides[i];
-        place /= mesh->sizes[i];
+        rank += index % mesh->sizes[i] * mesh->strides[i];
+        index /= mesh->sizes[i];
     }
     return rank;
 }
@@ -158,13 +150,6 @@ int ms_mesh_neighbour(const ms_mesh *mesh, int rank, ms_axis kind, int coordinat
         return rank;
     }
     return rank + (coordinate - coordinate_on(mesh, rank, axis)) * mesh->strides[axis];
-}
-
-ms_group ms_mesh_group(const ms_mesh *mesh, int axis, int rank) {
-    int stride = mesh->strides[axis];
-    return (ms_group){.first = rank - coordinate_on(mesh, rank, axis) * stride,
-                      .stride = stride,
-                      .size = mesh->sizes[axis]};
 }
 
 int ms_mesh_group_count(const ms_mesh *mesh, int axis) {

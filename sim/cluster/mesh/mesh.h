@@ -69,22 +69,18 @@ int ms_mesh_size(const ms_mesh *mesh, ms_axis kind);
 
 /** Coordinates of a rank.  rank: one of the mesh.  coordinates_out: [axes].  O(axes). */
 void ms_mesh_coordinates(const ms_mesh *mesh, int rank, int *coordinates_out);
-/** Rank at coordinates [axes].  O(axes). */
-int ms_mesh_rank(const ms_mesh *mesh, const int *coordinates);
 /** Coordinate of a rank on the axis of a kind; 0 if the mesh has no such axis. */
 int ms_mesh_coordinate(const ms_mesh *mesh, int rank, ms_axis kind);
 /** The rank whose coordinate on the axis of `kind` is `coordinate`, others as `rank`'s. */
 int ms_mesh_neighbour(const ms_mesh *mesh, int rank, ms_axis kind, int coordinate);
 
-/** Rank at a place when counting through the axes, innermost fastest.  place: 0..N-1.  O(axes). */
-int ms_mesh_rank_at(const ms_mesh *mesh, int place);
+/** Rank at an index when counting through the axes, innermost fastest.  index: 0..N-1.  O(axes). */
+int ms_mesh_rank_at(const ms_mesh *mesh, int index);
 /** GPU of a rank.  O(1). */
 int ms_mesh_device(const ms_mesh *mesh, int rank);
-/** Put the GPU of each rank in its place.  ranks: [count], such as ms_mesh_members gives. */
+/** Replace each rank by its GPU.  ranks: [count], such as ms_mesh_members gives. */
 void ms_mesh_to_devices(const ms_mesh *mesh, int *ranks, int count);
 
-/** The group of `rank` along axis index `axis` (0..axes-1).  O(1). */
-ms_group ms_mesh_group(const ms_mesh *mesh, int axis, int rank);
 /** Number of groups along an axis, N / size. */
 int ms_mesh_group_count(const ms_mesh *mesh, int axis);
 /** Group `index` (0..count-1, in the order of their lowest ranks) along an axis.  O(axes^2).
@@ -141,10 +137,6 @@ typedef struct ms_expert_axes {
  * expert_decoder_rank_generator. */
 ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms_diag *diag,
                              ms_mesh *experts_out);
-
-/** Invariants: round trips rank <-> coordinates, groups of each axis partition the ranks.
- *  Returns MS_OK; MS_E_BUG, reported.  O(N * axes). */
-ms_status ms_mesh_check(const ms_mesh *mesh, ms_diag *diag);
 
 /** Whether a platform has every rank's GPU.
  *  Returns MS_OK; MS_E_INPUT (reported, with the numbers).  O(N * axes). */

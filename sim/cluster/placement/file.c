@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/config/cells.h"
+#include "base/config/csv_cells.h"
 #include "base/config/ranges.h"
 
 enum { NUMBER_MAX = 1 << 24, CELLS = 2, SHOWN_MAX = 24 };

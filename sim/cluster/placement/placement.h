@@ -46,7 +46,7 @@ typedef struct ms_rank_placement {
     int spare_gpus;   /**< GPUs of the spare nodes */
 } ms_rank_placement;
 
-/** Its keys in a workload, for listings. */
+/** The keys of `placement:` in a workload, for listings. */
 extern const ms_field MS_PLACEMENT_FIELDS[];
 
 /** Read the mapping `placement`, with the keys `nodes`, `order`, `file` and `spares`.
@@ -60,9 +60,6 @@ ms_status ms_placement_read(const ms_node *mapping, const char *folder, ms_arena
  * MS_OK; MS_E_NOMEM. */
 ms_status ms_placement_write(const ms_rank_placement_choice *choice, ms_arena *arena,
                              ms_node **mapping_out);
-
-/** Whether two choices ask for the same, folders of their files aside. */
-bool ms_placement_is_equal(const ms_rank_placement_choice *a, const ms_rank_placement_choice *b);
 
 /** Place so many ranks.
  *  ranks: >= 1.  diag: faults have a place only if they are in a file of ranks.  *placement_out: in

@@ -1,6 +1,4 @@
 /* From a choice back to the `placement` mapping. */
-#include <string.h>
-
 #include "cluster/placement/placement.h"
 
 /* Nodes that are made one by one, until memory runs out. */
@@ -64,19 +62,4 @@ ms_status ms_placement_write(const ms_rank_placement_choice *choice, ms_arena *a
     }
     *mapping_out = w.has_failed ? NULL : mapping;
     return w.has_failed ? MS_E_NOMEM : MS_OK;
-}
-
-static bool are_numbers_equal(const ms_ints *a, const ms_ints *b) {
-    return a->count == b->count &&
-           (a->count == 0 || memcmp(a->items, b->items, a->count * sizeof *a->items) == 0);
-}
-
-static bool are_files_equal(const char *a, const char *b) {
-    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
-bool ms_placement_is_equal(const ms_rank_placement_choice *a, const ms_rank_placement_choice *b) {
-    return a->is_given == b->is_given && a->is_cyclic == b->is_cyclic &&
-           a->spare_count == b->spare_count && are_numbers_equal(&a->nodes, &b->nodes) &&
-           are_numbers_equal(&a->spares, &b->spares) && are_files_equal(a->file, b->file);
 }

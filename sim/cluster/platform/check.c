@@ -1,6 +1,5 @@
-/* What must hold for every platform. */
+/* Invariants of every platform. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/random.h"
 #include "cluster/platform/fabric.h"

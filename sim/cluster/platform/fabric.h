@@ -23,11 +23,11 @@ enum { MS_PLATFORM_GPUS_MAX = 1 << 24, MS_LINKS_MAX = 1 << 27 };
 enum { MS_LINK_UP = 0, MS_LINK_DOWN = 1 };
 
 /* What a link is attached to, decoded from its number. */
-typedef struct ms_link_place {
+typedef struct ms_link_address {
     int tier;
     int index;     /* of the link pair inside its tier */
     int direction; /* MS_LINK_UP or MS_LINK_DOWN */
-} ms_link_place;
+} ms_link_address;
 
 /* What a kind reads itself from, and whether anything was wrong so far. */
 typedef struct ms_fabric_file {
@@ -69,17 +69,17 @@ struct ms_fabric_kind {
     /* See ms_platform_rails; its routes then say where they turn.  NULL: 0. */
     int (*rails)(const ms_platform *platform);
 
-    /* How much higher the numbers of links are so many nodes further on, and so many places inside
+    /* How much higher the numbers of links are so many nodes further on, and so many slots inside
      * a node (see ms_platform_moves_alike): of each tier whose domains the nodes fill, the others
-     * left at 0.  NULL: no two places are known to be alike. */
-    void (*shift)(const ms_platform *platform, int nodes, int places, int *shifts_out);
+     * left at 0.  NULL: no two groups of slots are known to be alike. */
+    void (*shift)(const ms_platform *platform, int nodes, int slots, int *shifts_out);
 
     /* What is wrong with a route of this fabric beyond what holds for all; NULL: nothing. */
     const char *(*route_fault)(const ms_platform *platform, int source, int destination,
                                const ms_route *route);
 
     /* The part of a link's name after its tier and ':', such as "gpu12:up". */
-    void (*name_link)(const ms_platform *platform, ms_link_place place, char *text_out,
+    void (*name_link)(const ms_platform *platform, ms_link_address address, char *text_out,
                       size_t size);
 
     /* See ms_platform_bisection_Bps. */
@@ -119,7 +119,7 @@ ms_status ms_fabric_read_keys(ms_fabric_file *file, const ms_field *fields, void
 void ms_fabric_fault(ms_fabric_file *file, const char *key_path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, only if the key is given. */
+/* Report a fault at a key as above, only if the key is given. */
 void ms_fabric_refuse_key(ms_fabric_file *file, const char *key_path, const char *why);
 
 /* NICs that every fabric behind NICs asks for: at least one, and no more than GPUs. */
@@ -128,13 +128,13 @@ void ms_fabric_check_nics(ms_fabric_file *file, const ms_platform *platform);
 /* Number of a link. */
 int ms_fabric_link(const ms_platform *platform, int tier, int index, int direction);
 
-/* Where a link sits.  O(tiers). */
-ms_link_place ms_fabric_place(const ms_platform *platform, int link);
+/* The address of a link.  O(tiers). */
+ms_link_address ms_fabric_address(const ms_platform *platform, int link);
 
 /* Append a link to a route, with its latency. */
-void ms_fabric_cross(const ms_platform *platform, ms_link_place place, ms_route *route);
+void ms_fabric_cross(const ms_platform *platform, ms_link_address address, ms_route *route);
 
-/* What a link of a tier carries; of no tier (-1) no limit. */
+/* Capacity of a link of a tier [B/s]; INFINITY for no tier (-1). */
 double ms_fabric_capacity_Bps(const ms_platform *platform, int tier);
 
 /* Route with unlimited links kept: what the public function filters. */

@@ -1,4 +1,4 @@
-/* Where platforms are found by name. */
+/* The folders in which platforms are looked for by name. */
 #include <string.h>
 
 #include "cluster/platform/files.h"
@@ -10,9 +10,9 @@ ms_status ms_platform_folders(const char *home, const char *data_folder, ms_aren
                                                 : ms_arena_printf(arena, "%s/../platforms", beside);
     const char *installed =
         data_folder == NULL ? NULL : ms_arena_printf(arena, "%s/platforms", data_folder);
-    const char *places[] = {beside, near, ".", "platforms", installed};
+    const char *paths[] = {beside, near, ".", "platforms", installed};
     if (near == NULL || (installed == NULL && data_folder != NULL)) {
         return MS_E_NOMEM;
     }
-    return ms_find_folders(places, sizeof places / sizeof places[0], arena, folders_out);
+    return ms_find_folders(paths, sizeof paths / sizeof paths[0], arena, folders_out);
 }

@@ -135,16 +135,16 @@ const ms_field MS_GPU_FIELDS[] = {
 };
 enum { FIELD_COUNT = sizeof MS_GPU_FIELDS / sizeof MS_GPU_FIELDS[0] };
 
-/* Where to look for types, and with what. */
+/* What every function that looks for a GPU type needs. */
 typedef struct look {
-    const char *const *places; /* NULL at the end */
+    const char *const *paths; /* NULL at the end */
     ms_arena *arena;
     ms_diag *diag;
 } look;
 
 /* Path of a GPU type's file, in the arena. */
 static ms_status find_file(const ms_node *type, const look *l, const char **path_out) {
-    const ms_file_search search = {.folders = l->places, .subfolder = "gpus/"};
+    const ms_file_search search = {.folders = l->paths, .subfolder = "gpus/"};
     const char *looked = NULL;
     ms_status status = ms_find_yaml(type->text, &search, l->arena, path_out, &looked);
     if (status == MS_OK && *path_out == NULL) {
@@ -226,14 +226,14 @@ static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_
                                  power->idle_W, power->load_W);
 }
 
-ms_status ms_gpu_read(const ms_node *mapping, const char *const *places, ms_arena *arena,
+ms_status ms_gpu_read(const ms_node *mapping, const char *const *paths, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
     const ms_node *type = ms_node_get(mapping, "type");
     if (type == NULL || ms_node_takes_out(type)) {
         return ms_config_fault(diag, mapping, "gpu.type",
                                "required key is missing: the name of a file in gpus/");
     }
-    const look l = {.places = places, .arena = arena, .diag = diag};
+    const look l = {.paths = paths, .arena = arena, .diag = diag};
     ms_node *keys = NULL;
     ms_status status = load_type(type, &l, 1, &keys);
     if (status == MS_OK) {

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 
 static const double WIDTHS[MS_HEAD_WIDTHS] = {64, 96, 128, 192, 256};
 
@@ -23,7 +22,7 @@ static const double WIDTHS[MS_HEAD_WIDTHS] = {64, 96, 128, 192, 256};
 
 static const ms_field FP8_FIELDS[] = {SHARE_FIELDS, {.key = NULL}};
 
-/* Those of 16 bits stand first in the struct. */
+/* The rates of 16 bits stand first in the struct. */
 static const ms_field KERNEL_FIELDS[] = {
     SHARE_FIELDS,
     MS_KEY("fp8",

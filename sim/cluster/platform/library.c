@@ -210,9 +210,9 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
 
 /* The tree of the file that a library is named by, with what the platform changes in it.
  * *root_out: NULL for "none". */
-static ms_status load_file(const ms_node *library, const char *const *places, ms_arena *arena,
+static ms_status load_file(const ms_node *library, const char *const *paths, ms_arena *arena,
                            ms_diag *diag, ms_node **root_out) {
-    const ms_file_search search = {.folders = places, .subfolder = "libraries/"};
+    const ms_file_search search = {.folders = paths, .subfolder = "libraries/"};
     const ms_node *name = library->type == MS_NODE_MAPPING ? ms_node_get(library, "file") : library;
     const char *path = NULL, *looked = NULL;
     *root_out = NULL;
@@ -237,10 +237,10 @@ static ms_status load_file(const ms_node *library, const char *const *places, ms
     return status;
 }
 
-ms_status ms_library_read(const ms_node *node, const char *const *places, ms_arena *arena,
+ms_status ms_library_read(const ms_node *node, const char *const *paths, ms_arena *arena,
                           ms_diag *diag, const ms_library **library_out) {
     ms_node *root = NULL;
-    ms_status status = load_file(node, places, arena, diag, &root);
+    ms_status status = load_file(node, paths, arena, diag, &root);
     if (status != MS_OK || root == NULL) {
         *library_out = NULL;
         return status;

@@ -25,8 +25,8 @@ typedef enum ms_library_algorithm {
     MS_LIBRARY_ALGORITHMS
 } ms_library_algorithm;
 
-/** Their columns: LL sends 4 bytes of data with 4 of flags, LL128 120 with 8, Simple whole chunks
- * that are announced one by one. */
+/** Columns of the tables, by protocol: LL sends 4 bytes of data with 4 of flags, LL128 120 with 8,
+ * Simple whole chunks that are announced one by one. */
 typedef enum ms_library_protocol {
     MS_LIBRARY_LL,
     MS_LIBRARY_LL128,
@@ -96,7 +96,7 @@ typedef struct ms_library {
     const ms_node *keys; /**< what its file says, with the platform's changes; NULL: made by hand */
 } ms_library;
 
-/** What a ramp adds to a collective of `size_B` [s]. */
+/** Time that a ramp adds to a collective of `size_B` bytes [s]. */
 double ms_library_ramp_s(const ms_library_ramp *ramp, double size_B);
 
 #endif

@@ -1,5 +1,4 @@
 /* All keys of a platform with the values in use, for who records them. */
-#include <string.h>
 
 #include "base/config/config.h"
 #include "cluster/platform/files.h"

@@ -8,7 +8,7 @@
 #include "cluster/platform/files.h"
 #include "cluster/platform/tiers.h"
 
-enum { PLACES_MAX = 16 };
+enum { PATHS_MAX = 16 };
 
 /* Longest chain of platforms that build on each other. */
 enum { DEPTH_MAX = 4 };
@@ -125,22 +125,22 @@ const ms_field MS_PLATFORM_FIELDS[] = {
 };
 
 /* Folders where GPU types are looked up: that of the platform's file first. */
-static ms_status gather_places(const char *path, const char *const *folders, ms_arena *arena,
-                               const char *places[PLACES_MAX + 2]) {
+static ms_status gather_paths(const char *path, const char *const *folders, ms_arena *arena,
+                              const char *paths[PATHS_MAX + 2]) {
     const char *slash = strrchr(path, '/');
     size_t count = 0;
-    places[count++] =
+    paths[count++] =
         slash == NULL ? "."
                       : ms_arena_strndup(arena, path, slash == path ? 1 : (size_t)(slash - path));
-    if (places[0] == NULL) {
+    if (paths[0] == NULL) {
         return MS_E_NOMEM;
     }
-    for (size_t i = 0; folders != NULL && folders[i] != NULL && i < PLACES_MAX; i++) {
-        if (strcmp(folders[i], places[0]) != 0) {
-            places[count++] = folders[i];
+    for (size_t i = 0; folders != NULL && folders[i] != NULL && i < PATHS_MAX; i++) {
+        if (strcmp(folders[i], paths[0]) != 0) {
+            paths[count++] = folders[i];
         }
     }
-    places[count] = NULL;
+    paths[count] = NULL;
     return MS_OK;
 }
 
@@ -148,7 +148,7 @@ static ms_status gather_places(const char *path, const char *const *folders, ms_
 typedef struct lookup {
     const char *name;
     ms_file_search search;
-    const ms_node *place; /* the mapping that names it; NULL, or without a mark: no file does */
+    const ms_node *named_by; /* the mapping that names it; NULL, or without a mark: no file does */
     ms_arena *arena;
     ms_diag *diag;
 } lookup;
@@ -159,8 +159,8 @@ static ms_status find_file(const lookup *l, const char **path_out) {
     if (status != MS_OK || *path_out != NULL) {
         return status;
     }
-    bool has_place = l->place != NULL && l->place->mark.file != NULL;
-    return ms_config_fault(l->diag, has_place ? l->place : NULL, has_place ? "platform" : NULL,
+    bool has_mark = l->named_by != NULL && l->named_by->mark.file != NULL;
+    return ms_config_fault(l->diag, has_mark ? l->named_by : NULL, has_mark ? "platform" : NULL,
                            "no platform '%s'%s%s", l->name, looked,
                            ms_find_yaml_hint(l->name, &l->search, l->arena));
 }
@@ -193,7 +193,7 @@ static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_
 
 /* The communication library, which knows GPUs by their generation and nodes by their NICs. */
 static ms_status read_library(const platform_file *file, const ms_node *root,
-                              const char *const *places, ms_arena *arena, ms_diag *diag,
+                              const char *const *paths, ms_arena *arena, ms_diag *diag,
                               ms_platform *platform) {
     platform->has_nvls = file->has_nvls;
     platform->has_sharp = file->has_sharp;
@@ -207,7 +207,7 @@ static ms_status read_library(const platform_file *file, const ms_node *root,
     if (file->library == NULL) {
         return MS_OK;
     }
-    ms_status status = ms_library_read(file->library, places, arena, diag, &platform->library);
+    ms_status status = ms_library_read(file->library, paths, arena, diag, &platform->library);
     if (status != MS_OK || platform->library == NULL) {
         return status;
     }
@@ -219,7 +219,7 @@ static ms_status read_library(const platform_file *file, const ms_node *root,
 }
 
 /* Read everything of an effective document into *platform. */
-static ms_status read_document(ms_node *root, const char *const *places, ms_arena *arena,
+static ms_status read_document(ms_node *root, const char *const *paths, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
     platform_file file = {.has_pxn = true};
     ms_config_take_out(root, MS_PLATFORM_FIELDS);
@@ -230,7 +230,7 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     ms_node *gpu = NULL;
     const ms_node *gpu_node = ms_node_get(root, "gpu");
     if (gpu_node != NULL) {
-        ms_status gpu_status = ms_gpu_read(gpu_node, places, arena, diag, &platform->gpu, &gpu);
+        ms_status gpu_status = ms_gpu_read(gpu_node, paths, arena, diag, &platform->gpu, &gpu);
         status = status == MS_OK ? gpu_status : status;
     }
     if (file.tiers != NULL) {
@@ -247,7 +247,7 @@ static ms_status read_document(ms_node *root, const char *const *places, ms_aren
     platform->upkeep.node_W = file.node.power_W;
     platform->routing = (ms_routing)file.routing;
     status = read_fabric(&file, root, status, arena, diag, platform);
-    status = status == MS_OK ? read_library(&file, root, places, arena, diag, platform) : status;
+    status = status == MS_OK ? read_library(&file, root, paths, arena, diag, platform) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -275,14 +275,14 @@ static ms_status overlay(ms_node *root, const ms_node *over, ms_arena *arena, ms
     return status == MS_OK ? ms_node_overlay(root, over, arena) : status;
 }
 
-static ms_status load_document(const lookup *l, int depth, const char *places[PLACES_MAX + 2],
+static ms_status load_document(const lookup *l, int depth, const char *paths[PATHS_MAX + 2],
                                ms_node **root_out);
 
-/* Lay the platform that a file names as its base below it.  places: of the file; those of the base
+/* Lay the platform that a file names as its base below it.  paths: of the file; those of the base
  * come behind its own folder. */
 static ms_status load_base(const lookup *l, int depth, const ms_node *base,
-                           const char *places[PLACES_MAX + 2], ms_node **root) {
-    const char *inner[PLACES_MAX + 2];
+                           const char *paths[PATHS_MAX + 2], ms_node **root) {
+    const char *inner[PATHS_MAX + 2];
     ms_node *below = NULL;
     if (base->type != MS_NODE_SCALAR) {
         return ms_config_fault(l->diag, base, "base", "expected the name or path of a platform");
@@ -294,9 +294,9 @@ static ms_status load_base(const lookup *l, int depth, const ms_node *base,
     bool is_relative = strchr(base->text, '/') != NULL && base->text[0] != '/';
     lookup wanted = *l;
     wanted.name =
-        is_relative ? ms_arena_printf(l->arena, "%s/%s", places[0], base->text) : base->text;
-    wanted.search.folders = places;
-    wanted.place = base;
+        is_relative ? ms_arena_printf(l->arena, "%s/%s", paths[0], base->text) : base->text;
+    wanted.search.folders = paths;
+    wanted.named_by = base;
     ms_status status =
         wanted.name == NULL ? MS_E_NOMEM : load_document(&wanted, depth + 1, inner, &below);
     status = status == MS_OK ? ms_tiers_check_names(below, *root, l->diag) : status;
@@ -307,26 +307,26 @@ static ms_status load_base(const lookup *l, int depth, const ms_node *base,
     ms_node_remove(below, ms_node_get(below, "base"));
     *root = below;
     size_t count = 1; /* the file's own folder stays in front */
-    for (size_t i = 0; inner[i] != NULL && count <= PLACES_MAX; i++) {
-        places[count++] = inner[i];
+    for (size_t i = 0; inner[i] != NULL && count <= PATHS_MAX; i++) {
+        paths[count++] = inner[i];
     }
-    places[count] = NULL;
+    paths[count] = NULL;
     return MS_OK;
 }
 
-/* The keys of a platform's file, its base's below them.  places: folders where GPU types are looked
+/* The keys of a platform's file, its base's below them.  paths: folders where GPU types are looked
  * up. */
-static ms_status load_document(const lookup *l, int depth, const char *places[PLACES_MAX + 2],
+static ms_status load_document(const lookup *l, int depth, const char *paths[PATHS_MAX + 2],
                                ms_node **root_out) {
     const char *path = NULL;
     ms_node *root = NULL;
     ms_status status = find_file(l, &path);
-    status = status == MS_OK ? gather_places(path, l->search.folders, l->arena, places) : status;
+    status = status == MS_OK ? gather_paths(path, l->search.folders, l->arena, paths) : status;
     status = status == MS_OK ? ms_yaml_load(path, l->arena, l->diag, &root) : status;
     status = status == MS_OK ? ms_input_expect(root, MS_INPUT_PLATFORM, path, l->diag) : status;
     const ms_node *base = status == MS_OK ? ms_node_get(root, "base") : NULL;
     if (base != NULL) {
-        status = load_base(l, depth, base, places, &root);
+        status = load_base(l, depth, base, paths, &root);
     }
     if (status == MS_OK) {
         *root_out = root;
@@ -337,14 +337,14 @@ static ms_status load_document(const lookup *l, int depth, const char *places[PL
 ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out) {
-    const char *places[PLACES_MAX + 2];
+    const char *paths[PATHS_MAX + 2];
     ms_node *root = NULL;
     const lookup wanted = {.name = name,
                            .search = {.folders = folders, .subfolder = ""},
-                           .place = overrides,
+                           .named_by = overrides,
                            .arena = arena,
                            .diag = diag};
-    ms_status status = load_document(&wanted, 1, places, &root);
+    ms_status status = load_document(&wanted, 1, paths, &root);
     status = status == MS_OK ? ms_tiers_spread(root, &overrides, arena) : status;
     if (status == MS_OK && overrides != NULL) {
         status = ms_tiers_check_names(root, overrides, diag);
@@ -354,7 +354,7 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
     }
     ms_platform platform = {0};
     if (status == MS_OK) {
-        status = read_document(root, places, arena, diag, &platform);
+        status = read_document(root, paths, arena, diag, &platform);
     }
     if (status != MS_OK) {
         return status;

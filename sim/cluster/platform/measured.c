@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/config/cells.h"
+#include "base/config/csv_cells.h"
 #include "base/units.h"
 
 enum { CELLS = 3, TEXT_MAX = 96 };

@@ -13,10 +13,10 @@ int ms_fabric_link(const ms_platform *platform, int tier, int index, int directi
     return platform->tiers[tier].first_link + 2 * index + direction;
 }
 
-ms_link_place ms_fabric_place(const ms_platform *platform, int link) {
+ms_link_address ms_fabric_address(const ms_platform *platform, int link) {
     int tier = ms_platform_link_tier(platform, link);
     int offset = link - platform->tiers[tier].first_link;
-    return (ms_link_place){.tier = tier, .index = offset / 2, .direction = offset % 2};
+    return (ms_link_address){.tier = tier, .index = offset / 2, .direction = offset % 2};
 }
 
 void ms_fabric_number_links(ms_platform *platform) {
@@ -32,11 +32,11 @@ void ms_fabric_number_links(ms_platform *platform) {
     platform->link_count = next;
 }
 
-void ms_fabric_cross(const ms_platform *platform, ms_link_place place, ms_route *route) {
+void ms_fabric_cross(const ms_platform *platform, ms_link_address address, ms_route *route) {
     route->links[route->count++] =
-        ms_fabric_link(platform, place.tier, place.index, place.direction);
-    route->latency_s += platform->tiers[place.tier].latency_s;
-    route->tier = place.tier > route->tier ? place.tier : route->tier;
+        ms_fabric_link(platform, address.tier, address.index, address.direction);
+    route->latency_s += platform->tiers[address.tier].latency_s;
+    route->tier = address.tier > route->tier ? address.tier : route->tier;
 }
 
 void ms_fabric_route(const ms_platform *platform, int source, int destination, ms_route *out) {
@@ -95,14 +95,14 @@ int ms_platform_rails(const ms_platform *platform) {
 }
 
 /* Whether all GPUs of a group stay in their nodes, and on NICs that lie as theirs do, when they
- * move so many places inside them. */
+ * move so many slots inside them. */
 static bool stay_inside(const ms_platform *platform, const ms_group_move *move) {
     int nics = platform->nics_per_node > 0 ? platform->nics_per_node : platform->gpus_per_node;
-    int to[2] = {move->places[0] + move->places_on, move->places[1] + move->places_on};
-    int round = move->places[0] / nics;
+    int to[2] = {move->slots[0] + move->slots_on, move->slots[1] + move->slots_on};
+    int round = move->slots[0] / nics;
     bool is_inside = to[0] >= 0 && to[1] < platform->gpus_per_node;
-    return move->places_on == 0 || (is_inside && move->places[1] / nics == round &&
-                                    to[0] / nics == round && to[1] / nics == round);
+    return move->slots_on == 0 || (is_inside && move->slots[1] / nics == round &&
+                                   to[0] / nics == round && to[1] / nics == round);
 }
 
 bool ms_platform_moves_alike(const ms_platform *platform, const ms_group_move *move,
@@ -117,7 +117,7 @@ bool ms_platform_moves_alike(const ms_platform *platform, const ms_group_move *m
         return false;
     }
     memset(shifts_out, 0, MS_TIER_MAX * sizeof *shifts_out);
-    kind->shift(platform, move->nodes, move->places_on, shifts_out);
+    kind->shift(platform, move->nodes, move->slots_on, shifts_out);
     return true;
 }
 
@@ -145,10 +145,10 @@ ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int me
 }
 
 char *ms_platform_link_name(const ms_platform *platform, int link, char *text_out, size_t size) {
-    ms_link_place place = ms_fabric_place(platform, link);
-    int length = snprintf(text_out, size, "%s:", platform->tiers[place.tier].name);
+    ms_link_address address = ms_fabric_address(platform, link);
+    int length = snprintf(text_out, size, "%s:", platform->tiers[address.tier].name);
     if (length > 0 && (size_t)length < size) {
-        kind_of(platform)->name_link(platform, place, text_out + length, size - (size_t)length);
+        kind_of(platform)->name_link(platform, address, text_out + length, size - (size_t)length);
     }
     return text_out;
 }

@@ -8,6 +8,19 @@
  * direction. Every link belongs to a tier (a level such as nvlink, rail, spine, core); the tier
  * carries latency, bandwidth and the fraction of it that transfers achieve. Nothing here depends on
  * the job.
+ *
+ * Nouns of the room `cluster`, and what the same words mean elsewhere:
+ * - platform: the cluster that a job runs on: GPU type, nodes, tiers of links, NCCL version.
+ * - node: a computer with GPUs and NICs. In base/config: a value in a tree of YAML (ms_node).
+ * - slot: the index of a GPU in its node.
+ * - tier: a set of like links, such as NVLink, NICs, or the uplinks of leaf switches.
+ * - address: tier, index and direction of a link (ms_link_address).
+ * - rail: what the same NIC of every node is connected to.
+ * - unit: the nodes below one group of leaf switches; pod: the units below one group of spines.
+ *   In base: the unit of a quantity; in model: an FSDP unit.
+ * - mesh: the ranks of a job in a grid of axes (tp, pp, dp, ...); group: the ranks along an axis.
+ * - placement: which GPU each rank runs on.
+ * - sharding: how a tensor is spread over a mesh. In model: of states over replicas (ZeRO).
  */
 #ifndef MESHSIM_PLATFORM_H
 #define MESHSIM_PLATFORM_H
@@ -87,7 +100,7 @@ typedef struct ms_gpu_clock {
     ms_gpu_power power;
 } ms_gpu_clock;
 
-/** What a GPU has of its host; 0: not given. */
+/** A GPU's share of its host; 0: not given. */
 typedef struct ms_host_rate {
     double pcie_Bps;   /**< to or from the host, each way [B/s] */
     double memory_Bps; /**< a GPU's share of its host's memory bandwidth [B/s] */
@@ -244,7 +257,7 @@ typedef struct ms_slow_nodes {
     double time;  /**< how many times as long as others they compute, >= 1 */
 } ms_slow_nodes;
 
-/** What it takes to run a cluster, beside the power of its GPUs (price.h). */
+/** Cost of running a cluster, beside the power of its GPUs (price.h). */
 typedef struct ms_upkeep {
     double rent_USD_per_h; /**< of a GPU with its share of node and network; 0: not given */
     double node_W;         /**< of a node without its GPUs; 0: not given */
@@ -318,9 +331,9 @@ ms_status ms_platform_folders(const char *home, const char *data_folder, ms_aren
 
 /** The keys of a platform's file, for schemas. */
 extern const ms_field MS_PLATFORM_FIELDS[];
-/** The same of a GPU type's file. */
+/** The keys of a GPU type's file, for schemas. */
 extern const ms_field MS_GPU_FIELDS[];
-/** The same of a communication library's file. */
+/** The keys of a communication library's file, for schemas. */
 extern const ms_field MS_LIBRARY_FIELDS[];
 
 /** Load a platform: `name` is a path (contains '/', or has an ending and is in the current folder)
@@ -377,11 +390,11 @@ void ms_platform_route(const ms_platform *platform, int source, int destination,
 
 /** A group of GPUs that is moved by so many GPUs, and where it lies. */
 typedef struct ms_group_move {
-    int gpus[2];   /**< lowest and highest GPU of the group, before it moves */
-    int places[2]; /**< lowest and highest place that its GPUs have in their nodes */
-    int nodes;     /**< that each of its GPUs moves on by; below 0: back */
-    int places_on; /**< places that each moves on by inside its node */
-    int tier;      /**< outermost that the group's routes cross; -1: none */
+    int gpus[2];  /**< lowest and highest GPU of the group, before it moves */
+    int slots[2]; /**< lowest and highest slot of its GPUs; a slot is a GPU's index in its node */
+    int nodes;    /**< that each of its GPUs moves on by; below 0: back */
+    int slots_on; /**< slots that each GPU moves on by inside its node */
+    int tier;     /**< outermost that the group's routes cross; -1: none */
 } ms_group_move;
 
 /** Whether the routes between the members of a group are the same after it has moved, but for the
@@ -457,8 +470,8 @@ double ms_platform_bisection_Bps(const ms_platform *platform);
  * twice; capacities and latencies are sane. Returns MS_OK; MS_E_BUG, reported. */
 ms_status ms_platform_check(const ms_platform *platform, ms_diag *diag);
 
-/** How a fabric is built, for pictures of it. Tiers are places in the platform's list, -1 where a
- * level is not there. */
+/** How a fabric is built, for pictures of it. Tiers are indices into the platform's list, -1 where
+ * a level is not there. */
 typedef struct ms_platform_layout {
     int node_tier;  /**< joins the GPUs of a node */
     int port_tier;  /**< from NICs, or GPUs, to leaf switches; of tori to the network that

@@ -6,7 +6,7 @@
 
 enum { XML_GPUS_MAX = 1024, NAME_SIZE = MS_XML_NAME_SIZE };
 
-/* What stands in for an unlimited link: far above any link, and not shared. */
+/* Bandwidth in place of an unlimited link: far above any link, and not shared. */
 #define UNLIMITED_BPS 1e18
 
 static void write_link(const ms_platform *platform, int link, ms_buffer *out) {

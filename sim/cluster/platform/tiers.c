@@ -26,7 +26,7 @@ static const ms_field TIER_FIELDS[] = {
 
 const ms_field MS_TIER_ROW = MS_KEY("tier", NULL, MAP, 0, .fields = TIER_FIELDS);
 
-/* The same with the bandwidth taken as it is: used where it reads 'unlimited'. */
+/* A tier whose bandwidth is read as a word, for 'unlimited'. */
 typedef struct unlimited_tier {
     ms_tier tier;
     const ms_node *bandwidth;

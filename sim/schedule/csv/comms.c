@@ -28,7 +28,7 @@ static bool is_remote(const comms *c, int stage, bool is_next) {
            c->program->stage_rank[is_next ? stage + 1 : stage - 1] != c->program->stage_rank[stage];
 }
 
-/* What is wrong with a cell after those before it on its rank; NULL if nothing is. */
+/* The fault of a cell, given the cells before it on its rank; NULL: none. */
 static const char *find_fault(const comms *c, const ms_csv_cell *cell) {
     unsigned seen = *seen_of(c, cell->stage, cell->mb);
     bool has_gradient = (seen & (bit(MS_CSV_I) | bit(MS_CSV_B))) != 0;

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/config/cells.h"
 #include "base/config/config.h"
+#include "base/config/csv_cells.h"
 #include "schedule/csv/table.h"
 
 /* Types shorter than GUESSED_MIN are as close to one name as to the next. 1e8 cells take 0.8 GB; a
@@ -42,7 +42,7 @@ static ms_span take(ms_span *rest, char end) {
     return taken;
 }
 
-/* Where the `number`-th cell (from 0) of a row stands; the whole row if `number` is negative. */
+/* The place of the `number`-th cell (from 0) of a row; of the whole row if `number` is negative. */
 static ms_mark mark_of(const ms_csv_table *table, int rank, long number) {
     ms_span body = ms_cells_body(table->text, table->length_B);
     ms_mark mark = {.file = table->name,

@@ -37,8 +37,8 @@ static bool is_free_of_latency(const ms_program *program, const ms_schedule_cost
 }
 
 /* Equal stages: (M+P-1)(F+B) + 2(P-1)l.  Unequal stages, l = 0: sum F + sum B + (M-1)(max F + max
- * B). Source: a flow shop of M equal jobs forwards, and the same backwards after the last stage
- * turned round. */
+ * B). Source: a flow shop of M equal jobs forwards, and the same jobs in the opposite direction
+ * after the last stage. */
 static bool formula(const ms_program *program, const ms_schedule_costs *costs,
                     double *makespan_out) {
     int ranks = program->spec.pipeline_ranks;

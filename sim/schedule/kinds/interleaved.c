@@ -1,7 +1,6 @@
 /* Interleaved 1F1B: each rank owns V stages and works through groups of N microbatches, chunk by
  * chunk. Source: Narayanan et al., SC'21, interleaved schedule; the order of Megatron-LM's
  * forward_backward_pipelining_with_interleaving with microbatch_group_size_per_vp_stage = N. */
-#include <stdio.h>
 
 #include "schedule/order.h"
 

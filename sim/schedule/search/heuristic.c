@@ -7,7 +7,7 @@
 
 #include "schedule/search/search.h"
 
-/* What the variants differ in. */
+/* Choices in which the variants of the heuristic differ. */
 typedef struct variant_rule {
     bool allows_wait;       /* warm-up forwards may delay the first gradient */
     bool puts_inputs_first; /* an input gradient before the forward pass of a round */

@@ -53,7 +53,7 @@ static const double SEARCH_WORK = 1.2e8; /* before the last cap is begun */
 /* A family whose best start is longer by this share is not improved. */
 static const double FAR_BEHIND = 0.3;
 
-/* What a start came from. */
+/* The origin of a start. */
 typedef struct origin {
     const char *name;
     int variant;

@@ -165,7 +165,8 @@ static bool goes_first(const lister *l, int rank, int chunk, const candidate *ch
            (start > free_at && start >= free_at + fitting);
 }
 
-/* What a rank does next, and when.  false: nothing that is known yet. */
+/* Choose the next pass of a rank and its start.  Returns false while no pass is known to be next.
+ */
 static bool choose(const lister *l, int rank, candidate *next_out, double *start_out) {
     candidate candidates[4];
     int count = list_candidates(l, rank, candidates);

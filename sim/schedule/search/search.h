@@ -1,4 +1,4 @@
-/* What the steps of the search share. */
+/* Types and functions that the files of the search share. */
 #ifndef MS_SCHEDULE_SEARCH_INTERNAL_H
 #define MS_SCHEDULE_SEARCH_INTERNAL_H
 
@@ -45,7 +45,7 @@ typedef struct ms_list_rule {
 ms_status ms_search_list(ms_search_run *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out);
 
-/** What such a list costs, in passes placed with few ranks. */
+/** Cost of making such a list, in passes placed with few ranks. */
 double ms_search_list_work(const ms_program *program);
 
 /** Search under the caps from the given one down.
@@ -69,7 +69,7 @@ typedef struct ms_rank_way {
 ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
                                int rank);
 
-/** What no span of a rank is below; spec: with V filled in. */
+/** Lower bound of the span of a rank.  spec: with V filled in. */
 double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way);
 
 /** Evaluate; false if the program cannot run or exceeds the cap.  slots_out: [3PVM] or NULL. */

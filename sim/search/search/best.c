@@ -24,7 +24,7 @@ static bool is_dominated(const ms_search_best *best, const ms_search_score *scor
     return is_worse;
 }
 
-/* Those that it dominates leave. */
+/* Add a score to the front, unless another one dominates it; the scores that it dominates leave. */
 static ms_status add_to_front(ms_search_best *best, const ms_search_score *score) {
     if (is_dominated(best, score)) {
         return MS_OK;

@@ -27,7 +27,7 @@ static ms_search_score bound_score(const ms_search_goal *goal, const ms_job_spec
     return ms_search_score_of(goal, values);
 }
 
-/* Keep one that fits, unless its bounds are beyond what the goal allows. */
+/* Keep a candidate that fits in memory, unless its bounds are beyond the goal's limits. */
 static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
                                const ms_spec_estimate *estimate, int64_t index) {
     const ms_search_goal *goal = r->study->goal;
@@ -91,7 +91,7 @@ static ms_status bound_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     return ms_vector_add(&r->open, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
-/* Count one that does not fit. */
+/* Count a candidate that does not fit in memory, whose peak is `peak_B`. */
 static void take_too_large(ms_search_state *r, double peak_B) {
     bool is_smallest = r->out->counts.does_not_fit == 0 || peak_B < r->out->smallest_B;
     r->out->smallest_B = is_smallest ? peak_B : r->out->smallest_B;
@@ -132,7 +132,7 @@ static ms_status estimate_one(ms_search_state *r, int64_t index, ms_diag *mute) 
     return keep_feasible(r, &spec, &estimate, index);
 }
 
-/* Do something with a ms_open_candidate, with an empty reason. */
+/* Call `one` for a candidate, with an empty reason. */
 static ms_status do_one(ms_search_state *r, int64_t index,
                         ms_status (*one)(ms_search_state *, int64_t, ms_diag *)) {
     size_t failures = ms_failure_count();

@@ -15,7 +15,8 @@ static bool has_place(const ms_space *space, const space_shape *shape, space_nee
            (need == NEEDS_REPLICAS && replicas * space->other_size > 1);
 }
 
-/* Take a candidate apart.  Returns whether it is one of its own. */
+/* Find the digits of a candidate's number.  Returns whether it differs from all candidates before
+ * it. */
 static bool take_apart(const ms_space *space, int64_t index, space_digits *digits_out) {
     bool is_own = true;
     for (size_t i = space->axis_count; i-- > 0;) {
@@ -32,10 +33,6 @@ static bool take_apart(const ms_space *space, int64_t index, space_digits *digit
 }
 
 /* ---- layers ---- */
-
-static void take_balanced(ms_job_spec *spec) {
-    spec->schedule.partition = (ms_spec_partition){.kind = MS_PARTITION_BALANCED};
-}
 
 /* The partition that a spec takes where its own does not fit its stages.  Returns whether it was
  * changed. */
@@ -61,9 +58,22 @@ static bool place_layers(const ms_space *space, ms_job_spec *spec) {
                               : open.count == 0 && open.layers == 0;
     }
     if (!fits) {
-        take_balanced(spec);
+        spec->schedule.partition = (ms_spec_partition){.kind = MS_PARTITION_BALANCED};
     }
     return !fits;
+}
+
+/* Set all values of a candidate that need not be read with the file. */
+static void set_values(const ms_space *space, const space_digits *digits, ms_job_spec *spec) {
+    for (size_t i = 0; i < space->axis_count; i++) {
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): take_apart has set as many
+        for (size_t s = 0; s < digits->values[i]->count; s++) {
+            const space_setting *setting = &digits->values[i]->settings[s];
+            if (setting->setter != NULL) {
+                ms_space_set(setting->setter, setting->value, spec);
+            }
+        }
+    }
 }
 
 /* ---- templates ---- */
@@ -154,15 +164,7 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
     }
     *spec_out = (*found)->spec;
     ms_space_mesh_of(space, digits.shape, &spec_out->mesh);
-    for (size_t i = 0; i < space->axis_count; i++) {
-        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): take_apart has set as many
-        for (size_t s = 0; s < digits.values[i]->count; s++) {
-            const space_setting *setting = &digits.values[i]->settings[s];
-            if (setting->set != NULL) {
-                setting->set(spec_out, setting->value);
-            }
-        }
-    }
+    set_values(space, &digits, spec_out);
     place_layers(space, spec_out);
     return MS_OK;
 }
@@ -229,14 +231,7 @@ static void add_partition(const ms_space *space, const space_digits *digits, set
     ms_job_spec spec = space->base;
     const ms_spec_partition own = spec.schedule.partition;
     ms_space_mesh_of(space, digits->shape, &spec.mesh);
-    for (size_t i = 0; i < space->axis_count; i++) {
-        for (size_t s = 0; s < digits->values[i]->count; s++) {
-            const space_setting *setting = &digits->values[i]->settings[s];
-            if (setting->set != NULL) {
-                setting->set(&spec, setting->value);
-            }
-        }
-    }
+    set_values(space, digits, &spec);
     if (!place_layers(space, &spec)) {
         return;
     }

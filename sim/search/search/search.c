@@ -16,7 +16,7 @@ static int compare_estimates(const void *a, const void *b) {
 
 /* ---- simulating ---- */
 
-/* What came of one that was simulated, now or before. */
+/* Take the figures of a candidate that was simulated, in this search or before it. */
 static ms_status take_figures(ms_search_state *r, size_t place, const ms_run_figures *figures) {
     const ms_search_goal *goal = r->study->goal;
     double values[MS_SEEK_COUNT];
@@ -135,7 +135,7 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     return NULL;
 }
 
-/* Let the store hold what came of a simulation. */
+/* Give the outcome of a simulation to the store. */
 static ms_status store(ms_search_state *r, size_t place, const ms_worker_outcome *outcome) {
     const ms_search_study *study = r->study;
     ms_arena scratch;
@@ -177,7 +177,7 @@ static ms_status end_job(void *context, size_t place, const ms_worker_outcome *o
     return status == MS_OK ? r->status : status;
 }
 
-/* Put what the store holds. */
+/* Write the rows that the store has collected to the disk. */
 static ms_status settle_now(ms_search_state *r) {
     ms_status status = r->study->store == NULL ? MS_OK : ms_store_settle(r->study->store);
     r->settled = r->simulated.count;
@@ -262,7 +262,7 @@ static ms_status find_best(ms_search_state *r) {
     return status;
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 /* Those that were estimated and not simulated, as far as there is room for them, after `count`
  * rows. Returns how many rows there are now. */

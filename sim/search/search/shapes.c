@@ -119,17 +119,9 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
         status =
             file == NULL ? ms_diag_no_memory(diag) : add_clusters(space, i, file, diag, &clusters);
     }
-    space_cluster *copy = MS_NEW(space->arena, space_cluster, clusters.count);
-    if (status == MS_OK && (clusters.failed || copy == NULL)) {
-        status = ms_diag_no_memory(diag);
-    }
-    if (status == MS_OK) {
-        memcpy(copy, clusters.data, clusters.count * sizeof *copy);
-        space->clusters = copy;
-        space->cluster_count = clusters.count;
-    }
-    ms_vector_release(&clusters);
-    return status;
+    space->cluster_count = clusters.count;
+    space->clusters = ms_vector_keep(&clusters, space->arena);
+    return status == MS_OK && space->clusters == NULL ? ms_diag_no_memory(diag) : status;
 }
 
 /* ---- shapes ---- */
@@ -259,15 +251,7 @@ ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag) {
                       (int)SHAPES_MAX);
         status = MS_E_USAGE;
     }
-    space_shape *copy = status == MS_OK ? MS_NEW(space->arena, space_shape, shapes.count) : NULL;
-    if (status == MS_OK && (shapes.failed || (copy == NULL && shapes.count > 0))) {
-        status = ms_diag_no_memory(diag);
-    }
-    if (status == MS_OK && shapes.count > 0) {
-        memcpy(copy, shapes.data, shapes.count * sizeof *copy);
-        space->shapes = copy;
-        space->shape_count = shapes.count;
-    }
-    ms_vector_release(&shapes);
-    return status;
+    space->shape_count = shapes.count;
+    space->shapes = ms_vector_keep(&shapes, space->arena);
+    return status == MS_OK && space->shapes == NULL ? ms_diag_no_memory(diag) : status;
 }

@@ -314,7 +314,7 @@ static void classify(const ms_space *space, space_axis *axis) {
     for (size_t i = 0; i < axis->count; i++) {
         const space_value *value = &axis->values[i];
         for (size_t s = 0; s < value->count; s++) {
-            axis->is_read = axis->is_read || value->settings[s].set == NULL;
+            axis->is_read = axis->is_read || value->settings[s].setter == NULL;
             for (size_t f = 0; f < sizeof FIT / sizeof FIT[0]; f++) {
                 axis->is_fit = axis->is_fit || strcmp(value->settings[s].key, FIT[f]) == 0;
             }
@@ -364,8 +364,8 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     }
     status = status == MS_OK ? ms_space_make_clusters(space, diag) : status;
     status = status == MS_OK ? ms_space_complete_schedules(space, axes, diag) : status;
-    if (status == MS_OK && request->is_usual) {
-        status = ms_space_add_usual(space, axes, diag);
+    if (status == MS_OK && request->has_defaults) {
+        status = ms_space_add_defaults(space, axes, diag);
     }
     status = status == MS_OK ? close_mesh(space, diag) : status;
     status = status == MS_OK ? ms_space_make_shapes(space, diag) : status;

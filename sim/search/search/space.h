@@ -10,14 +10,17 @@ enum { KNOWN_TP, KNOWN_CP, KNOWN_EP, KNOWN_PP, KNOWN_DP, KNOWN_AXES };
 const char *ms_known_axis(int axis);
 extern const char *const MS_MESH_KEYS[KNOWN_AXES]; /* of their sizes */
 
-/* Sets what a setting says in a spec that was read without it.  value: its text.  Returns whether
- * it could; a value that it cannot set is read with the file. */
-typedef bool ms_setter(ms_job_spec *spec, const char *value);
+/* A key that can be set in a spec that was read without it. */
+typedef struct ms_setter {
+    const char *key;
+    size_t offset; /* of the key's whole number in ms_job_spec, where `set` is NULL */
+    bool (*set)(ms_job_spec *spec, const char *value); /* as ms_space_set */
+} ms_setter;
 
 /* One key of a value. */
 typedef struct space_setting {
     const char *key, *value;
-    ms_setter *set; /* NULL: it is read with the file */
+    const ms_setter *setter; /* NULL: the key is read with the file */
 } space_setting;
 
 /* What a job needs for a value to be a candidate of its own. */
@@ -130,8 +133,12 @@ typedef struct space_digits {
 ms_status ms_space_read_value(const char *key, const ms_node *node, ms_arena *arena, ms_diag *diag,
                               space_value *value_out);
 
-/* The setter of a key; NULL: it is read with the file. */
-ms_setter *ms_space_setter(const char *key);
+/* The setter of a key; NULL: the key is read with the file. */
+const ms_setter *ms_space_setter(const char *key);
+
+/* Set a key in a spec.  value: the text of its value.  Returns whether the value could be set;
+ * others are read with the file. */
+bool ms_space_set(const ms_setter *setter, const char *value, ms_job_spec *spec);
 
 /* Whether some axis sets a key, alone or with others.  axes: of space_axis. */
 bool ms_space_is_varied(const ms_vector *axes, const char *key);
@@ -141,9 +148,9 @@ bool ms_space_is_varied(const ms_vector *axes, const char *key);
  * MS_E_NOMEM (reported). */
 ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag *diag);
 
-/* What is usual: axes of the mesh, orders, and keys, for all that the user has not said.
+/* Add the default space: sizes of the mesh's axes, orders, and keys, where the user gives none.
  *  axes: of space_axis, gets the keys.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_space_add_usual(ms_space *space, ms_vector *axes, ms_diag *diag);
+ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag);
 
 /* Find the clusters and lay out the shapes.  Returns as ms_space_open. */
 ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag);

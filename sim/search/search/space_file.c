@@ -8,7 +8,7 @@
 
 /* Keys of the file. */
 typedef struct space_text {
-    bool is_usual;
+    bool has_defaults;
     ms_ints gpus;
     ms_words platforms;
     const ms_node *vary;
@@ -25,7 +25,7 @@ static const ms_field ALL_ROW =
 static const ms_field_shape VARIED = {.each = &ALL_ROW};
 
 const ms_field MS_SPACE_FIELDS[] = {
-    MS_KEY("usual", "vary what is usual, too", BOOL, AT(is_usual), .fallback = "false"),
+    MS_KEY("usual", "vary what is usual, too", BOOL, AT(has_defaults), .fallback = "false"),
     MS_KEY("gpus", "numbers of GPUs; those of the workload where it is not given", INTS, AT(gpus),
            MS_RANGE(1, 1 << 24)),
     MS_KEY("platforms", "platform files, or names of some; the workload's where it is not given",
@@ -127,7 +127,7 @@ static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
 ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
                              ms_space_request *request) {
     ms_node *root = NULL;
-    space_text text = {.is_usual = false};
+    space_text text = {.has_defaults = false};
     ms_status status = ms_yaml_load(path, arena, diag, &root);
     status = status == MS_OK ? ms_input_expect(root, MS_INPUT_SPACE, path, diag) : status;
     status =
@@ -135,7 +135,7 @@ ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
     if (status != MS_OK) {
         return status;
     }
-    request->is_usual = request->is_usual || text.is_usual;
+    request->has_defaults = request->has_defaults || text.has_defaults;
     if (request->gpus.count == 0) {
         request->gpus = text.gpus;
         request->gpus_place = ms_node_get(root, "gpus");

@@ -35,34 +35,6 @@ static bool set_kind(ms_job_spec *spec, const char *value) {
     return true;
 }
 
-static bool set_chunks(ms_job_spec *spec, const char *value) {
-    return read_int(value, &spec->schedule.chunks);
-}
-
-static bool set_group(ms_job_spec *spec, const char *value) {
-    return read_int(value, &spec->schedule.group);
-}
-
-static bool set_micro(ms_job_spec *spec, const char *value) {
-    return read_int(value, &spec->batch.micro);
-}
-
-static bool set_global(ms_job_spec *spec, const char *value) {
-    return read_int(value, &spec->batch.global);
-}
-
-static bool set_zero(ms_job_spec *spec, const char *value) {
-    return read_int(value, &spec->data.zero);
-}
-
-static bool set_expert_ep(ms_job_spec *spec, const char *value) {
-    return read_int(value, &spec->experts.ep);
-}
-
-static bool set_expert_tp(ms_job_spec *spec, const char *value) {
-    return read_int(value, &spec->experts.tp);
-}
-
 static bool set_recompute(ms_job_spec *spec, const char *value) {
     int word = 0;
     bool is_word = read_word(value, ms_job_spec_words("recompute"), &word);
@@ -78,21 +50,32 @@ static bool set_sequence(ms_job_spec *spec, const char *value) {
     return is_word;
 }
 
-ms_setter *ms_space_setter(const char *key) {
-    static const struct {
-        const char *key;
-        ms_setter *set;
-    } SETTERS[] = {{"schedule.kind", set_kind},       {"schedule.v", set_chunks},
-                   {"schedule.group", set_group},     {"batch.micro", set_micro},
-                   {"batch.global", set_global},      {"data_parallel.zero", set_zero},
-                   {"recompute", set_recompute},      {"tensor_parallel.sequence", set_sequence},
-                   {"expert_mesh.ep", set_expert_ep}, {"expert_mesh.tp", set_expert_tp}};
+#define NUMBER(member) .offset = offsetof(ms_job_spec, member)
+
+const ms_setter *ms_space_setter(const char *key) {
+    static const ms_setter SETTERS[] = {
+        {"schedule.kind", .set = set_kind},
+        {"recompute", .set = set_recompute},
+        {"tensor_parallel.sequence", .set = set_sequence},
+        {"schedule.v", NUMBER(schedule.chunks)},
+        {"schedule.group", NUMBER(schedule.group)},
+        {"batch.micro", NUMBER(batch.micro)},
+        {"batch.global", NUMBER(batch.global)},
+        {"data_parallel.zero", NUMBER(data.zero)},
+        {"expert_mesh.ep", NUMBER(experts.ep)},
+        {"expert_mesh.tp", NUMBER(experts.tp)},
+    };
     for (size_t i = 0; i < sizeof SETTERS / sizeof SETTERS[0]; i++) {
         if (strcmp(SETTERS[i].key, key) == 0) {
-            return SETTERS[i].set;
+            return &SETTERS[i];
         }
     }
     return NULL;
+}
+
+bool ms_space_set(const ms_setter *setter, const char *value, ms_job_spec *spec) {
+    return setter->set != NULL ? setter->set(spec, value)
+                               : read_int(value, (int *)(void *)((char *)spec + setter->offset));
 }
 
 /* ---- from YAML ---- */
@@ -106,8 +89,8 @@ static ms_status read_setting(const char *key, const ms_node *node, ms_arena *ar
     if (value == NULL || key == NULL) {
         return ms_diag_no_memory(diag);
     }
-    ms_setter *set = node->type == MS_NODE_SCALAR ? ms_space_setter(key) : NULL;
-    setting_out->set = set != NULL && set(&trial, value) ? set : NULL;
+    const ms_setter *setter = node->type == MS_NODE_SCALAR ? ms_space_setter(key) : NULL;
+    setting_out->setter = setter != NULL && ms_space_set(setter, value, &trial) ? setter : NULL;
     return MS_OK;
 }
 

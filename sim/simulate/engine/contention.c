@@ -47,10 +47,7 @@ static bool alloc_finder(finder *f, ms_arena *scratch) {
     out->payload = MS_NEW(scratch, int64_t, dag->network.flow_count);
     out->route_first = MS_NEW(scratch, int32_t, (size_t)dag->network.flow_count + 1);
     out->bandwidths = MS_NEW(scratch, double, dag->network.link_count);
-    return f->flow_Bps != NULL && f->can_bind != NULL && f->phase_Bps != NULL && f->links != NULL &&
-           f->is_kept != NULL && f->order != NULL && out->is_contended_work != NULL &&
-           out->is_contended_flow != NULL && out->payload != NULL && out->route_first != NULL &&
-           out->bandwidths != NULL;
+    return !scratch->has_failed;
 }
 
 static double choose_scale(const ms_dag *dag) {

@@ -10,14 +10,14 @@
 #include "simulate/engine/simgrid_process.h"
 #include "simulate/engine/steady.h"
 
-/* By how much operations start late where dates are to stand firm, as a share of their times: some
+/* Perturbation of a run that tests whether dates are stable [share of an operation's time]: some
  * hundred times the rounding of a date. */
-static const double FIRM_NUDGE = 1e-13;
+static const double STABLE_PERTURBATION = 1e-13;
 
 /* Share of the run by which no date may then move. What makes no delay larger moves by 1e-13 at
  * most. Of 10,400 random jobs 22 were no longer what every rank does: they had moved by 1.7e-7 and
  * more. */
-static const double FIRM_MOVE = 1e-9;
+static const double STABLE_MOVE = 1e-9;
 
 static ms_status run_fidelity(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
@@ -29,23 +29,25 @@ static ms_status run_fidelity(ms_replay *replay, ms_solver solver, ms_arena *scr
     return MS_OK;
 }
 
-/* Let a replay run with each operation a little late, transfers by our own sharing. */
-static ms_status run_nudged(ms_replay *replay, ms_nudge nudge, ms_arena *scratch, ms_diag *diag) {
-    replay->nudge = nudge;
+/* Run a replay in which each operation starts a little late; meshsim's own solver shares links. */
+static ms_status run_perturbed(ms_replay *replay, ms_perturbation perturbation, ms_arena *scratch,
+                               ms_diag *diag) {
+    replay->perturbation = perturbation;
     return run_fidelity(replay, MS_SOLVER_MAXMIN, scratch, diag);
 }
 
 /* Run a graph again, each operation a little late, until its steady state has been compared.
- *  nudged_out: its timeline in `scratch`.  Returns MS_OK; MS_E_NOMEM. */
+ *  perturbed_out: its timeline in `scratch`.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status run_again(const ms_replay *replay, ms_arena *scratch, ms_diag *diag,
-                           ms_timeline *nudged_out) {
-    const ms_nudge nudge = {MS_STEADY_NUDGE, ms_steady_until_s(&replay->timeline)};
+                           ms_timeline *perturbed_out) {
+    const ms_perturbation perturbation = {MS_STEADY_PERTURBATION,
+                                          ms_steady_until_s(&replay->timeline)};
     ms_replay other;
     ms_status status = ms_replay_init_again(&other, replay, scratch, diag);
-    status = status == MS_OK ? run_nudged(&other, nudge, scratch, diag) : status;
+    status = status == MS_OK ? run_perturbed(&other, perturbation, scratch, diag) : status;
     if (status == MS_OK) {
         ms_replay_tell_starts(&other);
-        *nudged_out = other.timeline;
+        *perturbed_out = other.timeline;
     }
     ms_replay_release(&other);
     return status;
@@ -76,15 +78,16 @@ static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag
     }
     t->ops_run += second_run;
     ms_arena arena;
-    ms_timeline nudged;
+    ms_timeline perturbed;
     ms_arena_init(&arena);
     ms_arena_fail_after(&arena, scratch->fail_after);
-    bool is_firm = false;
-    status = run_again(replay, &arena, diag, &nudged);
-    if (status == MS_OK && ms_steady_test(replay->dag, t, &nudged, &arena, &is_firm) != MS_OK) {
+    bool is_stable = false;
+    status = run_again(replay, &arena, diag, &perturbed);
+    if (status == MS_OK &&
+        ms_steady_test(replay->dag, t, &perturbed, &arena, &is_stable) != MS_OK) {
         status = ms_engine_no_memory(diag);
     }
-    t->steady = is_firm ? t->steady : (ms_steady){0};
+    t->steady = is_stable ? t->steady : (ms_steady){0};
     ms_arena_release(&arena);
     return status;
 }
@@ -160,25 +163,25 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solve
     return status;
 }
 
-/* How far the ends of a run and of its nudged one are apart at most [s]. */
-static double largest_move_s(const ms_timeline *run, const double *nudged_s) {
+/* How far the ends of a run and of its perturbed one are apart at most [s]. */
+static double largest_move_s(const ms_timeline *run, const double *perturbed_s) {
     double most_s = 0.0;
     for (int32_t op = 0; op < run->op_count; op++) {
-        most_s = fmax(most_s, fabs(nudged_s[op] - run->end_s[op]));
+        most_s = fmax(most_s, fabs(perturbed_s[op] - run->end_s[op]));
     }
     return most_s;
 }
 
 ms_status ms_engine_test(const ms_dag *dag, const ms_timeline *timeline, ms_diag *diag,
-                         bool *is_firm_out) {
-    const ms_nudge nudge = {FIRM_NUDGE, INFINITY};
+                         bool *is_stable_out) {
+    const ms_perturbation perturbation = {STABLE_PERTURBATION, INFINITY};
     ms_arena scratch;
     ms_replay replay;
     ms_arena_init(&scratch);
     ms_status status = ms_replay_init(&replay, dag, MS_FIDELITY_FLOW, &scratch, &scratch, diag);
-    status = status == MS_OK ? run_nudged(&replay, nudge, &scratch, diag) : status;
+    status = status == MS_OK ? run_perturbed(&replay, perturbation, &scratch, diag) : status;
     double move_s = status == MS_OK ? largest_move_s(timeline, replay.timeline.end_s) : 0.0;
-    *is_firm_out = move_s <= FIRM_MOVE * timeline->makespan_s;
+    *is_stable_out = move_s <= STABLE_MOVE * timeline->makespan_s;
     ms_replay_release(&replay);
     ms_arena_release(&scratch);
     return status;

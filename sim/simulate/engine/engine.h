@@ -140,14 +140,15 @@ void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, dou
 ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solver, ms_arena *arena,
                         ms_diag *diag, ms_timeline *timeline_out);
 
-/** Test whether the dates of a run stand firm: the graph is run again by max-min fairness of our
- * own, each operation late by next to nothing. Where transfers change each other's rates, such
- * delays may come back larger again and again, until they show; then so does the rounding of dates,
- * which is another one for every way to simulate the same job. timeline: of the run, in another
- * fidelity than MS_FIDELITY_ANALYTIC, nothing repeated. *is_firm_out: whether no end moved by more
- * than rounding may be let to.  Returns MS_OK; MS_E_NOMEM (reported).  As a run. */
+/** Test whether the dates of a run are stable: the graph is run again with meshsim's own max-min
+ * solver, each operation delayed by next to nothing. Where transfers change each other's rates,
+ * such delays may grow until they show in figures. Then the rounding of dates may grow likewise,
+ * and it differs between two ways to simulate the same job.  timeline: of the run, in another
+ * fidelity than MS_FIDELITY_ANALYTIC, nothing repeated.  *is_stable_out: whether no end moved by
+ * more than rounding may account for.  Returns MS_OK; MS_E_NOMEM (reported).  Cost: that of a run.
+ */
 ms_status ms_engine_test(const ms_dag *dag, const ms_timeline *timeline, ms_diag *diag,
-                         bool *is_firm_out);
+                         bool *is_stable_out);
 
 /** Load SimGrid now, where that is left to the first run whose transfers share links: processes
  * forked from this one then need not do it each. */

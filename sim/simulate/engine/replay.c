@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/firsts.h"
 #include "base/progress.h"
 #include "base/random.h"
 
@@ -21,19 +22,26 @@ static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
     return count;
 }
 
+size_t ms_timeline_arrays_B(const ms_dag *dag) {
+    size_t ops = (size_t)dag->op_count, links = (size_t)dag->network.link_count;
+    return (2 * ops + 3 * links) * sizeof(double) + ops * sizeof(int32_t);
+}
+
+void ms_timeline_set_arrays(ms_timeline *timeline, const ms_dag *dag, void *block) {
+    timeline->start_s = block;
+    timeline->end_s = timeline->start_s + dag->op_count;
+    timeline->link_bytes = timeline->end_s + dag->op_count;
+    timeline->link_busy_s = timeline->link_bytes + dag->network.link_count;
+    timeline->link_peak = timeline->link_busy_s + dag->network.link_count;
+    timeline->cause = (int32_t *)(void *)(timeline->link_peak + dag->network.link_count);
+}
+
 static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
-    const ms_dag *dag = replay->dag;
-    ms_timeline *t = &replay->timeline;
-    t->op_count = dag->op_count;
-    t->ops_run = dag->op_count;
-    t->start_s = MS_NEW(arena, double, dag->op_count);
-    t->end_s = MS_NEW(arena, double, dag->op_count);
-    t->cause = MS_NEW(arena, int32_t, dag->op_count);
-    t->link_bytes = MS_NEW(arena, double, dag->network.link_count);
-    t->link_busy_s = MS_NEW(arena, double, dag->network.link_count);
-    t->link_peak = MS_NEW(arena, double, dag->network.link_count);
-    return t->start_s != NULL && t->end_s != NULL && t->cause != NULL && t->link_bytes != NULL &&
-           t->link_busy_s != NULL && t->link_peak != NULL;
+    void *block = ms_arena_alloc(arena, 1, ms_timeline_arrays_B(replay->dag));
+    replay->timeline.op_count = replay->dag->op_count;
+    replay->timeline.ops_run = replay->dag->op_count;
+    ms_timeline_set_arrays(&replay->timeline, replay->dag, block);
+    return block != NULL;
 }
 
 /* Room for what can lie ahead at once: an operation that starts or computes is the next one of its
@@ -60,8 +68,7 @@ static bool alloc_lasting(ms_replay *replay, ms_arena *scratch) {
     replay->work_transfer_s = MS_NEW(scratch, double, dag->work_count);
     next->first = MS_NEW(&next->arena, int32_t, (size_t)dag->op_count + 1);
     next->of = MS_NEW(&next->arena, int32_t, dag->dep_count);
-    return replay->work_time_s != NULL && replay->work_transfer_s != NULL && next->first != NULL &&
-           next->of != NULL;
+    return !scratch->has_failed && !next->arena.has_failed;
 }
 
 static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
@@ -97,28 +104,21 @@ static void count_waiting(ms_replay *replay) {
     }
 }
 
-/* Turn the dependencies round. Each operation's range is filled from the back, so that `first` ends
- * up at the beginnings. */
+/* List the operations that depend on each operation. */
 static void link_successors(ms_replay *replay) {
     const ms_dag *dag = replay->dag;
     int32_t *first = replay->next.first;
     for (int32_t d = 0; d < dag->dep_count; d++) {
         first[dag->deps[d] + 1]++;
     }
-    for (int32_t i = 0; i < dag->op_count; i++) {
-        first[i + 1] += first[i];
-    }
-    for (int32_t op = 0; op < dag->op_count; op++) {
-        int32_t end = dag->dep_first[dag->member_first[op + 1]];
-        for (int32_t d = dag->dep_first[dag->member_first[op]]; d < end; d++) {
-            replay->next.of[--first[dag->deps[d] + 1]] = op;
+    ms_firsts_make(first, dag->op_count);
+    for (int32_t op = dag->op_count - 1; op >= 0; op--) {
+        int32_t begin = dag->dep_first[dag->member_first[op]];
+        for (int32_t d = dag->dep_first[dag->member_first[op + 1]] - 1; d >= begin; d--) {
+            replay->next.of[first[dag->deps[d]]++] = op;
         }
     }
-    /* first[i + 1] now holds the beginning of i: shift down by one */
-    for (int32_t i = 0; i < dag->op_count; i++) {
-        first[i] = first[i + 1];
-    }
-    first[dag->op_count] = dag->dep_count;
+    ms_firsts_rewind(first, dag->op_count);
 }
 
 static void begin_replay(ms_replay *replay, const ms_dag *dag, bool is_alone, ms_arena *scratch) {
@@ -172,28 +172,24 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
 
 /* By how much an operation starts late: that of a rank the same for every microbatch, of all others
  * another one. */
-static double nudge_s(const ms_replay *replay, int32_t op) {
+static double perturbation_s(const ms_replay *replay, int32_t op) {
     const ms_dag *dag = replay->dag;
     ms_random random = {(uint64_t)dag->member_stream[dag->member_first[op]] << 32 |
                         (uint32_t)dag->ops[op].work};
     double share = ms_random_unit(&random);
-    return replay->nudge.share * share * replay->work_time_s[dag->ops[op].work];
+    return replay->perturbation.share * share * replay->work_time_s[dag->ops[op].work];
 }
 
-/* Queue the start of `op`, for which all is there but maybe its launch, and ask the cache for what
- * will be read first when its time comes. */
-static inline void queue_start(ms_replay *replay, int32_t op) {
-    __builtin_prefetch(&replay->dag->ops[op]);
-    __builtin_prefetch(&replay->dag->member_first[op]);
-    __builtin_prefetch(&replay->next.first[op]);
-    __builtin_prefetch(&replay->timeline.end_s[op], 1);
+/* Queue the start of `op`, whose dependencies and stream predecessors have all ended; its hosts may
+ * have yet to launch it. */
+static void queue_start(ms_replay *replay, int32_t op) {
     ms_start *start = &replay->starts[op];
     if (replay->host.launches != NULL) {
         start->time_s = ms_host_start_s(&replay->host, op, start->time_s);
     }
-    if (replay->nudge.share > 0.0) {
-        start->time_s += nudge_s(replay, op);
-        if (start->time_s > replay->nudge.until_s) {
+    if (replay->perturbation.share > 0.0) {
+        start->time_s += perturbation_s(replay, op);
+        if (start->time_s > replay->perturbation.until_s) {
             return;
         }
     }
@@ -347,27 +343,6 @@ static void happen_beside(ms_replay *replay, ms_event event) {
     }
 }
 
-/* In the order of time one operation is far from the next in the graph, and waiting for its record
- * takes longer than what is done with it. So the cache is asked beforehand for what the next start
- * releases, and for the lists of those that may be next after it. */
-static inline void fetch_ahead(const ms_replay *replay) {
-    const ms_queued *heap = replay->queue.heap;
-    const ms_successors *all = &replay->next;
-    int32_t soon = 1 + MS_EVENT_CHILDREN; /* behind the place of the event at hand */
-    soon = replay->queue.count < soon ? replay->queue.count : soon;
-    ms_queued first = soon > 1 ? heap[1] : 0;
-    for (int32_t i = 1; i < soon; i++) {
-        int32_t op = ms_queued_op(heap[i]);
-        __builtin_prefetch(&all->of[all->first[op]]);
-        __builtin_prefetch(&replay->dag->member_next[replay->dag->member_first[op]]);
-        first = heap[i] < first ? heap[i] : first;
-    }
-    int32_t next_op = ms_queued_op(first);
-    for (int32_t i = all->first[next_op]; i < all->first[next_op + 1]; i++) {
-        __builtin_prefetch(&replay->starts[all->of[i]], 1);
-    }
-}
-
 void ms_replay_drain(ms_replay *replay) {
     double first_s = 0.0;
     while (first_s = ms_event_queue_first_s(&replay->queue),
@@ -375,7 +350,6 @@ void ms_replay_drain(ms_replay *replay) {
                isfinite(first_s)) {
         ms_event event = ms_event_queue_take(&replay->queue);
         replay->now_s = event.time_s;
-        fetch_ahead(replay);
         if (replay->has_slowdown) {
             happen_beside(replay, event);
         } else {

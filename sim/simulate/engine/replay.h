@@ -9,8 +9,8 @@
  * down (slowdown.h), a computation's end waits in the queue and moves with what communicates beside
  * it, and so does the end of each communication that slows.
  */
-#ifndef MESHSIM_ENGINE_CORE_H
-#define MESHSIM_ENGINE_CORE_H
+#ifndef MESHSIM_ENGINE_REPLAY_H
+#define MESHSIM_ENGINE_REPLAY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,19 +48,20 @@ typedef struct ms_start {
     int32_t waiting; /**< dependencies and stream predecessors not settled yet */
 } ms_start;
 
-/** Who waits for whose end: dependencies turned round, in an arena of their own, which is let go
- * once all is settled. What waits for a stream is in ms_dag.member_next. */
+/** The operations that depend on each operation: ms_dag.deps the other way round. They lie in an
+ * arena of their own, which is released once all operations are settled. The next operation of a
+ * stream is in ms_dag.member_next. */
 typedef struct ms_successors {
     ms_arena arena;
     int32_t *first; /**< [op_count + 1] those of op i: of[first[i]] .. */
     int32_t *of;    /**< operations */
 } ms_successors;
 
-/** Operations that start late on purpose, to see what that leads to. */
-typedef struct ms_nudge {
-    double share;   /**< of its time, by which an operation starts late, at most; 0: none does */
-    double until_s; /**< nothing that starts later is asked for */
-} ms_nudge;
+/** Small delays of all operations, to test whether dates are stable. */
+typedef struct ms_perturbation {
+    double share;   /**< maximum delay of an operation's start [share of its time]; 0: no delays */
+    double until_s; /**< operations that would start later are not run */
+} ms_perturbation;
 
 /** How far a replay may go on by itself. */
 typedef struct ms_horizon {
@@ -78,9 +79,9 @@ typedef struct ms_replay {
     double *work_transfer_s; /**< [work_count] the same without the last latency */
     ms_start *starts;        /**< [op_count] */
     ms_successors next;
-    ms_event_queue queue; /**< starts, and ends that are no known dates, that lie ahead */
-    ms_host host;         /**< which holds starts back that are not launched yet */
-    ms_nudge nudge;       /**< all zero but in a test of another run */
+    ms_event_queue queue;         /**< starts, and ends that are no known dates, that lie ahead */
+    ms_host host;                 /**< which holds starts back that are not launched yet */
+    ms_perturbation perturbation; /**< all zero but in a test of another run */
     ms_horizon horizon;
     double now_s;                    /**< time of the last event that was taken from the queue */
     bool has_slowdown;               /**< communication slows computations down */
@@ -107,6 +108,12 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
 
 /** Queue the operations that wait for nothing. */
 void ms_replay_start(ms_replay *replay);
+
+/** Bytes of all arrays of a graph's timeline [B]. */
+size_t ms_timeline_arrays_B(const ms_dag *dag);
+/** Set the arrays of a timeline to the parts of one block, which begins with start_s.  block:
+ * [ms_timeline_arrays_B], borrowed. */
+void ms_timeline_set_arrays(ms_timeline *timeline, const ms_dag *dag, void *block);
 
 /** Let happen what the queue holds until its horizon, until only that is left that needs the
  * engine. */

@@ -10,7 +10,7 @@
 
 /* Memory that both processes share. */
 typedef struct shared_run {
-    ms_timeline timeline; /* its arrays lie behind this struct */
+    ms_timeline timeline; /* its arrays follow this struct */
     char message[2048];   /* the first fault */
 } shared_run;
 
@@ -21,46 +21,16 @@ typedef struct child_run {
     shared_run *shared;
 } child_run;
 
-static size_t ops_B(const ms_dag *dag) {
-    return (size_t)dag->op_count * sizeof(double);
-}
-
-static size_t links_B(const ms_dag *dag) {
-    return (size_t)dag->network.link_count * sizeof(double);
-}
-
 static size_t shared_B(const ms_dag *dag) {
-    return sizeof(shared_run) + 3 * ops_B(dag) + 3 * links_B(dag);
+    return sizeof(shared_run) + ms_timeline_arrays_B(dag);
 }
 
 /* Copy a timeline into another one, which keeps its own arrays. */
 static void copy_timeline(const ms_dag *dag, const ms_timeline *from, ms_timeline *to) {
-    ms_timeline arrays = *to;
-    memcpy(arrays.start_s, from->start_s, ops_B(dag));
-    memcpy(arrays.end_s, from->end_s, ops_B(dag));
-    memcpy(arrays.cause, from->cause, (size_t)dag->op_count * sizeof *from->cause);
-    memcpy(arrays.link_bytes, from->link_bytes, links_B(dag));
-    memcpy(arrays.link_busy_s, from->link_busy_s, links_B(dag));
-    memcpy(arrays.link_peak, from->link_peak, links_B(dag));
+    void *block = to->start_s;
+    memcpy(block, from->start_s, ms_timeline_arrays_B(dag));
     *to = *from;
-    to->start_s = arrays.start_s;
-    to->end_s = arrays.end_s;
-    to->cause = arrays.cause;
-    to->link_bytes = arrays.link_bytes;
-    to->link_busy_s = arrays.link_busy_s;
-    to->link_peak = arrays.link_peak;
-}
-
-/* Set the arrays of the shared timeline, which follow the struct in the shared memory. */
-static void lay_out(const ms_dag *dag, shared_run *shared) {
-    char *at = (char *)(shared + 1);
-    ms_timeline *t = &shared->timeline;
-    t->start_s = (double *)(void *)at;
-    t->end_s = (double *)(void *)(at += ops_B(dag));
-    t->link_bytes = (double *)(void *)(at += ops_B(dag));
-    t->link_busy_s = (double *)(void *)(at += links_B(dag));
-    t->link_peak = (double *)(void *)(at += links_B(dag));
-    t->cause = (int32_t *)(void *)(at + links_B(dag));
+    ms_timeline_set_arrays(to, dag, block);
 }
 
 /* Keep the first message, without what ms_diag_error begins it with and without its end. */
@@ -95,7 +65,7 @@ ms_status ms_simgrid_run_apart(ms_replay_work *work, ms_replay *replay, ms_arena
     if (run.shared == NULL) {
         return ms_engine_no_memory(diag);
     }
-    lay_out(replay->dag, run.shared);
+    ms_timeline_set_arrays(&run.shared->timeline, replay->dag, run.shared + 1);
     ms_status status = ms_child_run(run_in_child, &run, &SIMGRID, cause);
     if (status == MS_OK) {
         copy_timeline(replay->dag, &run.shared->timeline, &replay->timeline);

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/firsts.h"
+
 bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work) {
     return work->is_communication && dag->network.compute_slowdown[work->coll] > 1.0;
 }
@@ -12,18 +14,11 @@ static void list_streams(ms_slowdown *s) {
     for (int32_t i = 0; i < dag->stream_count; i++) {
         s->stream_first[dag->streams[i].rank + 1]++;
     }
-    for (int32_t r = 0; r < dag->rank_count; r++) {
-        s->stream_first[r + 1] += s->stream_first[r];
+    ms_firsts_make(s->stream_first, dag->rank_count);
+    for (int32_t i = 0; i < dag->stream_count; i++) {
+        s->streams[s->stream_first[dag->streams[i].rank]++] = i;
     }
-    /* filled from the back of each rank's range: stream_first[r + 1] moves to its beginning ... */
-    for (int32_t i = dag->stream_count - 1; i >= 0; i--) {
-        s->streams[--s->stream_first[dag->streams[i].rank + 1]] = i;
-    }
-    /* ... and every beginning goes back to its own place */
-    for (int32_t r = 0; r < dag->rank_count; r++) {
-        s->stream_first[r] = s->stream_first[r + 1];
-    }
-    s->stream_first[dag->rank_count] = dag->stream_count;
+    ms_firsts_rewind(s->stream_first, dag->rank_count);
 }
 
 ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_queue *queue,
@@ -39,9 +34,7 @@ ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_qu
         .factor = MS_NEW(scratch, double, dag->rank_count),
         .computing = MS_NEW(scratch, int32_t, dag->rank_count),
     };
-    if (slowdown->running == NULL || slowdown->on_stream == NULL ||
-        slowdown->stream_first == NULL || slowdown->streams == NULL || slowdown->live == NULL ||
-        slowdown->factor == NULL || slowdown->computing == NULL) {
+    if (scratch->has_failed) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < dag->stream_count; i++) {

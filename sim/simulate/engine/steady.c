@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/firsts.h"
+
 /* Periods that are compared, and periods before the last forward pass of a rank in which they may
  * end. */
 enum { PERIODS = 3, ANCHORS_MAX = 3 };
@@ -27,10 +29,10 @@ enum { LOOKS_OF_CANDIDATE = 2 };
  */
 static const double CUTS[] = {0.0123, 0.3217, 0.5711, 0.7903};
 
-/* Limits of a run in which operations are late, in shares of MS_STEADY_NUDGE and the period. They
- * are chosen by experiment: of 1,100 random jobs the periods of those that equalled their whole
- * simulation grew by 0 to 21, mostly by 0 to 1; those of jobs that did not, by 80 to 600,000. A
- * limit that is too low has a job simulated whole; one that is too high has figures that differ
+/* Limits of a run in which operations are late, in shares of MS_STEADY_PERTURBATION and the period.
+ * They are chosen by experiment: of 1,100 random jobs the periods of those that equalled their
+ * whole simulation grew by 0 to 21, mostly by 0 to 1; those of jobs that did not, by 80 to 600,000.
+ * A limit that is too low has a job simulated whole; one that is too high has figures that differ
  * from the whole simulation, by 1e-8 to 4e-5 of a figure in the jobs that were seen to.
  * GROWTH_MAX: by how much a period grows or shrinks at most. BEND_MAX: by how much one period grows
  * more than the next. A larger bend, up to TURN_MAX, is that of periods that are late in turns, if
@@ -46,7 +48,7 @@ typedef struct steady {
     const ms_timeline *timeline;
     int32_t *first;          /* [streams + 1] into ops */
     int32_t *ops;            /* [members] operations of each stream, in its order */
-    int32_t *place;          /* [members] where a member stands in its stream */
+    int32_t *place;          /* [members] index in `ops` of a member's operation */
     int32_t *lengths;        /* [streams] operations that start in a period */
     int32_t *launched_first; /* [ranks + 1] into launched; NULL: launching takes no time */
     int32_t *launched;       /* [members] of each rank, in the order in which its host launches */
@@ -65,24 +67,20 @@ static bool list_streams(steady *s, ms_arena *scratch) {
     s->ops = MS_NEW(scratch, int32_t, dag->member_count);
     s->place = MS_NEW(scratch, int32_t, dag->member_count);
     s->lengths = MS_NEW(scratch, int32_t, dag->stream_count);
-    int32_t *next = MS_NEW(scratch, int32_t, dag->stream_count);
-    if (s->first == NULL || s->ops == NULL || s->place == NULL || s->lengths == NULL ||
-        next == NULL) {
+    if (s->first == NULL || s->ops == NULL || s->place == NULL || s->lengths == NULL) {
         return false;
     }
     for (int32_t m = 0; m < dag->member_count; m++) {
         s->first[dag->member_stream[m] + 1]++;
     }
-    for (int32_t i = 0; i < dag->stream_count; i++) {
-        s->first[i + 1] += s->first[i];
-    }
+    ms_firsts_make(s->first, dag->stream_count);
     for (int32_t op = 0; op < dag->op_count; op++) {
         for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
-            int32_t stream = dag->member_stream[m];
-            s->place[m] = next[stream]++;
-            s->ops[s->first[stream] + s->place[m]] = op;
+            s->place[m] = s->first[dag->member_stream[m]]++;
+            s->ops[s->place[m]] = op;
         }
     }
+    ms_firsts_rewind(s->first, dag->stream_count);
     return true;
 }
 
@@ -94,20 +92,17 @@ static bool list_launches(steady *s, ms_arena *scratch) {
     }
     s->launched_first = MS_NEW(scratch, int32_t, (size_t)dag->rank_count + 1);
     s->launched = MS_NEW(scratch, int32_t, dag->member_count);
-    int32_t *next = MS_NEW(scratch, int32_t, dag->rank_count);
-    if (s->launched_first == NULL || s->launched == NULL || next == NULL) {
+    if (s->launched_first == NULL || s->launched == NULL) {
         return false;
     }
     for (int32_t m = 0; m < dag->member_count; m++) {
         s->launched_first[dag->streams[dag->member_stream[m]].rank + 1]++;
     }
-    for (int32_t i = 0; i < dag->rank_count; i++) {
-        s->launched_first[i + 1] += s->launched_first[i];
-    }
+    ms_firsts_make(s->launched_first, dag->rank_count);
     for (int32_t m = 0; m < dag->member_count; m++) { /* in the order of their operations */
-        int32_t rank = dag->streams[dag->member_stream[m]].rank;
-        s->launched[s->launched_first[rank] + next[rank]++] = m;
+        s->launched[s->launched_first[dag->streams[dag->member_stream[m]].rank]++] = m;
     }
+    ms_firsts_rewind(s->launched_first, dag->rank_count);
     return true;
 }
 
@@ -123,7 +118,7 @@ static bool is_moved(const steady *s, int32_t op, int32_t later, int32_t mbs) {
 /* The operation a period behind a member's, on its stream; -1: none. */
 static int32_t later_of(const steady *s, int32_t member) {
     int32_t stream = s->dag->member_stream[member];
-    int32_t at = s->first[stream] + s->place[member] + s->lengths[stream];
+    int32_t at = s->place[member] + s->lengths[stream];
     return s->lengths[stream] > 0 && at < s->first[stream + 1] ? s->ops[at] : -1;
 }
 
@@ -250,7 +245,7 @@ static bool is_steady(steady *s) {
 }
 
 static int32_t op_of(const steady *s, int32_t member) {
-    return s->ops[s->first[s->dag->member_stream[member]] + s->place[member]];
+    return s->ops[s->place[member]];
 }
 
 /* What a rank's host launches for the periods at hand. */
@@ -448,7 +443,7 @@ double ms_steady_until_s(const ms_timeline *timeline) {
     return last->from_s + (PERIODS + 0.5) * last->period_s; /* none takes longer than a period */
 }
 
-/* How late all dates are, in shares of MS_STEADY_NUDGE and the period: at most. */
+/* How late all dates are, in shares of MS_STEADY_PERTURBATION and the period: at most. */
 typedef struct lateness {
     double growth;          /* of the last period */
     double bend;            /* between its growth and that of the period before */
@@ -456,11 +451,11 @@ typedef struct lateness {
     bool has_period_before; /* what comes before the first of the periods is alike as well */
 } lateness;
 
-static void add_date(const steady *s, const double *date_s, const double *nudged_s,
+static void add_date(const steady *s, const double *date_s, const double *perturbed_s,
                      const int32_t ops[PERIODS + 1], lateness *l) {
     double late[PERIODS + 1];
     for (int i = 0; i <= PERIODS; i++) {
-        late[i] = (nudged_s[ops[i]] - date_s[ops[i]]) / (MS_STEADY_NUDGE * s->period_s);
+        late[i] = (perturbed_s[ops[i]] - date_s[ops[i]]) / (MS_STEADY_PERTURBATION * s->period_s);
     }
     double before_s = date_s[ops[1]] - date_s[ops[0]] - s->period_s;
     l->has_period_before = l->has_period_before && fabs(before_s) <= CLOCK_SHARE * s->period_s;
@@ -470,7 +465,8 @@ static void add_date(const steady *s, const double *date_s, const double *nudged
 }
 
 /* Add all that starts on a stream in the first of the periods. */
-static void add_lateness(const steady *s, const ms_timeline *nudged, int32_t stream, lateness *l) {
+static void add_lateness(const steady *s, const ms_timeline *perturbed, int32_t stream,
+                         lateness *l) {
     const ms_timeline *t = s->timeline;
     int32_t length = s->lengths[stream];
     for (int32_t i = s->first[stream]; i + 2 * length < s->first[stream + 1]; i++) {
@@ -480,64 +476,66 @@ static void add_lateness(const steady *s, const ms_timeline *nudged, int32_t str
             bool has_before = i - length >= s->first[stream];
             const int32_t ops[PERIODS + 1] = {has_before ? op[-length] : *op, *op, op[length],
                                               op[2 * length]};
-            add_date(s, t->start_s, nudged->start_s, ops, l);
-            add_date(s, t->end_s, nudged->end_s, ops, l);
+            add_date(s, t->start_s, perturbed->start_s, ops, l);
+            add_date(s, t->end_s, perturbed->end_s, ops, l);
         }
     }
 }
 
-/* Whether one stretch stands firm. */
-static bool is_stretch_firm(steady *s, const ms_steady_stretch *stretch,
-                            const ms_timeline *nudged) {
+/* Whether the dates in one stretch are stable. */
+static bool is_stretch_stable(steady *s, const ms_steady_stretch *stretch,
+                              const ms_timeline *perturbed) {
     s->from_s = stretch->from_s - stretch->period_s;
     s->period_s = stretch->period_s;
     lateness l = {.has_period_before = true};
     bool is_alike = count_lengths(s);
     for (int32_t stream = 0; stream < s->dag->stream_count; stream++) {
-        add_lateness(s, nudged, stream, &l);
+        add_lateness(s, perturbed, stream, &l);
     }
     bool takes_turns =
         l.has_period_before && l.bend <= TURN_MAX && l.bend <= TURN_MORE * l.bend_before;
     return is_alike && l.growth <= GROWTH_MAX && (l.bend <= BEND_MAX || takes_turns);
 }
 
-/* By how much a date is later than NUDGE of all the time before it, or earlier than without delays,
- * in shares of MS_STEADY_NUDGE and the period. What only adds and takes maxima does neither. */
-static double excess(const steady *s, double date_s, double nudged_s) {
-    double late_s = nudged_s - date_s;
-    double most_s = MS_STEADY_NUDGE * date_s;
-    return fmax(-late_s, late_s - most_s) / (MS_STEADY_NUDGE * s->period_s);
+/* By how much a date is later than MS_STEADY_PERTURBATION of all the time before it, or earlier
+ * than without delays, in shares of MS_STEADY_PERTURBATION and the period. What only adds and takes
+ * maxima does neither. */
+static double excess(const steady *s, double date_s, double perturbed_s) {
+    double late_s = perturbed_s - date_s;
+    double most_s = MS_STEADY_PERTURBATION * date_s;
+    return fmax(-late_s, late_s - most_s) / (MS_STEADY_PERTURBATION * s->period_s);
 }
 
-/* Whether what lies between two stretches stands firm: it comes at other dates in the whole, and
+/* Whether the dates between two stretches are stable: they come at other dates in the whole, and
  * their rounding is to be no more than that at the next stretch.
  *  from_s, to_s: what starts between them. */
-static bool is_between_firm(const steady *s, const ms_timeline *nudged, double from_s,
-                            double to_s) {
+static bool is_between_stable(const steady *s, const ms_timeline *perturbed, double from_s,
+                              double to_s) {
     const ms_timeline *t = s->timeline;
     double most = 0.0;
     for (int32_t op = 0; op < t->op_count; op++) {
         if (t->start_s[op] >= from_s && t->end_s[op] < to_s) {
-            most = fmax(most, excess(s, t->start_s[op], nudged->start_s[op]));
-            most = fmax(most, excess(s, t->end_s[op], nudged->end_s[op]));
+            most = fmax(most, excess(s, t->start_s[op], perturbed->start_s[op]));
+            most = fmax(most, excess(s, t->end_s[op], perturbed->end_s[op]));
         }
     }
     return most <= GROWTH_MAX;
 }
 
-ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline, const ms_timeline *nudged,
-                         ms_arena *scratch, bool *is_firm_out) {
+ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline,
+                         const ms_timeline *perturbed, ms_arena *scratch, bool *is_stable_out) {
     steady s = {.dag = dag, .timeline = timeline};
     if (!list_streams(&s, scratch)) {
         return MS_E_NOMEM;
     }
-    bool is_firm = true;
-    for (int32_t i = 0; i < timeline->steady.count && is_firm; i++) {
+    bool is_stable = true;
+    for (int32_t i = 0; i < timeline->steady.count && is_stable; i++) {
         const ms_steady_stretch *stretch = &timeline->steady.of_step[i];
-        is_firm = is_stretch_firm(&s, stretch, nudged) &&
-                  (i == 0 || is_between_firm(&s, nudged, stretch[-1].from_s + stretch[-1].period_s,
-                                             stretch->from_s));
+        is_stable =
+            is_stretch_stable(&s, stretch, perturbed) &&
+            (i == 0 || is_between_stable(&s, perturbed, stretch[-1].from_s + stretch[-1].period_s,
+                                         stretch->from_s));
     }
-    *is_firm_out = is_firm;
+    *is_stable_out = is_stable;
     return MS_OK;
 }

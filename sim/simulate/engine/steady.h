@@ -26,7 +26,7 @@ ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scrat
                          ms_timeline *timeline);
 
 /** Share of its time by which an operation starts late, at most, in a run that tests another. */
-#define MS_STEADY_NUDGE 1e-9
+#define MS_STEADY_PERTURBATION 1e-9
 
 /** Until when such a run has to go on [s].  timeline: with its steady state. */
 double ms_steady_until_s(const ms_timeline *timeline);
@@ -34,10 +34,10 @@ double ms_steady_until_s(const ms_timeline *timeline);
 /** Test by a second run whether rounding would lead away from a steady state: where every operation
  * is late by a little, always by the same, each period has to be longer by about as little. This is
  * an experiment with limits chosen by experiment, no proof: sim/simulate/run/fast_forward.md says
- * on how many jobs, and what happens where a limit is wrong. nudged: of the same graph, each
- * operation late by up to MS_STEADY_NUDGE of its time, at least until ms_steady_until_s.  Returns
- * MS_OK; MS_E_NOMEM (not reported).  O(members). */
-ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline, const ms_timeline *nudged,
-                         ms_arena *scratch, bool *is_firm_out);
+ * on how many jobs, and what happens where a limit is wrong. perturbed: of the same graph, each
+ * operation late by up to MS_STEADY_PERTURBATION of its time, at least until ms_steady_until_s.
+ * Returns MS_OK; MS_E_NOMEM (not reported).  O(members). */
+ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline,
+                         const ms_timeline *perturbed, ms_arena *scratch, bool *is_stable_out);
 
 #endif

@@ -86,11 +86,11 @@ static inline void add_number(ms_dag *dag, int which, int32_t number) {
     }
 }
 
-/* Whether there is a record of a kind that the next one can belong to; else the graph has failed.
- */
-static bool has_any(ms_dag *dag, int which) {
-    dag->builder.failed = dag->builder.failed || dag->builder.vectors[which].count == 0;
-    return !dag->builder.failed;
+/* The newest record of a kind; NULL after a failure, and where there is none, which is one. */
+static void *newest(ms_dag *dag, int which) {
+    const ms_vector *vector = &dag->builder.vectors[which];
+    dag->builder.failed = dag->builder.failed || vector->count == 0;
+    return dag->builder.failed ? NULL : (char *)vector->data + (vector->count - 1) * vector->item_B;
 }
 
 int32_t ms_dag_add_rank(ms_dag *dag, int32_t rank, int32_t multiplicity, int32_t pp) {
@@ -129,21 +129,22 @@ int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work) {
 }
 
 int32_t ms_dag_add_phase(ms_dag *dag, double latency_s) {
-    if (!has_any(dag, WORKS)) {
+    ms_dag_work *owner = newest(dag, WORKS);
+    if (owner == NULL) {
         return -1;
     }
     int32_t phase = add(dag, PHASES,
                         &(ms_dag_phase){.latency_s = latency_s,
                                         .flow_first = (int32_t)dag->builder.vectors[FLOWS].count});
     if (phase >= 0) {
-        ms_vector *works = &dag->builder.vectors[WORKS];
-        MS_AT(works, ms_dag_work, works->count - 1).phase_count++;
+        owner->phase_count++;
     }
     return phase;
 }
 
 int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
-    if (!has_any(dag, PHASES)) {
+    ms_dag_phase *owner = newest(dag, PHASES);
+    if (owner == NULL) {
         return -1;
     }
     int32_t flow =
@@ -153,22 +154,21 @@ int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
                            .alone_s = -1.0,
                            .crossing_first = (int32_t)dag->builder.vectors[CROSSINGS].count});
     if (flow >= 0) {
-        ms_vector *phases = &dag->builder.vectors[PHASES];
-        MS_AT(phases, ms_dag_phase, phases->count - 1).flow_count++;
+        owner->flow_count++;
     }
     return flow;
 }
 
 int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own) {
-    if (!has_any(dag, FLOWS)) {
+    ms_dag_flow *owner = newest(dag, FLOWS);
+    if (owner == NULL) {
         return -1;
     }
     int32_t crossing =
         add(dag, CROSSINGS,
             &(ms_dag_crossing){.link = link, .weight = weight, .own = own, .carried = own});
     if (crossing >= 0) {
-        ms_vector *flows = &dag->builder.vectors[FLOWS];
-        MS_AT(flows, ms_dag_flow, flows->count - 1).crossing_count++;
+        owner->crossing_count++;
     }
     return crossing;
 }
@@ -179,7 +179,8 @@ int32_t ms_dag_add_piece(ms_dag *dag) {
 }
 
 int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
-    if (!has_any(dag, PIECES)) {
+    ms_dag_piece *owner = newest(dag, PIECES);
+    if (owner == NULL) {
         return -1;
     }
     ms_dag_part copy = *part;
@@ -187,16 +188,15 @@ int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
     copy.wait_count = 0;
     int32_t index = add(dag, PARTS, &copy);
     if (index >= 0) {
-        ms_vector *pieces = &dag->builder.vectors[PIECES];
-        MS_AT(pieces, ms_dag_piece, pieces->count - 1).part_count++;
+        owner->part_count++;
     }
     return index;
 }
 
 void ms_dag_add_part_wait(ms_dag *dag, int32_t part) {
-    if (has_any(dag, PARTS) && add(dag, PART_WAITS, &part) >= 0) {
-        ms_vector *parts = &dag->builder.vectors[PARTS];
-        MS_AT(parts, ms_dag_part, parts->count - 1).wait_count++;
+    ms_dag_part *owner = newest(dag, PARTS);
+    if (owner != NULL && add(dag, PART_WAITS, &part) >= 0) {
+        owner->wait_count++;
     }
 }
 
@@ -235,23 +235,23 @@ bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b) {
 }
 
 void ms_dag_set_alone(ms_dag *dag, double alone_s) {
-    if (has_any(dag, FLOWS)) {
-        ms_vector *flows = &dag->builder.vectors[FLOWS];
-        MS_AT(flows, ms_dag_flow, flows->count - 1).alone_s = alone_s;
+    ms_dag_flow *flow = newest(dag, FLOWS);
+    if (flow != NULL) {
+        flow->alone_s = alone_s;
     }
 }
 
 void ms_dag_set_slowness(ms_dag *dag, double slowness) {
-    if (has_any(dag, FLOWS)) {
-        ms_vector *flows = &dag->builder.vectors[FLOWS];
-        MS_AT(flows, ms_dag_flow, flows->count - 1).slowness = slowness;
+    ms_dag_flow *flow = newest(dag, FLOWS);
+    if (flow != NULL) {
+        flow->slowness = slowness;
     }
 }
 
 void ms_dag_set_carried(ms_dag *dag, double carried) {
-    if (has_any(dag, CROSSINGS)) {
-        ms_vector *crossings = &dag->builder.vectors[CROSSINGS];
-        MS_AT(crossings, ms_dag_crossing, crossings->count - 1).carried = carried;
+    ms_dag_crossing *crossing = newest(dag, CROSSINGS);
+    if (crossing != NULL) {
+        crossing->carried = carried;
     }
 }
 
@@ -279,7 +279,8 @@ int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
 }
 
 void ms_dag_add_member(ms_dag *dag, int32_t stream) {
-    if (stream < 0 || (size_t)stream >= dag->builder.stream_last.count || !has_any(dag, OPS)) {
+    if (stream < 0 || (size_t)stream >= dag->builder.stream_last.count ||
+        newest(dag, OPS) == NULL) {
         dag->builder.failed = true;
         return;
     }
@@ -296,7 +297,7 @@ void ms_dag_add_member(ms_dag *dag, int32_t stream) {
 }
 
 void ms_dag_add_dep(ms_dag *dag, int32_t op) {
-    if (op >= 0 && has_any(dag, MEMBER_STREAM)) {
+    if (op >= 0 && newest(dag, MEMBER_STREAM) != NULL) {
         add_number(dag, DEPS, op);
     }
 }

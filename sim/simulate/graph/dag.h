@@ -26,6 +26,24 @@
  * waiting, is that of these parts played one after the other on links of their own
  * (sim/simulate/lower/pieces.md).
  *
+ * Nouns of this room, and what the same word means elsewhere:
+ * - operation (op): what one or several streams do at the same time; work: what it does and how
+ * long it takes; operations of equal work share one.
+ * - member: the place of an operation in the order of one stream. In a group of ranks, a rank.
+ * - stream: what runs operations one after the other: the compute stream of a rank, or one
+ *   communicator of a rank. A communicator may have streams on several ranks.
+ * - piece: the segments of a pass that are one operation at granularity `pass`; part: one of them.
+ * - phase: flows of a communication that start together. In metrics and pass times it is a phase of
+ *   the pipeline (warm-up, steady, cool-down) or of a step.
+ * - crossing: a link on the way of a flow.
+ * - place: index of a rank among the ranks of its pipeline rank (lower/ranks.h).
+ * - class: ranks, or links, that no figure tells apart (lower/refine.h). In estimate a class is a
+ *   communication in all groups of a pipeline rank.
+ * - unit of work (`mb`): a microbatch, or one slice of its sequences.
+ * - stretch (ms_steady_stretch): a part of a timeline that repeats; its length is the period. A
+ *   span is a part of one rank's time that has one category.
+ * - step: an optimizer step. In collective/step_fidelity.h it is a step of an algorithm.
+ *
  * Folding: a simulated rank stands for `multiplicity` ranks; a work stands for `stands_for`
  * identical ones, whose load on shared links is in the weights of its flows.
  */

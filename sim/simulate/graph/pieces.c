@@ -339,10 +339,7 @@ ms_status ms_dag_time_pieces(ms_dag *dag) {
                 .order = MS_NEW(&scratch, int32_t, longest),
                 .spans = MS_NEW(&scratch, ms_slow_span, longest),
                 .stretches = MS_NEW(&scratch, stretch, 2 * longest + 1)};
-    ms_status status = p.host_end_s == NULL || p.cause == NULL || p.last == NULL ||
-                               p.order == NULL || p.spans == NULL || p.stretches == NULL
-                           ? MS_E_NOMEM
-                           : MS_OK;
+    ms_status status = scratch.has_failed ? MS_E_NOMEM : MS_OK;
     for (int32_t w = 0; w < dag->work_count && status == MS_OK; w++) {
         if (dag->works[w].piece > 0) {
             play_work(&p, &dag->works[w]);

@@ -36,10 +36,10 @@ static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps)
     }
     double asked_Bps = link->phase_Bps + rate_Bps * crossing->weight;
     link->is_short = link->is_short || asked_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
-    link->phase_Bps = ms_smaller(asked_Bps, link->capacity_Bps);
+    link->phase_Bps = ms_min(asked_Bps, link->capacity_Bps);
     link->phase_weight += crossing->weight;
-    link->total_weight += ms_larger(0.0, link->phase_weight - link->stream_weight);
-    link->stream_weight = ms_larger(link->stream_weight, link->phase_weight);
+    link->total_weight += ms_max(0.0, link->phase_weight - link->stream_weight);
+    link->stream_weight = ms_max(link->stream_weight, link->phase_weight);
     if (link->phase_Bps > link->stream_Bps) {
         link->total_Bps += link->phase_Bps - link->stream_Bps;
         link->stream_Bps = link->phase_Bps;
@@ -58,7 +58,7 @@ static void ask_for_plan(demand_finder *f, const ms_coll_plan *plan) {
             for (int c = 0; c < flow->count; c++) {
                 const ms_flow_link *crossing = &flow->links[c];
                 rate_Bps =
-                    ms_smaller(rate_Bps, f->links[crossing->link].capacity_Bps / crossing->weight);
+                    ms_min(rate_Bps, f->links[crossing->link].capacity_Bps / crossing->weight);
             }
             for (int c = 0; c < flow->count && flow->bytes > 0.0; c++) {
                 ask(f, &flow->links[c], rate_Bps);
@@ -81,7 +81,8 @@ static void ask_for_stream(demand_finder *f, const ms_traffic *traffic, size_t f
 }
 
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
-                                ms_arena *scratch, bool *can_bind_out, double *crowd_out) {
+                                ms_arena *scratch, bool *can_bind_out,
+                                double *max_concurrent_flows_out) {
     demand_finder f = {.platform = platform,
                        .links = MS_NEW(scratch, link_need, platform->link_count)};
     if (f.links == NULL) {
@@ -102,7 +103,7 @@ ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *pl
         const link_need *link = &f.links[i];
         can_bind_out[i] =
             link->is_short || link->total_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
-        crowd_out[i] = can_bind_out[i] ? link->total_weight : 0.0;
+        max_concurrent_flows_out[i] = can_bind_out[i] ? link->total_weight : 0.0;
     }
     return MS_OK;
 }

@@ -12,14 +12,14 @@ typedef struct bounded_layout {
 } bounded_layout;
 
 /* Time of a phase's flows where each has the least share of its links that it can get. */
-static double most_crowded_s(const ms_works *w, const ms_phase *phase) {
+static double least_share_s(const ms_works *w, const ms_phase *phase) {
     double most_s = 0.0;
     for (int f = 0; f < phase->count; f++) {
         const ms_flow *flow = &phase->flows[f];
         for (int i = 0; i < flow->count; i++) {
             int link = flow->links[i].link;
             double capacity_Bps = ms_platform_link(w->platform, link).capacity_Bps;
-            double crossings = fmax(flow->links[i].weight, w->crowd[link]);
+            double crossings = fmax(flow->links[i].weight, w->max_concurrent_flows[link]);
             most_s = fmax(most_s, flow->bytes * crossings / capacity_Bps);
         }
     }
@@ -36,16 +36,16 @@ static ms_status widen(bounded_layout *l, int group, ms_dag_bounds bounds[2]) {
     const ms_coll_plan *plan = &l->comm->plans[group];
     double alone_s = 0.0;
     ms_status status = ms_coll_plan_time_alone(l->w->platform, plan, &alone_s);
-    double crowded_s = ms_coll_plan_latency_s(plan);
+    double shared_s = ms_coll_plan_latency_s(plan);
     for (int p = 0; p < plan->phase_count; p++) {
-        crowded_s += most_crowded_s(l->w, &plan->phases[p]);
+        shared_s += least_share_s(l->w, &plan->phases[p]);
     }
     double latency_s = last_latency_s(plan);
     bool is_first = group == 0;
     double least_s = is_first ? INFINITY : bounds[0].transfer_s;
     bounds[0].transfer_s = fmin(least_s, alone_s - latency_s);
     bounds[0].latency_s = is_first ? latency_s : fmin(bounds[0].latency_s, latency_s);
-    bounds[1].transfer_s = fmax(bounds[1].transfer_s, fmax(alone_s, crowded_s) - latency_s);
+    bounds[1].transfer_s = fmax(bounds[1].transfer_s, fmax(alone_s, shared_s) - latency_s);
     bounds[1].latency_s = fmax(bounds[1].latency_s, latency_s);
     if (alone_s > l->longest_s * (1.0 + 1e-12)) {
         l->longest_s = alone_s;

@@ -100,8 +100,8 @@ static ms_status add_class(const work_layout *l, const ms_coll_plan *plan) {
     return MS_OK;
 }
 
-static ms_status make_alone(ms_works *w, const ms_coll_request *request, bool is_pipelined,
-                            int32_t *work_out) {
+ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, bool is_pipelined,
+                              int32_t *work_out) {
     ms_coll_plan plan;
     ms_status status = ms_works_plan(w, request, 1, &plan);
     if (status == MS_OK) {
@@ -113,10 +113,6 @@ static ms_status make_alone(ms_works *w, const ms_coll_request *request, bool is
     return status;
 }
 
-ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, int32_t *work_out) {
-    return make_alone(w, request, false, work_out);
-}
-
 ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *work_out) {
     const ms_comm_groups *groups = comm->groups;
     work_layout l = {.w = w,
@@ -126,11 +122,11 @@ ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *wo
     if (w->link_class == NULL) {
         ms_coll_request request = comm->request;
         request.gpus = groups->gpus + (size_t)l.led[0] * (size_t)request.members;
-        return make_alone(w, &request, comm->is_pipelined, work_out);
+        return ms_works_make_alone(w, &request, comm->is_pipelined, work_out);
     }
     const ms_coll_plan *plan = &comm->plans[l.led[0]];
     const ms_dag_work work = {.stands_for = l.groups, .is_pipelined = comm->is_pipelined};
-    if (w->crowd != NULL) {
+    if (w->max_concurrent_flows != NULL) {
         return ms_bounded_work(w, comm, work_out);
     }
     *work_out = ms_works_add(w, &comm->request, plan, work);

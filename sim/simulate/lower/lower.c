@@ -177,13 +177,13 @@ static ms_status check_bounds(const ms_lowering *l) {
 
 /* Find the links that can hold flows back, all of them asked for at once.  Arrays as of
  * ms_find_binding_links. */
-static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *crowd) {
+static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *max_concurrent_flows) {
     ms_arena scratch;
     ms_arena_init(&scratch);
-    ms_status status =
-        ms_find_binding_links(&l->traffic, l->job->platform, &scratch, can_bind, crowd);
+    ms_status status = ms_find_binding_links(&l->traffic, l->job->platform, &scratch, can_bind,
+                                             max_concurrent_flows);
     if (status == MS_OK) {
-        status = ms_leave_out_fed_links(&l->traffic, l->job->platform, &scratch, can_bind);
+        status = ms_leave_out_wide_links(&l->traffic, l->job->platform, &scratch, can_bind);
     }
     ms_arena_release(&scratch);
     return status;
@@ -195,11 +195,12 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     int *class_of = MS_NEW(arena, int, l->ranks.per_pp);
     int32_t *link_class = MS_NEW(arena, int32_t, platform->link_count);
     bool *can_bind = MS_NEW(arena, bool, platform->link_count);
-    double *crowd = MS_NEW(arena, double, platform->link_count);
-    bool has_all = class_of != NULL && link_class != NULL && can_bind != NULL && crowd != NULL;
+    double *max_concurrent_flows = MS_NEW(arena, double, platform->link_count);
+    bool has_all =
+        class_of != NULL && link_class != NULL && can_bind != NULL && max_concurrent_flows != NULL;
     ms_status status = has_all ? ms_traffic_list(l) : MS_E_NOMEM;
     if (status == MS_OK && !ms_job_is_alone(l->job)) {
-        status = find_binding(l, can_bind, crowd);
+        status = find_binding(l, can_bind, max_concurrent_flows);
     }
     if (status == MS_OK) {
         status = ms_refine(&l->traffic, l->job, ms_job_is_alone(l->job) ? NULL : can_bind, class_of,
@@ -209,7 +210,7 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
         return status;
     }
     for (int i = 0; i < platform->link_count; i++) {
-        crowd[i] = can_bind[i] ? crowd[i] : 0.0;
+        max_concurrent_flows[i] = can_bind[i] ? max_concurrent_flows[i] : 0.0;
     }
     ms_ranks_fold(&l->ranks, class_of);
     l->fold.classes = l->ranks.simulated;
@@ -218,7 +219,7 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
         status = check_bounds(l);
         memset(class_of, 0, (size_t)l->ranks.per_pp * sizeof *class_of);
         ms_ranks_fold(&l->ranks, class_of);
-        l->works.crowd = crowd;
+        l->works.max_concurrent_flows = max_concurrent_flows;
         l->fold.is_exact = false;
     }
     return status;

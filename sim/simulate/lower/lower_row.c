@@ -20,7 +20,7 @@ static ms_status lower_row(ms_works *w, const ms_collective_row *row) {
                         .layer = -1,
                         .kind = (uint8_t)ms_op_kind_of_coll(row->kind),
                         .axis = MS_AXIS_OTHER};
-        ms_status status = ms_works_make_alone(w, &request, &op.work);
+        ms_status status = ms_works_make_alone(w, &request, false, &op.work);
         if (status != MS_OK) {
             return status;
         }

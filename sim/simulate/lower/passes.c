@@ -85,7 +85,8 @@ static void take_next(ms_lowering *l, ms_pass_state *state) {
     }
 }
 
-/* And for the asynchronous segments that it names. */
+/* Let the operation at hand wait for asynchronous segments of the pass.  waits: [count] segments.
+ */
 static void merge_waits(ms_lowering *l, ms_pass_state *state, const int *waits, int count) {
     for (int i = 0; i < count; i++) {
         ms_before_merge(&l->waiting, ended(l, state, waits[i]));

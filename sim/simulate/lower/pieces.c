@@ -1,6 +1,7 @@
 /* Which segments of a pass become one operation; the rules are in pieces.md. */
 #include <string.h>
 
+#include "base/firsts.h"
 #include "simulate/lower/lowering.h"
 
 /* Sets of ms_when bits: a segment that always runs needs none. */
@@ -249,14 +250,11 @@ static ms_status list_places(ms_lowering *l, ms_piece_places *places) {
     for (int k = 0; k < count; k++) {
         places->first[set[root_of(parent, k)] + 1]++;
     }
-    for (int s = 0; s < places->count; s++) {
-        places->first[s + 1] += places->first[s];
+    ms_firsts_make(places->first, places->count);
+    for (int k = 0; k < count; k++) {
+        places->places[places->first[set[root_of(parent, k)]]++] = k;
     }
-    for (int k = count - 1; k >= 0; k--) { /* filled from the back of each set */
-        places->places[--places->first[set[root_of(parent, k)] + 1]] = k;
-    }
-    memmove(places->first, places->first + 1, (size_t)places->count * sizeof *places->first);
-    places->first[places->count] = count;
+    ms_firsts_rewind(places->first, places->count);
     return MS_OK;
 }
 
@@ -409,8 +407,7 @@ static bool init_finder(layout_finder *f) {
     f->run = MS_NEW(arena, int, count);
     f->work = MS_NEW(arena, int32_t, count);
     f->part = MS_NEW(arena, int, count);
-    return f->role != NULL && f->waiter != NULL && f->run != NULL && f->work != NULL &&
-           f->part != NULL;
+    return !arena->has_failed;
 }
 
 static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigned whens,

@@ -24,8 +24,7 @@ ms_status ms_ranks_init(ms_ranks *ranks, const ms_job *job, ms_arena *arena) {
                         .simulated_place = MS_NEW(arena, int, per_pp),
                         .multiplicity = MS_NEW(arena, int, per_pp)};
     int *listed = MS_NEW(arena, int, pp);
-    if (listed == NULL || ranks->listed == NULL || ranks->place == NULL ||
-        ranks->class_of == NULL || ranks->simulated_place == NULL || ranks->multiplicity == NULL) {
+    if (arena->has_failed) {
         return MS_E_NOMEM;
     }
     list_ranks(ranks, listed);

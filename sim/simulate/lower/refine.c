@@ -71,7 +71,7 @@ static double rate_alone(const refinement *r, const ms_flow *flow) {
     for (int i = 0; i < flow->count; i++) {
         const ms_flow_link *crossing = &flow->links[i];
         double capacity_Bps = ms_platform_link(r->platform, crossing->link).capacity_Bps;
-        rate_Bps = ms_smaller(rate_Bps, capacity_Bps / crossing->weight);
+        rate_Bps = ms_min(rate_Bps, capacity_Bps / crossing->weight);
     }
     return rate_Bps;
 }

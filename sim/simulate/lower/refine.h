@@ -6,18 +6,19 @@
 #include "simulate/lower/traffic.h"
 
 /* Find the links that can hold flows back: those that all streams together can ask for more than
- * they have, and those that the flows of one phase can.  can_bind_out: [platform links]. crowd_out:
- * [platform links] how often all flows that can be under way at once cross it, at most; 0 for one
- * that holds nothing back.  Returns
- * MS_OK; MS_E_NOMEM.  O(crossings). */
+ * they have, and those that the flows of one phase can.  can_bind_out: [platform links].
+ * max_concurrent_flows_out: [platform links] maximum number of crossings of a link by flows that
+ * are under way at once; 0 for a link that holds nothing back.  Returns MS_OK; MS_E_NOMEM.
+ * O(crossings). */
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
-                                ms_arena *scratch, bool *can_bind_out, double *crowd_out);
+                                ms_arena *scratch, bool *can_bind_out,
+                                double *max_concurrent_flows_out);
 
-/* Leave out of them links that have room for all that their feeders hold: links of inner tiers that
- * every flow crosses as often as them, on the way there or back.  can_bind: [platform links].
- * Returns MS_OK; MS_E_NOMEM.  O(GPUs + crossings). */
-ms_status ms_leave_out_fed_links(const ms_traffic *traffic, const ms_platform *platform,
-                                 ms_arena *scratch, bool *can_bind);
+/* Leave out of the links that can hold flows back those with room for all that their inner links
+ * hold: links of inner tiers that every flow crosses as often as them, on the way there or back.
+ *  can_bind: [platform links].  Returns MS_OK; MS_E_NOMEM.  O(GPUs + crossings). */
+ms_status ms_leave_out_wide_links(const ms_traffic *traffic, const ms_platform *platform,
+                                  ms_arena *scratch, bool *can_bind);
 
 /* Put places in classes whose ranks cannot be told apart: they compute equally fast, each is in
  * equally many groups of every class of each communication, a group has equally many members of

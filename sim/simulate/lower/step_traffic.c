@@ -43,9 +43,9 @@ static ms_status note_groups(ms_lowering *l, int p, const ms_group_op *op) {
     return note(l, &comm, stream_number(STREAM_GROUPS, ends, axes, op->op.axis));
 }
 
-static ms_status note_segment(ms_lowering *l, int p, const ms_segment *segment) {
+static ms_status note_segment(void *context, int p, const ms_segment *segment) {
     ms_group_op op = ms_group_op_of(segment);
-    return segment->is_collective ? note_groups(l, p, &op) : MS_OK;
+    return segment->is_collective ? note_groups(context, p, &op) : MS_OK;
 }
 
 static ms_status note_plan(ms_lowering *l, int p, const ms_pass_plan *plan) {
@@ -117,28 +117,13 @@ static ms_status note_unshards(ms_lowering *l) {
     return status;
 }
 
-static ms_status note_group_at_end(void *context, int p, const ms_segment *segment) {
-    return note_segment(context, p, segment);
-}
-
 static ms_status note_pair_at_end(void *context, const int ends[2], ms_axis axis, double size_B) {
     ms_pair_op op = {.kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .ends = {ends[0], ends[1]}};
     return note_pair(context, &op, stream_number(STREAM_ACROSS, ends, 0, (unsigned)axis));
 }
 
-static ms_status note_nothing(void *context) {
-    (void)context;
-    return MS_OK;
-}
-
-static void note_no_update(void *context, int p) {
-    (void)context;
-    (void)p;
-}
-
 static ms_status note_end(ms_lowering *l) {
-    static const ms_step_end_visitor VISITOR = {note_group_at_end, note_pair_at_end, note_nothing,
-                                                note_no_update};
+    static const ms_step_end_visitor VISITOR = {.group = note_segment, .pair = note_pair_at_end};
     return ms_step_end_visit(l->job, &VISITOR, l, l->works.diag);
 }
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/firsts.h"
+
 void ms_traffic_init(ms_traffic *traffic, const ms_ranks *ranks, ms_arena *arena) {
     *traffic = (ms_traffic){.ranks = ranks, .arena = arena};
     ms_vector_init(&traffic->comms, sizeof(ms_step_comm));
@@ -83,17 +85,11 @@ static void list_led(const ms_ranks *ranks, ms_comm_groups *g) {
     for (int group = 0; group < g->count; group++) {
         g->group_first[group_lead(ranks, g, group) + 1]++;
     }
-    for (int k = 0; k < classes; k++) {
-        g->group_first[k + 1] += g->group_first[k];
+    ms_firsts_make(g->group_first, classes);
+    for (int group = 0; group < g->count; group++) {
+        g->led[g->group_first[group_lead(ranks, g, group)]++] = group;
     }
-    for (int group = g->count - 1; group >= 0; group--) {
-        g->led[--g->group_first[group_lead(ranks, g, group) + 1]] = group;
-    }
-    /* group_first[k + 1] now holds where class k begins: shift down by one */
-    for (int k = 0; k < classes; k++) {
-        g->group_first[k] = g->group_first[k + 1];
-    }
-    g->group_first[classes] = g->count;
+    ms_firsts_rewind(g->group_first, classes);
 }
 
 static ms_status fold_groups(const ms_traffic *traffic, ms_comm_groups *g) {
@@ -104,8 +100,7 @@ static ms_status fold_groups(const ms_traffic *traffic, ms_comm_groups *g) {
     g->group_first = MS_NEW(traffic->arena, int, classes + 1);
     g->member_classes = MS_NEW(traffic->arena, int, ranks->per_pp);
     g->led = MS_NEW(traffic->arena, int, g->count);
-    if (g->lead == NULL || g->class_first == NULL || g->group_first == NULL ||
-        g->member_classes == NULL || g->led == NULL) {
+    if (traffic->arena->has_failed) {
         return MS_E_NOMEM;
     }
     list_led(ranks, g);

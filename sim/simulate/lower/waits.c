@@ -100,17 +100,13 @@ ms_status ms_waiting_init(ms_waiting *waiting, const ms_ranks *ranks, const ms_p
                             .update = MS_NEW(arena, ms_waits, all),
                             .unsharded = MS_NEW(arena, ms_waits, stages * each)};
     ms_wait_pool_init(&waiting->pool);
-    bool has_all = waiting->before != NULL && waiting->next != NULL && waiting->update != NULL &&
-                   waiting->unsharded != NULL;
     for (int i = 0; i < 2; i++) {
         waiting->arrived[i] = MS_NEW(arena, ms_waits, stages * mbs * each);
         waiting->pair[i] = MS_NEW(arena, ms_waits, each);
         waiting->ended[i] = MS_NEW(arena, ms_waits, (size_t)longest_pass * each);
         waiting->is_awaited[i] = MS_NEW(arena, bool, longest_pass);
-        has_all = has_all && waiting->arrived[i] != NULL && waiting->pair[i] != NULL &&
-                  waiting->ended[i] != NULL && waiting->is_awaited[i] != NULL;
     }
-    return has_all ? MS_OK : MS_E_NOMEM;
+    return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
 void ms_waiting_release(ms_waiting *waiting) {

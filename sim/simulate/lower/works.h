@@ -51,8 +51,8 @@ typedef struct ms_works {
     ms_link_load *link_load;   /* [platform links] zeros between uses */
     int32_t *group_load;       /* the same for ms_coll_class_build, NULL until used */
     const int32_t *link_class; /* [platform links] as of ms_refine; NULL: nothing is folded */
-    const double *crowd; /* [platform links] most that all flows at once cross it; NULL: groups
-                            that stand for each other are alike */
+    const double *max_concurrent_flows; /* [platform links] most that all flows at once cross it;
+                            NULL: groups that stand for each other are alike */
 } ms_works;
 
 /* Fill a caller's works, none made yet; the rest is borrowed.  Returns MS_OK; MS_E_NOMEM.  Released
@@ -79,8 +79,10 @@ ms_status ms_works_plan(const ms_works *w, const ms_coll_request *request, int g
                         ms_coll_plan *plans_out);
 
 /* Add the work of a collective that stands for itself to the graph.  request: as of ms_works_plan.
- * *work_out: its index.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
-ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, int32_t *work_out);
+ * is_pipelined: as in ms_dag_work.  *work_out: index of the work.  Returns MS_OK; MS_E_NOMEM;
+ * MS_E_INPUT as ms_works_plan. */
+ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, bool is_pipelined,
+                              int32_t *work_out);
 
 /* A platform's link in the graph, added on first use. */
 int32_t ms_works_link(ms_works *w, int link);

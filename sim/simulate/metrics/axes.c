@@ -2,9 +2,6 @@
 
 #include "simulate/metrics/internal.h"
 
-/* Places that an interval moves on average, at most, until sorting them all is quicker. */
-enum { NEARLY_SORTED = 8 };
-
 static int compare_starts(const void *left, const void *right) {
     double a = ((const ms_interval *)left)->start_s;
     double b = ((const ms_interval *)right)->start_s;
@@ -31,25 +28,6 @@ static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *i
     }
 }
 
-/* Those of one stream come in the order of time, those of several nearly so: most are where they
- * belong, the others a few places behind. If they are not, all are sorted. */
-static void sort_intervals(ms_interval *all, size_t count) {
-    size_t moves = NEARLY_SORTED * count;
-    for (size_t i = 1; i < count; i++) {
-        ms_interval interval = all[i];
-        size_t place = i;
-        while (place > 0 && all[place - 1].start_s > interval.start_s && moves > 0) {
-            all[place] = all[place - 1];
-            place--;
-            moves--;
-        }
-        all[place] = interval;
-    }
-    if (moves == 0) {
-        qsort(all, count, sizeof *all, compare_starts);
-    }
-}
-
 /* Copy the intervals behind themselves, axis by axis, those of each by their start.
  *  counts: [MS_AXIS_COUNT].  Returns the first copy; NULL when memory runs out. */
 static ms_interval *sort_by_axis(ms_vector *intervals, const size_t *counts) {
@@ -67,7 +45,7 @@ static ms_interval *sort_by_axis(ms_vector *intervals, const size_t *counts) {
         sorted[next[from[i].axis]++] = from[i];
     }
     for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
-        sort_intervals(sorted + next[axis] - counts[axis], counts[axis]);
+        qsort(sorted + next[axis] - counts[axis], counts[axis], sizeof *sorted, compare_starts);
     }
     return sorted;
 }
@@ -134,8 +112,8 @@ static void add_pieces(const ms_rank_ops *ops, const ms_vector *spans, const ms_
     double next_s = 0.0;
     for (size_t i = 0; i < spans->count; i++) {
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
-        double from_s = ms_larger(next_s, window->from_s);
-        double to_s = ms_smaller(span->end_s, window->to_s);
+        double from_s = ms_max(next_s, window->from_s);
+        double to_s = ms_min(span->end_s, window->to_s);
         next_s = span->end_s;
         if (span->piece == NULL || to_s <= from_s) {
             continue;

@@ -1,5 +1,4 @@
-#include <string.h>
-
+#include "base/memo.h"
 #include "simulate/metrics/internal.h"
 
 /* When an operation let go of its streams: a pipelined one before its last latency. */
@@ -16,11 +15,11 @@ static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t 
  * at most its operation's start [s].  released_s: of its stream. */
 static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
                                int32_t member, double released_s) {
-    double arrival_s = ms_larger(0.0, released_s);
+    double arrival_s = ms_max(0.0, released_s);
     for (int32_t d = dag->dep_first[member]; d < dag->dep_first[member + 1]; d++) {
-        arrival_s = ms_larger(arrival_s, timeline->end_s[dag->deps[d]]);
+        arrival_s = ms_max(arrival_s, timeline->end_s[dag->deps[d]]);
     }
-    return ms_smaller(arrival_s, timeline->start_s[op]);
+    return ms_min(arrival_s, timeline->start_s[op]);
 }
 
 /* When the last member was ready by itself [s]: the operation's start, or before it where a host
@@ -33,8 +32,8 @@ static double last_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int
     }
     double last_s = 0.0;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
-        last_s = ms_larger(
-            last_s, member_arrival_s(dag, timeline, op, m, released_s[dag->member_stream[m]]));
+        last_s = ms_max(last_s,
+                        member_arrival_s(dag, timeline, op, m, released_s[dag->member_stream[m]]));
     }
     return last_s;
 }
@@ -45,67 +44,37 @@ typedef struct work_facts {
     double alone_s, latency_s;
 } work_facts;
 
-/* Rows under construction. Rows are found by hash, for a graph may hold as many sizes as works. */
+/* Rows under construction. */
 typedef struct rows {
     work_facts *of_work; /* [work_count] */
     double *released_s; /* [stream_count] when the last operation met on each stream let go of it */
     ms_vector list;     /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
-    int32_t *buckets;   /* [bucket_count] row + 1, 0 free; at most half of them are taken */
-    size_t bucket_count;
-    int32_t *of_op;   /* [op_count] row + 1 of an operation, 0: computation, or not measured */
-    int32_t *of_part; /* [parts of all pieces] row + 1 of a part of a measured piece; 0: none */
-    double *pieces;   /* [work_count] ranks that ran a piece, times how often */
+    ms_memo keys;       /* of ms_coll_row without sums, by the numbers of the rows */
+    int32_t *of_op;     /* [op_count] row + 1 of an operation, 0: computation, or not measured */
+    int32_t *of_part;   /* [parts of all pieces] row + 1 of a part of a measured piece; 0: none */
+    double *pieces;     /* [work_count] ranks that ran a piece, times how often */
 } rows;
 
-/* Bits of a size, so that even a size that is no number equals itself. */
-static uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static bool is_same_sort(const ms_coll_row *a, const ms_coll_row *b) {
-    return a->axis == b->axis && a->kind == b->kind && a->tier == b->tier &&
-           a->algorithm == b->algorithm && a->protocol == b->protocol &&
-           a->group_size == b->group_size && bits_of(a->size_B) == bits_of(b->size_B);
-}
-
-/* Mixes the fields with the multiplier of Knuth's multiplicative hashing (2^64 / golden ratio). */
-static uint64_t hash_row(const ms_coll_row *row) {
-    uint64_t fields[] = {(uint64_t)row->axis,      (uint64_t)row->kind,       (uint64_t)row->tier,
-                         (uint64_t)row->algorithm, (uint64_t)row->group_size, bits_of(row->size_B)};
-    uint64_t hash = 0;
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        hash = (hash ^ fields[i]) * 0x9E3779B97F4A7C15U;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
-/* Row of the sort of a communication, entered if new; NULL when memory runs out. */
+/* The row of the sort of a communication, entered if it is new; NULL when memory runs out. */
 static ms_coll_row *find_new_row(rows *all, const ms_dag_work *work, int axis) {
-    ms_coll_row key = {.axis = (ms_axis)axis,
-                       .kind = (ms_coll_kind)work->coll,
-                       .tier = work->tier,
-                       .algorithm = work->algorithm,
-                       .protocol = work->protocol,
-                       .group_size = work->group_size,
-                       .size_B = work->size_B};
-    size_t b = hash_row(&key) % all->bucket_count;
-    for (; all->buckets[b] != 0; b = (b + 1) % all->bucket_count) {
-        ms_coll_row *row = &MS_AT(&all->list, ms_coll_row, all->buckets[b] - 1);
-        if (is_same_sort(row, &key)) {
-            return row;
-        }
+    const ms_coll_row key = {.axis = (ms_axis)axis,
+                             .kind = (ms_coll_kind)work->coll,
+                             .tier = work->tier,
+                             .algorithm = work->algorithm,
+                             .protocol = work->protocol,
+                             .group_size = work->group_size,
+                             .size_B = work->size_B};
+    int number = 0;
+    bool is_new = false;
+    if (ms_memo_find(&all->keys, &key, &number, &is_new) != MS_OK ||
+        (is_new && ms_vector_add(&all->list, &key, 1) == NULL)) {
+        return NULL;
     }
-    ms_coll_row *row = ms_vector_add(&all->list, &key, 1);
-    if (row != NULL) {
-        all->buckets[b] = (int32_t)all->list.count;
-    }
-    return row;
+    return &MS_AT(&all->list, ms_coll_row, number);
 }
 
-/* The same of an operation, the last row of its work first: an axis has works of its own. */
+/* The row of an operation's communication, entered if it is new. The row that the operation's work
+ * had last is tried first: most works are of one axis. */
 static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
     work_facts *facts = &all->of_work[dag->ops[op].work];
     ms_coll_row *row = facts->row > 0 ? &MS_AT(&all->list, ms_coll_row, facts->row - 1) : NULL;
@@ -127,7 +96,8 @@ static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, 
     }
 }
 
-/* The same for what pieces of the rank hide.  last_piece: [works] rank + 1 that each has met. */
+/* Count a rank for the rows of the collectives inside its pieces.  last_piece: [works] rank + 1
+ * that each piece has counted. */
 static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
                                  int32_t *last_piece) {
     const ms_dag *dag = ops->dag;
@@ -260,20 +230,19 @@ static void finish_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     }
 }
 
-static ms_status finish_rows(const rows *all, const ms_rank_ops *ops, ms_arena *arena,
+static ms_status finish_rows(rows *all, const ms_rank_ops *ops, ms_arena *arena,
                              ms_metrics *metrics) {
     double ranks = 0.0;
     for (int32_t r = 0; r < ops->dag->rank_count; r++) {
         ranks += ops->dag->ranks[r].multiplicity;
     }
-    metrics->collectives = MS_NEW(arena, ms_coll_row, all->list.count);
+    metrics->collective_count = (int)all->list.count;
+    metrics->collectives = ms_vector_keep(&all->list, arena);
     if (metrics->collectives == NULL) {
         return MS_E_NOMEM;
     }
-    metrics->collective_count = (int)all->list.count;
-    for (size_t i = 0; i < all->list.count; i++) {
+    for (int i = 0; i < metrics->collective_count; i++) {
         ms_coll_row *row = &metrics->collectives[i];
-        *row = MS_AT(&all->list, ms_coll_row, i);
         row->time_s /= row->count_per_rank;
         row->alone_s /= row->count_per_rank;
         row->latency_s /= row->count_per_rank;
@@ -316,19 +285,14 @@ static size_t count_all_parts(const ms_dag *dag) {
 
 /* Room for the rows of a graph.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_rows(rows *all, const ms_dag *dag, ms_arena *scratch) {
-    /* (work, axis) pairs bound the number of sorts */
-    *all = (rows){.bucket_count = 2 * (size_t)MS_AXIS_COUNT * (size_t)dag->work_count + 1};
     ms_vector_init(&all->list, sizeof(ms_coll_row));
-    all->buckets = MS_NEW(scratch, int32_t, all->bucket_count);
+    ms_memo_init(&all->keys, sizeof(ms_coll_row));
     all->of_op = MS_NEW(scratch, int32_t, dag->op_count);
     all->of_part = MS_NEW(scratch, int32_t, count_all_parts(dag));
     all->of_work = MS_NEW(scratch, work_facts, dag->work_count);
     all->released_s = MS_NEW(scratch, double, dag->stream_count);
     all->pieces = MS_NEW(scratch, double, dag->work_count);
-    return all->buckets == NULL || all->of_op == NULL || all->of_part == NULL ||
-                   all->of_work == NULL || all->released_s == NULL || all->pieces == NULL
-               ? MS_E_NOMEM
-               : MS_OK;
+    return scratch->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
 ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
@@ -344,5 +308,6 @@ ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_a
         status = finish_rows(&all, ops, arena, metrics);
     }
     ms_vector_release(&all.list);
+    ms_memo_release(&all.keys);
     return status;
 }

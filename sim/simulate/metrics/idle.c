@@ -24,7 +24,7 @@ typedef struct idle_gap {
 } idle_gap;
 
 static inline double clamp(double value, double low, double high) {
-    return ms_smaller(ms_larger(value, low), high);
+    return ms_min(ms_max(value, low), high);
 }
 
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
@@ -122,14 +122,6 @@ static ms_time_category bubble_before(const ms_pipeline_phases *phases, int32_t 
     return CATEGORIES[ms_phase_before(phases, i)];
 }
 
-static void set_phase_times(const ms_timeline *timeline, const ms_pipeline_phases *p,
-                            const int32_t *list, ms_rank_metrics *rank) {
-    double warm_s = p->first_backward < 0 ? 0.0 : timeline->start_s[list[p->first_backward]];
-    double forward_end_s = p->last_forward < 0 ? 0.0 : timeline->end_s[list[p->last_forward]];
-    rank->warmup_end_s = ms_steady_date_s(&timeline->steady, warm_s);
-    rank->cooldown_start_s = ms_steady_date_s(&timeline->steady, ms_larger(warm_s, forward_end_s));
-}
-
 /* A rank's computations, walked step by step. */
 typedef struct step_walk {
     const ms_dag *dag;
@@ -164,7 +156,7 @@ static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
         ms_axis axis = ms_axes_take(&axes);
         double waited_s = span->piece->axes[axis].waited_s;
         if (waited_s > 0.0) {
-            double part_s = ms_smaller(rest_s, length_s * (waited_s / span->length_s));
+            double part_s = ms_min(rest_s, length_s * (waited_s / span->length_s));
             ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
             rest_s -= part_s;
         }
@@ -172,7 +164,7 @@ static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
     ms_sum_add(&sums[span->category], rest_s);
 }
 
-/* What of the spans lies in the rank's window, per step. */
+/* Sum the spans inside a rank's window by category, and divide by the number of measured steps. */
 static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
                       ms_rank_metrics *rank_out) {
     const ms_window *window = &ops->measured.ranks[rank];
@@ -251,17 +243,16 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
             split_gap(ops, &g, spans) != MS_OK) {
             return MS_E_BUG;
         }
-        now_s = ms_larger(now_s, g.to_s);
+        now_s = ms_max(now_s, g.to_s);
         if (i < count) {
             add_compute(spans, ops, op, now_s);
-            now_s = ms_larger(now_s, timeline->end_s[op]);
+            now_s = ms_max(now_s, timeline->end_s[op]);
         }
     }
     if (spans->failed) {
         return MS_E_NOMEM;
     }
     sum_spans(ops, rank, spans, rank_out);
-    set_phase_times(timeline, &walk.phases, list + walk.first, rank_out);
     return MS_OK;
 }
 
@@ -273,7 +264,7 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     double rest_s = length_s;
     for (unsigned axes = piece != NULL && all_s > 0.0 ? piece->comm_axes : 0; axes != 0;) {
         ms_axis axis = ms_axes_take(&axes);
-        double part_s = ms_smaller(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
+        double part_s = ms_min(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
         ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
         rest_s -= part_s;
     }

@@ -43,7 +43,7 @@ static inline double ms_span_computing(const ms_time_span *span) {
     if (span->piece == NULL || span->length_s <= 0.0) {
         return 1.0;
     }
-    return ms_larger(0.0, 1.0 - span->piece->waited_s / span->length_s);
+    return ms_max(0.0, 1.0 - span->piece->waited_s / span->length_s);
 }
 
 /** A stretch of time that figures are taken over. */
@@ -90,9 +90,9 @@ ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
 ms_pass ms_op_pass(const ms_dag *dag, int32_t op);
 
 /** Fill `spans` (of ms_time_span, emptied first) with where the time of one rank goes, from 0 to
- * the last step's end without a hole, and set time_s, warmup_end_s and cooldown_start_s of
- * *rank_out. Returns MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes go
- * round in a circle (not reported here). */
+ * the last step's end without a hole, and set time_s, other_s and slowed_s of *rank_out.  Returns
+ * MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes go round in a circle
+ * (not reported here). */
 ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
                         ms_rank_metrics *rank_out);
 

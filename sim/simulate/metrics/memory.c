@@ -89,9 +89,8 @@ static period period_of_stop(const tracker *t, const ms_program_stop *stop) {
     for (int member = 0; member < stop->width; member++) {
         period run = period_of(t, &stop->actions[member]);
         if (run.end_s >= 0.0) {
-            whole.start_s =
-                whole.end_s < 0.0 ? run.start_s : ms_smaller(whole.start_s, run.start_s);
-            whole.end_s = ms_larger(whole.end_s, run.end_s);
+            whole.start_s = whole.end_s < 0.0 ? run.start_s : ms_min(whole.start_s, run.start_s);
+            whole.end_s = ms_max(whole.end_s, run.end_s);
         }
     }
     return whole;
@@ -183,22 +182,6 @@ static void add_point(tracker *t, double time_s, double bytes) {
     }
 }
 
-static ms_rank_memory memory_at(double time_s, const ms_held_memory *held) {
-    return (ms_rank_memory){
-        .peak_B = held->total_B,
-        .peak_time_s = time_s,
-        .parameter_B = held->parameter_B,
-        .gradient_B = held->gradient_B,
-        .optimizer_B = held->optimizer_B,
-        .activation_B = held->activation_B,
-        .buffer_B = held->buffer_B,
-        .other_B = held->other_B,
-        .framework_B = held->framework_B,
-        .update_B = held->update_B,
-        .transformer_B = held->transformer_B,
-    };
-}
-
 /* Apply the events in time order. All events of one instant count together: what ends makes room
  * for what starts. */
 static ms_rank_memory follow(tracker *t) {
@@ -206,8 +189,7 @@ static ms_rank_memory follow(tracker *t) {
     size_t count = t->events.count;
     size_t i = 0;
     t->points.count = 0;
-    ms_rank_memory peak = {.peak_B = -1.0};
-    int inflight = 0;
+    ms_rank_memory peak = {.held.total_B = -1.0};
     double time_s = 0.0;
     for (;;) {
         for (; i < count && list[i].time_s <= time_s; i++) {
@@ -215,12 +197,12 @@ static ms_rank_memory follow(tracker *t) {
         }
         ms_held_memory now = ms_memory_model_weigh(&t->model);
         add_point(t, time_s, now.total_B);
-        inflight = now.inflight > inflight ? now.inflight : inflight;
-        if (now.total_B > peak.peak_B) {
-            peak = memory_at(time_s, &now);
+        peak.inflight_peak = now.inflight > peak.inflight_peak ? now.inflight : peak.inflight_peak;
+        if (now.total_B > peak.held.total_B) {
+            peak.held = now;
+            peak.peak_time_s = time_s;
         }
         if (i == count) {
-            peak.inflight_peak = inflight;
             return peak;
         }
         time_s = list[i].time_s;

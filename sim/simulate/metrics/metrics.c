@@ -14,7 +14,7 @@ static const char *find_fault(const ms_dag *dag, const ms_timeline *timeline) {
         if (timeline->cause[op] < -1 || timeline->cause[op] >= timeline->op_count) {
             return "has a cause that is no operation";
         }
-        latest_s = ms_larger(latest_s, timeline->end_s[op]);
+        latest_s = ms_max(latest_s, timeline->end_s[op]);
     }
     return timeline->makespan_s == latest_s ? NULL : "does not end with its last operation";
 }
@@ -52,63 +52,34 @@ static void take_means(const ms_dag *dag, ms_metrics *metrics) {
         ranks += dag->ranks[r].multiplicity;
     }
     for (int32_t r = 0; r < dag->rank_count; r++) {
+        const ms_rank_metrics *rank = &metrics->ranks[r];
         double weight = dag->ranks[r].multiplicity / ranks;
-        for (int c = 0; c < MS_TIME_COUNT && metrics->step_time_s > 0.0; c++) {
-            metrics->share[c] += weight * (metrics->ranks[r].time_s[c] / metrics->step_time_s);
+        double step_s = metrics->step_time_s > 0.0 ? metrics->step_time_s : INFINITY;
+        for (int c = 0; c < MS_TIME_COUNT; c++) {
+            metrics->share[c] += weight * (rank->time_s[c] / step_s);
         }
-        for (int part = 0; part < MS_OTHER_COUNT && metrics->step_time_s > 0.0; part++) {
-            double other_s = metrics->ranks[r].other_s[part];
-            metrics->other_share[part] += weight * (other_s / metrics->step_time_s);
+        for (int part = 0; part < MS_OTHER_COUNT; part++) {
+            metrics->other_share[part] += weight * (rank->other_s[part] / step_s);
         }
-        if (metrics->step_time_s > 0.0) {
-            metrics->slowed_share += weight * (metrics->ranks[r].slowed_s / metrics->step_time_s);
-        }
+        metrics->slowed_share += weight * (rank->slowed_s / step_s);
         for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
-            add_axis_use(&metrics->axes[axis], &metrics->ranks[r].axes[axis], weight);
+            add_axis_use(&metrics->axes[axis], &rank->axes[axis], weight);
         }
     }
-}
-
-static double count_flop(const ms_rank_ops *ops) {
-    const ms_dag *dag = ops->dag;
-    ms_sum flop = {0};
-    for (int32_t op = ops->measured.first_op; op < dag->op_count; op++) {
-        double times = ms_steady_count(&ops->timeline->steady, ops->timeline->start_s[op]);
-        double each_flop = times * dag->works[dag->ops[op].work].flop;
-        for (int32_t m = dag->member_first[op];
-             m < dag->member_first[op + 1] && ms_dag_is_compute(dag, op); m++) {
-            int32_t rank = dag->streams[dag->member_stream[m]].rank;
-            ms_sum_add(&flop, each_flop * dag->ranks[rank].multiplicity);
-        }
-    }
-    return ms_sum_total(&flop) / ops->measured.steps;
 }
 
 static ms_status measure(const ms_dag *dag, const ms_timeline *timeline, ms_arena *scratch,
                          ms_arena *arena, ms_metrics *metrics) {
     ms_rank_ops ops;
-    ms_status status = ms_rank_ops_collect(dag, timeline, true, scratch, &ops);
-    if (status != MS_OK) {
-        return status;
-    }
-    status = ms_measure_steps(&ops, scratch, arena, metrics);
-    if (status != MS_OK) {
-        return status;
-    }
     metrics->ranks = MS_NEW(arena, ms_rank_metrics, dag->rank_count);
-    if (metrics->ranks == NULL) {
-        return MS_E_NOMEM;
-    }
-    status = measure_ranks(&ops, metrics);
-    if (status == MS_OK) {
-        status = ms_count_communication(&ops, scratch, arena, metrics);
-    }
-    if (status == MS_OK) {
-        status = ms_critical_path(&ops, metrics->critical_s);
-    }
+    ms_status status = metrics->ranks == NULL ? MS_E_NOMEM : MS_OK;
+    status = status == MS_OK ? ms_rank_ops_collect(dag, timeline, true, scratch, &ops) : status;
+    status = status == MS_OK ? ms_measure_steps(&ops, scratch, arena, metrics) : status;
+    status = status == MS_OK ? measure_ranks(&ops, metrics) : status;
+    status = status == MS_OK ? ms_count_communication(&ops, scratch, arena, metrics) : status;
+    status = status == MS_OK ? ms_critical_path(&ops, metrics->critical_s) : status;
     if (status == MS_OK) {
         take_means(dag, metrics);
-        metrics->compute_flop = count_flop(&ops);
     }
     return status;
 }

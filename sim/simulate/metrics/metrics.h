@@ -28,6 +28,7 @@
 #include "base/arena.h"
 #include "base/event.h"
 #include "base/status.h"
+#include "estimate/rank_memory.h"
 #include "job/spec.h"
 #include "simulate/engine/engine.h"
 #include "simulate/graph/dag.h"
@@ -81,8 +82,6 @@ typedef struct ms_rank_metrics {
     double other_s[MS_OTHER_COUNT]; /**< sums to time_s[MS_TIME_OTHER] */
     double slowed_s; /**< of time_s[MS_TIME_COMPUTE], what communication beside it added */
     ms_axis_use axes[MS_AXIS_COUNT];
-    double warmup_end_s;     /**< start of the last step's first backward pass; 0 without one */
-    double cooldown_start_s; /**< end of its last forward pass, not before warmup_end_s */
 } ms_rank_metrics;
 
 /** Operations of one sort, summed over the simulated ranks. */
@@ -124,7 +123,6 @@ typedef struct ms_metrics {
                                          step_time_s */
     ms_coll_row *collectives;         /**< [collective_count], in order of first use */
     int collective_count;
-    double compute_flop; /**< FLOP executed by all ranks in a step */
 } ms_metrics;
 
 /** Compute the metrics of a timeline.
@@ -138,24 +136,17 @@ ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_
  * time (advice.h).  O(collectives). */
 void ms_advise_latency(const ms_metrics *metrics, ms_diag *diag);
 
-/** Memory of one simulated rank over the step. */
+/** A change of what a rank holds. */
 typedef struct ms_memory_point {
     double time_s;
-    double bytes;
+    double bytes; /**< held from then on [B] */
 } ms_memory_point;
 
-/** Memory of a rank over the step. */
+/** Memory of one simulated rank over the run. */
 typedef struct ms_rank_memory {
-    double peak_B;      /**< highest total */
-    double peak_time_s; /**< first instant at which it is reached */
-    double parameter_B, gradient_B, optimizer_B, activation_B, buffer_B,
-        other_B;        /**< at that instant, sum is peak_B */
-    double framework_B; /**< of other_B, what framework and libraries hold all the time */
-    double update_B;    /**< not in peak_B: what comes on top between update and first pass */
-    double
-        transformer_B; /**< parameters, gradients and optimizer state of transformer layers only */
-    int inflight_peak; /**< (stage, mb) pairs whose activations are kept at once, at most
-                        */
+    ms_held_memory held;     /**< at the peak, when total_B is highest */
+    double peak_time_s;      /**< first instant at which the peak is reached */
+    int inflight_peak;       /**< maximum number of (stage, mb) pairs whose activations are kept */
     ms_memory_point *points; /**< [point_count] total after each change, in time order */
     int point_count;
 } ms_rank_memory;

@@ -1,3 +1,4 @@
+#include "base/firsts.h"
 #include "simulate/metrics/internal.h"
 
 ms_pass ms_op_pass(const ms_dag *dag, int32_t op) {
@@ -13,22 +14,6 @@ ms_pass ms_op_pass(const ms_dag *dag, int32_t op) {
     default:
         return MS_PASS_COUNT;
     }
-}
-
-/* Turn counts at [rank + 1] into first indices at [rank], ready to be filled. */
-static int32_t make_firsts(int32_t *first, int32_t rank_count) {
-    for (int32_t r = 0; r < rank_count; r++) {
-        first[r + 1] += first[r];
-    }
-    return first[rank_count];
-}
-
-/* After filling, first[rank] has moved to the end of the rank's part: move all back by one part. */
-static void rewind_firsts(int32_t *first, int32_t rank_count) {
-    for (int32_t r = rank_count; r > 0; r--) {
-        first[r] = first[r - 1];
-    }
-    first[0] = 0;
 }
 
 /* Count (at [rank + 1]) or, where there are places for them, enter an operation of a rank. */
@@ -94,16 +79,16 @@ static ms_status collect(ms_rank_ops *ops, bool with_comm, ms_arena *scratch) {
         return MS_E_NOMEM;
     }
     visit_all(ops);
-    ops->compute_ops = MS_NEW(scratch, int32_t, make_firsts(ops->compute_first, ranks));
+    ops->compute_ops = MS_NEW(scratch, int32_t, ms_firsts_make(ops->compute_first, ranks));
     ops->comm_ops =
-        with_comm ? MS_NEW(scratch, int32_t, make_firsts(ops->comm_first, ranks)) : NULL;
+        with_comm ? MS_NEW(scratch, int32_t, ms_firsts_make(ops->comm_first, ranks)) : NULL;
     if (ops->compute_ops == NULL || (with_comm && ops->comm_ops == NULL)) {
         return MS_E_NOMEM;
     }
     visit_all(ops);
-    rewind_firsts(ops->compute_first, ranks);
+    ms_firsts_rewind(ops->compute_first, ranks);
     if (with_comm) {
-        rewind_firsts(ops->comm_first, ranks);
+        ms_firsts_rewind(ops->comm_first, ranks);
     }
     return MS_OK;
 }

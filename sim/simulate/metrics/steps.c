@@ -9,8 +9,8 @@ static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
     const ms_steady *steady = &timeline->steady;
     for (int32_t op = first; op < end; op++) {
         double start_s = timeline->start_s[op];
-        times.start_s = op == first ? start_s : ms_smaller(times.start_s, start_s);
-        times.end_s = ms_larger(times.end_s, timeline->end_s[op]);
+        times.start_s = op == first ? start_s : ms_min(times.start_s, start_s);
+        times.end_s = ms_max(times.end_s, timeline->end_s[op]);
     }
     times.start_s = ms_steady_date_s(steady, times.start_s);
     times.end_s = ms_steady_date_s(steady, times.end_s);
@@ -42,7 +42,7 @@ static void find_rank_ends(const ms_rank_ops *ops, ms_window *ranks) {
         for (int32_t m = dag->member_first[op];
              m < dag->member_first[op + 1] && ms_dag_is_compute(dag, op); m++) {
             ms_window *window = &ranks[dag->streams[dag->member_stream[m]].rank];
-            window->to_s = ms_larger(window->to_s, ops->timeline->end_s[op]);
+            window->to_s = ms_max(window->to_s, ops->timeline->end_s[op]);
         }
     }
 }
@@ -52,7 +52,7 @@ static void find_rank_ends(const ms_rank_ops *ops, ms_window *ranks) {
 static bool set_window(const ms_steady *steady, double length_s, ms_window *window) {
     double end_s = ms_steady_date_s(steady, window->to_s);
     double to_s = end_s < length_s ? instant_of(steady, length_s) : window->to_s;
-    double from_s = instant_of(steady, ms_larger(end_s, length_s) - length_s);
+    double from_s = instant_of(steady, ms_max(end_s, length_s) - length_s);
     *window = (ms_window){.from_s = from_s, .to_s = to_s};
     return from_s >= 0.0 && to_s >= 0.0;
 }
@@ -80,7 +80,7 @@ static bool set_windows(ms_rank_ops *ops, double length_s) {
 static double end_of_first_s(const ms_rank_ops *ops) {
     double end_s = 0.0;
     for (int32_t op = 0; op < ops->dag->step_first[1]; op++) {
-        end_s = ms_larger(end_s, ops->timeline->end_s[op]);
+        end_s = ms_max(end_s, ops->timeline->end_s[op]);
     }
     return end_s;
 }

@@ -217,7 +217,7 @@ static bool is_same_move(const moves *from, size_t i, const moves *to, size_t j,
            a->before - from->first + on == b->before - to->first;
 }
 
-/* The same of the moves that stand between the actions. */
+/* Whether the shard moves between the actions are repeated likewise. */
 static bool are_moves_repeated(const lists *l, size_t cut, size_t length,
                                const ms_steady_stretch *repeat) {
     size_t begin = count_moves_before(&l->part_moves, cut - length);
@@ -277,7 +277,8 @@ static void find_last_begun(const ms_result *result, int32_t step, int32_t *last
     }
 }
 
-/* The same of one rank, which has begun `last`. */
+/* Whether the part stands for the whole on one rank, whose last pass before the end of the stretch
+ * is `last`. */
 static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_steady_stretch *period,
                             int pp, const ms_dag_op *last) {
     const ms_program *some = &part->job.program;
@@ -296,7 +297,7 @@ static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_ste
            are_moves_repeated(&l, cut, cut - begin, period);
 }
 
-/* The same of all ranks in one step.  last: [ranks] for the time being. */
+/* Whether the part stands for the whole on all ranks in one step.  last: [ranks] scratch. */
 static bool stands_for_step(const ms_part *part, const ms_job *job, const ms_result *result,
                             int32_t step, int32_t *last) {
     const ms_dag *dag = &result->dag;

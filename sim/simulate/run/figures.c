@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A figure, or NAN: what nobody says is not 0. */
+/* A figure; NAN where workload or platform do not say enough for it. */
 static double known(bool is_known, double figure) {
     return is_known ? figure : (double)NAN;
 }
@@ -63,7 +63,7 @@ void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
     take_rates(result, figures_out);
     take_price(result, figures_out);
     figures_out->peak_B =
-        known(result->job->spec.has_model, result->memory[result->peak_rank].peak_B);
+        known(result->job->spec.has_model, result->memory[result->peak_rank].held.total_B);
     figures_out->fits = result->fits;
     figures_out->chunks = result->job->program.spec.chunks;
     figures_out->parameter_replicas = result->job->program.parameter_replicas;
@@ -134,7 +134,7 @@ static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, 
     }
 }
 
-/* The same of all that it hides. */
+/* Count the kernels of the works inside a piece, which so many ranks carry out. */
 static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
                                  const ms_dag_piece *piece, double ranks, double *calls) {
     for (int32_t p = 0; p < piece->part_count; p++) {
@@ -193,7 +193,7 @@ static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_ou
         for (int c = MS_TIME_EXPOSED_TP; c <= MS_TIME_EXPOSED_DP; c++) {
             use.exposed_s += weight * time_s[c];
         }
-        use.peak_B = fmax(use.peak_B, result->memory[next].peak_B);
+        use.peak_B = fmax(use.peak_B, result->memory[next].held.total_B);
     }
     use.compute_s /= count;
     use.bubble_s /= count;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/firsts.h"
 #include "simulate/run/figures.h"
 
 /* Demands that together exceed a link by less than this share do so by rounding. */
@@ -73,21 +74,16 @@ static void count_ops(risk_finder *f) {
         f->op_first[dag->ops[op].work + 1]++;
         f->any_op[dag->ops[op].work] = op;
     }
-    for (int32_t w = 0; w < dag->work_count; w++) {
-        f->op_first[w + 1] += f->op_first[w];
-    }
+    ms_firsts_make(f->op_first, dag->work_count);
 }
 
 /* List them, once they are counted. */
 static void list_ops(risk_finder *f) {
     const ms_dag *dag = f->dag;
-    for (int32_t op = dag->op_count - 1; op >= 0; op--) { /* from the back of each work's */
-        f->ops[--f->op_first[dag->ops[op].work + 1]] = op;
+    for (int32_t op = 0; op < dag->op_count; op++) {
+        f->ops[f->op_first[dag->ops[op].work]++] = op;
     }
-    for (int32_t w = 0; w < dag->work_count; w++) {
-        f->op_first[w] = f->op_first[w + 1];
-    }
-    f->op_first[dag->work_count] = dag->op_count;
+    ms_firsts_rewind(f->op_first, dag->work_count);
     for (int32_t w = 0; w < dag->work_count; w++) {
         size_t count = (size_t)(f->op_first[w + 1] - f->op_first[w]);
         if (count > 1) {
@@ -309,8 +305,7 @@ static bool alloc_finder(risk_finder *f, ms_arena *scratch) {
     f->last = MS_NEW(scratch, int32_t, dag->work_count);
     f->any_op = MS_NEW(scratch, int32_t, dag->work_count);
     f->is_hidden = MS_NEW(scratch, bool, dag->network.link_count);
-    return f->op_first != NULL && f->ops != NULL && f->share != NULL && f->is_met != NULL &&
-           f->last != NULL && f->any_op != NULL && f->is_hidden != NULL;
+    return !scratch->has_failed;
 }
 
 static ms_status find_rows(risk_finder *f, ms_vector *rows) {
@@ -399,12 +394,9 @@ ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena) {
     if (alloc_finder(&f, &scratch)) {
         status = f.is_alone ? MS_OK : find_rows(&f, &rows); /* alone, nothing meets anything */
     }
-    result->risks = MS_NEW(arena, ms_granularity_risk, rows.count);
+    result->risk_count = (int)rows.count;
+    result->risks = ms_vector_keep(&rows, arena);
     status = result->risks == NULL ? MS_E_NOMEM : status;
-    for (size_t i = 0; i < rows.count && status == MS_OK; i++) {
-        result->risks[result->risk_count++] = MS_AT(&rows, ms_granularity_risk, i);
-    }
-    ms_vector_release(&rows);
     ms_vector_release(&f.users);
     ms_vector_release(&f.meetings);
     ms_arena_release(&scratch);

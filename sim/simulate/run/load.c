@@ -32,10 +32,8 @@ static ms_status name_job(ms_arena *arena, ms_job *job) {
     if (job->spec.source.text == NULL) {
         ms_buffer text;
         ms_buffer_init(&text);
-        ms_status status = ms_job_spec_write(spec, &text);
-        job->spec.source.text =
-            status == MS_OK ? ms_arena_strdup(arena, ms_buffer_text(&text)) : NULL;
-        ms_buffer_release(&text);
+        (void)ms_job_spec_write(spec, &text); /* a lack of memory is kept in `text` */
+        job->spec.source.text = ms_buffer_keep(&text, arena);
     }
     return job->name == NULL || job->spec.source.text == NULL ? MS_E_NOMEM : MS_OK;
 }

@@ -77,9 +77,10 @@ static void find_last_rank(const ms_result *result, ms_pass_times *out) {
         last = is_later ? r : last;
     }
     const ms_rank_memory *memory = &result->memory[last];
-    out->last_peak_B = memory->peak_B;
-    out->last_static_B = memory->parameter_B + memory->gradient_B + memory->optimizer_B +
-                         memory->framework_B + memory->update_B;
+    out->last_peak_B = memory->held.total_B;
+    out->last_static_B = memory->held.parameter_B + memory->held.gradient_B +
+                         memory->held.optimizer_B + memory->held.framework_B +
+                         memory->held.update_B;
 }
 
 /* ---- phases ---- */

@@ -29,11 +29,11 @@ static void find_peak(ms_result *result) {
     result->capacity_B = result->job->platform->gpu.hbm_B - result->job->platform->gpu.reserve_B;
     result->peak_rank = 0;
     for (int r = 1; r < result->dag.rank_count; r++) {
-        if (result->memory[r].peak_B > result->memory[result->peak_rank].peak_B) {
+        if (result->memory[r].held.total_B > result->memory[result->peak_rank].held.total_B) {
             result->peak_rank = r;
         }
     }
-    result->fits = result->memory[result->peak_rank].peak_B <= result->capacity_B;
+    result->fits = result->memory[result->peak_rank].held.total_B <= result->capacity_B;
 }
 
 /* Sum up where time and memory went. */

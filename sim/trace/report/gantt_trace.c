@@ -127,13 +127,10 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, const ms_shown_rows *rows
     ms_vector_init(&pairs, sizeof(ms_pass_pair));
     ms_passes_collect(trace, arena, &boxes, &pairs, NULL);
     ms_passes_cut_pairs(&boxes, &pairs);
-    ms_gantt_box *kept =
-        boxes.failed || pairs.failed ? NULL : MS_NEW(arena, ms_gantt_box, boxes.count);
-    if (kept != NULL && boxes.count > 0) {
-        memcpy(kept, boxes.data, boxes.count * sizeof kept[0]);
-    }
-    size_t count = 0;
-    for (size_t i = 0; kept != NULL && i < boxes.count; i++) {
+    size_t all = boxes.count, count = 0;
+    boxes.failed = boxes.failed || pairs.failed;
+    ms_gantt_box *kept = ms_vector_keep(&boxes, arena);
+    for (size_t i = 0; kept != NULL && i < all; i++) {
         int32_t row = rows->row_of[kept[i].row];
         if (row >= 0) {
             kept[count] = kept[i];
@@ -141,7 +138,6 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, const ms_shown_rows *rows
         }
     }
     *count_out = count;
-    ms_vector_release(&boxes);
     ms_vector_release(&pairs);
     return kept;
 }

@@ -1,6 +1,6 @@
 #include "trace/report/passes.h"
 
-#include "trace/report/own.h"
+#include "trace/report/rank_communication.h"
 
 /* Communications in a row without a computation between them; a damaged file may chase its tail. */
 enum { CHAIN_MAX = 1000 };
@@ -28,7 +28,7 @@ typedef struct row_state {
 
 typedef struct collecting {
     const ms_trace *trace;
-    ms_own own;
+    ms_rank_comms own;
     row_state *rows;      /* [rank_count] */
     const bool *is_shown; /* [rank_count] */
     ms_vector *boxes;
@@ -92,8 +92,8 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
 static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
-        const ms_own_span *own =
-            ms_own_find(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
+        const ms_comm_span *own =
+            ms_rank_comms_find(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
         add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
@@ -312,7 +312,8 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
                     .boxes = boxes,
                     .pairs = pairs,
                     .idle = idle};
-    if (c.rows == NULL || c.is_shown == NULL || ms_own_build(trace, scratch, &c.own) != MS_OK) {
+    if (c.rows == NULL || c.is_shown == NULL ||
+        ms_rank_comms_build(trace, scratch, &c.own) != MS_OK) {
         boxes->failed = true;
         return;
     }

@@ -118,20 +118,20 @@ Test(moved, where_routes_are_alike) {
     /* units of 32 nodes, the last one of 4 */
     const ms_platform *platform = fixture_platform(&f, "dgx-h100", "{nodes: 100}");
     int shifts[MS_TIER_MAX];
-    const ms_group_move node = {.gpus = {0, 7}, .places = {0, 7}, .nodes = 5, .tier = 0};
+    const ms_group_move node = {.gpus = {0, 7}, .slots = {0, 7}, .nodes = 5, .tier = 0};
     cr_assert(ms_platform_moves_alike(platform, &node, shifts));
     cr_assert_eq(shifts[0], 2 * 5 * 8);
-    ms_group_move rail = {.gpus = {0, 24}, .places = {0, 0}, .nodes = 28, .tier = 1};
+    ms_group_move rail = {.gpus = {0, 24}, .slots = {0, 0}, .nodes = 28, .tier = 1};
     cr_assert(ms_platform_moves_alike(platform, &rail, shifts), "to the unit's last four nodes");
     rail.nodes = 29;
     cr_assert_not(ms_platform_moves_alike(platform, &rail, shifts), "into two units");
     rail.nodes = 2;
-    rail.places_on = 7;
+    rail.slots_on = 7;
     cr_assert(ms_platform_moves_alike(platform, &rail, shifts));
     cr_assert_eq(shifts[1], 2 * (2 * 8 + 7));
-    rail.places_on = 8;
+    rail.slots_on = 8;
     cr_assert_not(ms_platform_moves_alike(platform, &rail, shifts), "out of the node");
-    ms_group_move spine = {.gpus = {0, 511}, .places = {0, 7}, .nodes = 32, .tier = 2};
+    ms_group_move spine = {.gpus = {0, 511}, .slots = {0, 7}, .nodes = 32, .tier = 2};
     cr_assert(ms_platform_moves_alike(platform, &spine, shifts));
     cr_assert_eq(shifts[2], 2 * 8, "a leaf for each rail");
     spine.nodes = 31;

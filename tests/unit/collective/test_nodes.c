@@ -1,6 +1,6 @@
 /* The members of a group, node by node. */
 #include "base/random.h"
-#include "collective/nodes.h"
+#include "collective/group_nodes.h"
 #include "platform_fixture.h"
 
 /* In any order: nodes rise, and members of one node stay in the group's order. A quadratic sort of

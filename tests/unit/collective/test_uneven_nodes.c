@@ -2,8 +2,8 @@
  * members, one NIC each. Times by hand, without latency. */
 #include <math.h>
 
+#include "collective/group_nodes.h"
 #include "collective/nccl.h"
-#include "collective/nodes.h"
 #include "collective/reshard_time.h"
 #include "plan_fixture.h"
 #include "platform_fixture.h"

@@ -6,7 +6,7 @@
 #include "cluster/platform/price.h"
 #include "estimate/estimate.h"
 #include "estimate/layer_partition.h"
-#include "estimate/stretch.h"
+#include "estimate/slow_spans.h"
 #include "spec_fixture.h"
 
 enum { SPECS_MAX = 2000 };
@@ -49,9 +49,9 @@ static void add_meshes(spec_set *set, const char *workload, const int sizes[][3]
     ms_job_spec base = spec_fixture_read(&set->f, workload, NULL, 0);
     base = ms_job_spec_derive(&base);
     for (int i = 0; i < count; i++) {
-        cr_assert_eq(ms_spec_set_axis(&base, "tp", sizes[i][0]), MS_OK);
-        cr_assert_eq(ms_spec_set_axis(&base, "pp", sizes[i][1]), MS_OK);
-        cr_assert_eq(ms_spec_set_axis(&base, "dp", sizes[i][2]), MS_OK);
+        cr_assert_eq(spec_set_axis(&base, "tp", sizes[i][0]), MS_OK);
+        cr_assert_eq(spec_set_axis(&base, "pp", sizes[i][1]), MS_OK);
+        cr_assert_eq(spec_set_axis(&base, "dp", sizes[i][2]), MS_OK);
         add_choices(set, &base);
     }
 }

@@ -269,21 +269,21 @@ Test(pass_map, repeated_collectives_queue_up) {
  * 2/3 until 5 and 7/3 after it. */
 Test(pass_map, computations_are_stretched_by_what_runs_beside) {
     static const double FACTORS[MS_COLL_COUNT] = {[MS_COLL_ALL_REDUCE] = 1.5};
-    double end_s[SEGMENTS_MAX], stretched_s[SEGMENTS_MAX] = {0};
+    double end_s[SEGMENTS_MAX], slowed_s[SEGMENTS_MAX] = {0};
     hand_pass p;
     begin(&p);
     add_compute(&p, 1);
     add_collective(&p, MS_AXIS_DP, 4, true);
     add_compute(&p, 2);
     add_compute(&p, 3);
-    ms_pass_stretch(&p.view, NULL, FACTORS, end_s, stretched_s);
-    cr_assert_float_eq(stretched_s[0], 1, 1e-12);
-    cr_assert_float_eq(stretched_s[2], 3, 1e-12);
-    cr_assert_float_eq(stretched_s[3], 1 + 7 / 3.0, 1e-12);
+    ms_pass_slow_down(&p.view, NULL, FACTORS, end_s, slowed_s);
+    cr_assert_float_eq(slowed_s[0], 1, 1e-12);
+    cr_assert_float_eq(slowed_s[2], 3, 1e-12);
+    cr_assert_float_eq(slowed_s[3], 1 + 7 / 3.0, 1e-12);
     p.segments[1].is_async = false; /* nothing runs beside it */
-    ms_pass_stretch(&p.view, NULL, FACTORS, end_s, stretched_s);
-    cr_assert_float_eq(stretched_s[2], 2, 1e-12);
-    cr_assert_float_eq(stretched_s[3], 3, 1e-12);
+    ms_pass_slow_down(&p.view, NULL, FACTORS, end_s, slowed_s);
+    cr_assert_float_eq(slowed_s[2], 2, 1e-12);
+    cr_assert_float_eq(slowed_s[3], 3, 1e-12);
 }
 
 Test(pass_map, only_bits_that_segments_ask_for_count) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "spec_equal.h"
 #include "spec_fixture.h"
 
 /* A small job with every choice left to its framework; the text between is for more keys. */
@@ -247,13 +248,13 @@ Test(framework, the_text_holds_its_choices) {
     const ms_job_spec spec = c.spec;
     cr_assert_not_null(strstr(spec.source.text, "expanded: true"), "%s", spec.source.text);
     const ms_job_spec again = spec_fixture_read_text(&c.f, spec.source.text);
-    cr_assert(ms_job_spec_is_equal(&spec, &again), "%s", spec.source.text);
+    cr_assert(spec_is_equal(&spec, &again), "%s", spec.source.text);
     cr_assert_str_eq(again.framework.name, "mine");
     ms_buffer text;
     ms_buffer_init(&text);
     cr_assert_eq(ms_job_spec_write(&spec, &text), MS_OK);
     const ms_job_spec written = spec_fixture_read_text(&c.f, ms_buffer_text(&text));
-    cr_assert(ms_job_spec_is_equal(&spec, &written), "%s", ms_buffer_text(&text));
+    cr_assert(spec_is_equal(&spec, &written), "%s", ms_buffer_text(&text));
     ms_buffer_release(&text);
     end(&c);
 }

@@ -1,4 +1,5 @@
 /* A workload that is read again with overrides is the one that is read with them at once. */
+#include "spec_equal.h"
 #include "spec_fixture.h"
 
 static ms_job_spec read_textbook(spec_fixture *f, const char *const *sets, size_t count) {
@@ -21,7 +22,7 @@ Test(spec_read_again, is_as_reading_with_all_overrides) {
     cr_assert(whole.has_scatter_gather);
     cr_assert_eq(ms_job_spec_read_again(&base, &more, &f.arena, &f.diag, &again), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
-    cr_assert(ms_job_spec_is_equal(&again, &whole));
+    cr_assert(spec_is_equal(&again, &whole));
     cr_assert_eq(again.platform.cluster, base.platform.cluster);
     spec_fixture_release(&f);
 }

@@ -40,12 +40,12 @@ Test(schedule_program, csv_text) {
     ms_buffer text;
     ms_buffer_init(&text);
     ms_program program = fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_1F1B, 2, 1, 3, 0));
-    ms_program_write_csv(&program, &text);
+    fixture_write_csv(&f, &program, &text);
     cr_assert_str_eq(ms_buffer_text(&text), "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
     ms_buffer_release(&text);
     ms_buffer_init(&text);
     program = fixture_build(&f, &(ms_schedule_spec)SPEC(MS_SCHEDULE_GPIPE, 1, 1, 11, 0));
-    ms_program_write_csv(&program, &text);
+    fixture_write_csv(&f, &program, &text);
     cr_assert_not_null(strstr(ms_buffer_text(&text), ",0F9,0F10,0B0,"));
     ms_buffer_release(&text);
     fixture_release(&f);

@@ -153,7 +153,7 @@ Test(schedule_study, period_of_a_file) {
     ms_program built = fixture_build(&f, &spec);
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_program_write_csv(&built, &text);
+    fixture_write_csv(&f, &built, &text);
     ms_csv_table table;
     ms_program program;
     cr_assert_eq(ms_csv_read(ms_buffer_text(&text), text.length, "f", &f.arena, &f.diag, &table),

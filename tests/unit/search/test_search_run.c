@@ -40,7 +40,7 @@ static ms_status search(searching *s, const char **varied) {
                               .data_folder = MS_SOURCE_DIR,
                               .sets = SETS,
                               .set_count = 2};
-    s->request = (ms_space_request){.job = &s->job, .is_usual = varied == NULL};
+    s->request = (ms_space_request){.job = &s->job, .has_defaults = varied == NULL};
     s->request.varied.items = varied;
     while (varied != NULL && varied[s->request.varied.count] != NULL) {
         s->request.varied.count++;

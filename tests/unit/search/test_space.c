@@ -3,6 +3,7 @@
 
 #include "job_fixture.h"
 #include "search/space.h"
+#include "spec_equal.h"
 
 typedef struct opened {
     job_fixture f;
@@ -23,7 +24,7 @@ static ms_status open_space(opened *o, const char *name, const char **varied, co
         o->job.set_count++;
     }
     o->request.job = &o->job;
-    o->request.is_usual = varied == NULL;
+    o->request.has_defaults = varied == NULL;
     o->request.varied.items = varied;
     while (varied != NULL && varied[o->request.varied.count] != NULL) {
         o->request.varied.count++;
@@ -104,7 +105,7 @@ static void expect_same(const char *name, const char **varied, const char **sets
         request.set_count = total;
         cr_assert_eq(ms_job_spec_read(&request, &o.f.arena, &o.f.diag, &read), MS_OK, "%s",
                      ms_buffer_text(&o.f.messages));
-        cr_assert(ms_job_spec_is_equal(&spec, &read), "%s: candidate %lld", name, (long long)index);
+        cr_assert(spec_is_equal(&spec, &read), "%s: candidate %lld", name, (long long)index);
         compared++;
     }
     cr_assert_gt(compared, 20, "%s: %d", name, compared);

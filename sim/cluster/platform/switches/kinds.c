@@ -20,7 +20,7 @@ static void fill_layout(const ms_platform *platform, ms_platform_layout *out) {
                                 .links_per_pod = switches->links_per_pod};
 }
 
-/* What all of them have in common. */
+/* Members that the rows of all switched fabrics have in common. */
 #define SWITCHES                                                                                   \
     .link_pairs = ms_switches_link_pairs, .cables = ms_switches_cables,                            \
     .domain = ms_switches_domain, .route = ms_switches_route, .rails = ms_switches_rails,          \

@@ -13,38 +13,38 @@ static int nearer_pairs(const ms_platform *platform, int distance) {
     return (distance - 1) * platform->gpus_per_node - distance * (distance - 1) / 2;
 }
 
-ms_link_place ms_switches_pair(const ms_platform *platform, int from, int to) {
+ms_link_address ms_switches_pair(const ms_platform *platform, int from, int to) {
     int low = from < to ? from : to;
     int distance = from < to ? to - from : from - to;
     int node = ms_platform_node(platform, low);
-    return (ms_link_place){.tier = ms_switches_of(platform)->node_tier,
-                           .index = node * ms_switches_node_pairs(platform) +
-                                    nearer_pairs(platform, distance) +
-                                    low % platform->gpus_per_node,
-                           .direction = from < to ? MS_LINK_UP : MS_LINK_DOWN};
+    return (ms_link_address){.tier = ms_switches_of(platform)->node_tier,
+                             .index = node * ms_switches_node_pairs(platform) +
+                                      nearer_pairs(platform, distance) +
+                                      low % platform->gpus_per_node,
+                             .direction = from < to ? MS_LINK_UP : MS_LINK_DOWN};
 }
 
-void ms_switches_pair_ends(const ms_platform *platform, ms_link_place place, int ends_out[2]) {
+void ms_switches_pair_ends(const ms_platform *platform, ms_link_address address, int ends_out[2]) {
     int pairs = ms_switches_node_pairs(platform);
-    int pair = place.index % pairs;
+    int pair = address.index % pairs;
     int distance = 1;
     while (nearer_pairs(platform, distance + 1) <= pair) {
         distance++;
     }
     int low =
-        place.index / pairs * platform->gpus_per_node + pair - nearer_pairs(platform, distance);
-    bool is_up = place.direction == MS_LINK_UP;
+        address.index / pairs * platform->gpus_per_node + pair - nearer_pairs(platform, distance);
+    bool is_up = address.direction == MS_LINK_UP;
     ends_out[0] = is_up ? low : low + distance;
     ends_out[1] = is_up ? low + distance : low;
 }
 
-/* Member `place` of ring `ring`: the last member, then the others in a zigzag around the ring's
+/* Member `index` of ring `ring`: the last member, then the others in a zigzag around the ring's
  * number, 0, 1, -1, 2, -2, ..., modulo their count; the second half of the rings goes the other
  * way. */
-static int ring_member(int members, int ring, int place) {
+static int ring_member(int members, int ring, int index) {
     int others = members - 1;
     bool is_back = ring >= others;
-    int at = is_back ? (members - place) % members : place;
+    int at = is_back ? (members - index) % members : index;
     if (at == 0) {
         return others;
     }
@@ -72,8 +72,8 @@ ms_status ms_switches_rings(const ms_platform *platform, const int *gpus, int me
         return MS_E_NOMEM;
     }
     for (int ring = 0; ring < rings; ring++) {
-        for (int place = 0; place < members; place++) {
-            orders[ring * members + place] = gpus[ring_member(members, ring, place)];
+        for (int index = 0; index < members; index++) {
+            orders[ring * members + index] = gpus[ring_member(members, ring, index)];
         }
     }
     *orders_out = (ms_ring_orders){.gpus = orders, .rings = rings};

@@ -69,7 +69,7 @@ static int find_proxy(const ms_platform *platform, int source, int destination) 
 
 static void cross(const ms_platform *platform, int tier, int index, int direction,
                   ms_route *route) {
-    ms_fabric_cross(platform, (ms_link_place){tier, index, direction}, route);
+    ms_fabric_cross(platform, (ms_link_address){tier, index, direction}, route);
 }
 
 static void cross_node(const ms_platform *platform, int from, int to, ms_route *route) {
@@ -156,16 +156,16 @@ int ms_switches_rails(const ms_platform *platform) {
     return platform->has_pxn ? switches->ports_per_node : switches->leaves_per_unit;
 }
 
-void ms_switches_shift(const ms_platform *platform, int nodes, int places, int *shifts_out) {
+void ms_switches_shift(const ms_platform *platform, int nodes, int slots, int *shifts_out) {
     const ms_switches *switches = ms_switches_of(platform);
     int units = nodes % switches->nodes_per_unit == 0 ? nodes / switches->nodes_per_unit : 0;
     int pods = units % switches->units_per_pod == 0 ? units / switches->units_per_pod : 0;
-    int leaves = units * switches->leaves_per_unit + (switches->has_rails ? places : 0);
+    int leaves = units * switches->leaves_per_unit + (switches->has_rails ? slots : 0);
     const int tiers[] = {switches->node_tier, switches->port_tier, switches->spine_tier,
                          switches->core_tier};
     int node_pairs =
         platform->tiers[0].is_paired ? ms_switches_node_pairs(platform) : platform->gpus_per_node;
-    const int pairs[] = {nodes * node_pairs + places, nodes * switches->ports_per_node + places,
+    const int pairs[] = {nodes * node_pairs + slots, nodes * switches->ports_per_node + slots,
                          leaves * switches->links_per_leaf, pods * switches->links_per_pod};
     for (int i = 0; i < 4; i++) {
         if (tiers[i] >= 0) {
@@ -179,8 +179,8 @@ const char *ms_switches_route_fault(const ms_platform *platform, int source, int
     const ms_switches *switches = ms_switches_of(platform);
     bool is_pair = platform->tiers[0].is_paired && route->tier == switches->node_tier;
     if (is_pair) {
-        ms_link_place place = ms_switches_pair(platform, source, destination);
-        int link = ms_fabric_link(platform, place.tier, place.index, place.direction);
+        ms_link_address address = ms_switches_pair(platform, source, destination);
+        int link = ms_fabric_link(platform, address.tier, address.index, address.direction);
         return route->count == 1 && route->links[0] == link
                    ? NULL
                    : "a route inside a node is not the link between its ends";
@@ -188,8 +188,8 @@ const char *ms_switches_route_fault(const ms_platform *platform, int source, int
     if (route->count < 2) {
         return "a route has fewer than two links";
     }
-    ms_link_place first = ms_fabric_place(platform, route->links[0]);
-    ms_link_place last = ms_fabric_place(platform, route->links[route->count - 1]);
+    ms_link_address first = ms_fabric_address(platform, route->links[0]);
+    ms_link_address last = ms_fabric_address(platform, route->links[route->count - 1]);
     int first_at = first.tier == switches->node_tier ? source : ms_switches_port(platform, source);
     int last_at =
         last.tier == switches->node_tier ? destination : ms_switches_port(platform, destination);
@@ -208,17 +208,17 @@ const char *ms_switches_route_fault(const ms_platform *platform, int source, int
 }
 
 /* A link above the leaves; where parallel ones are numbered, with its number. */
-static void name_uplink(const ms_platform *platform, ms_link_place place, char *text_out,
+static void name_uplink(const ms_platform *platform, ms_link_address address, char *text_out,
                         size_t size) {
     const ms_switches *switches = ms_switches_of(platform);
-    bool is_core = place.tier == switches->core_tier;
+    bool is_core = address.tier == switches->core_tier;
     int links = is_core ? switches->links_per_pod : switches->links_per_leaf;
-    int at = place.index / links;
+    int at = address.index / links;
     char number[32] = "";
     if (platform->routing == MS_ROUTING_ECMP) {
-        snprintf(number, sizeof number, ":link%d", place.index % links);
+        snprintf(number, sizeof number, ":link%d", address.index % links);
     }
-    const char *way = place.direction == MS_LINK_UP ? "up" : "down";
+    const char *way = address.direction == MS_LINK_UP ? "up" : "down";
     if (is_core) {
         snprintf(text_out, size, "pod%d%s:%s", at, number, way);
     } else if (switches->has_rails) {
@@ -229,20 +229,20 @@ static void name_uplink(const ms_platform *platform, ms_link_place place, char *
     }
 }
 
-void ms_switches_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
+void ms_switches_name_link(const ms_platform *platform, ms_link_address address, char *text_out,
                            size_t size) {
     const ms_switches *switches = ms_switches_of(platform);
-    const char *way = place.direction == MS_LINK_UP ? "up" : "down";
-    if (place.tier == switches->node_tier && platform->tiers[0].is_paired) {
+    const char *way = address.direction == MS_LINK_UP ? "up" : "down";
+    if (address.tier == switches->node_tier && platform->tiers[0].is_paired) {
         int ends[2];
-        ms_switches_pair_ends(platform, place, ends);
+        ms_switches_pair_ends(platform, address, ends);
         snprintf(text_out, size, "gpu%d-gpu%d", ends[0], ends[1]);
-    } else if (place.tier == switches->node_tier || switches->node_tier < 0) {
-        snprintf(text_out, size, "gpu%d:%s", place.index, way);
-    } else if (place.tier == switches->port_tier) {
-        snprintf(text_out, size, "node%d:nic%d:%s", place.index / switches->ports_per_node,
-                 place.index % switches->ports_per_node, way);
+    } else if (address.tier == switches->node_tier || switches->node_tier < 0) {
+        snprintf(text_out, size, "gpu%d:%s", address.index, way);
+    } else if (address.tier == switches->port_tier) {
+        snprintf(text_out, size, "node%d:nic%d:%s", address.index / switches->ports_per_node,
+                 address.index % switches->ports_per_node, way);
     } else {
-        name_uplink(platform, place, text_out, size);
+        name_uplink(platform, address, text_out, size);
     }
 }

@@ -40,9 +40,9 @@ int ms_switches_leaf(const ms_platform *platform, int gpu);
 /* Where nodes are wired in pairs: number of link pairs of a node, and the link pair between two
  * GPUs of one node, of which MS_LINK_UP leads to the GPU of the higher number. */
 int ms_switches_node_pairs(const ms_platform *platform);
-ms_link_place ms_switches_pair(const ms_platform *platform, int from, int to);
+ms_link_address ms_switches_pair(const ms_platform *platform, int from, int to);
 /* The GPUs that such a link leads from and to. */
-void ms_switches_pair_ends(const ms_platform *platform, ms_link_place place, int ends_out[2]);
+void ms_switches_pair_ends(const ms_platform *platform, ms_link_address address, int ends_out[2]);
 
 /* What the rows hold; see ms_fabric_kind. */
 ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);
@@ -53,12 +53,12 @@ double ms_switches_cables(const ms_platform *platform, int tier);
 int64_t ms_switches_domain(const ms_platform *platform, int tier);
 void ms_switches_route(const ms_platform *platform, int source, int destination, ms_route *out);
 int ms_switches_rails(const ms_platform *platform);
-void ms_switches_shift(const ms_platform *platform, int nodes, int places, int *shifts_out);
+void ms_switches_shift(const ms_platform *platform, int nodes, int slots, int *shifts_out);
 ms_status ms_switches_rings(const ms_platform *platform, const int *gpus, int members,
                             ms_arena *arena, ms_ring_orders *orders_out);
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route);
-void ms_switches_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
+void ms_switches_name_link(const ms_platform *platform, ms_link_address address, char *text_out,
                            size_t size);
 double ms_switches_bisection_Bps(const ms_platform *platform);
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out);

@@ -35,9 +35,9 @@ static void write_vertices(const char *kind, int count, ms_buffer *out) {
 /* Write an edge from a GPU to e->to, over the GPU's link to `other`, a GPU of its node. */
 static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *e,
                             ms_buffer *out) {
-    ms_link_place place = ms_switches_pair(platform, gpu, other);
+    ms_link_address address = ms_switches_pair(platform, gpu, other);
     host_name(gpu, e->from);
-    e->link = ms_fabric_link(platform, place.tier, place.index, place.direction);
+    e->link = ms_fabric_link(platform, address.tier, address.index, address.direction);
     e->steps = 2;
     ms_xml_write_edge(platform, e, out);
 }

@@ -173,7 +173,7 @@ static ms_status cycles_of(int m, int n, ms_arena *arena, cycle out[2]) {
     return MS_OK;
 }
 
-/* The same with rows and columns exchanged where that gives more. */
+/* Find the cycles as above, with rows and columns exchanged where that gives more cycles. */
 static ms_status best_cycles(int m, int n, ms_arena *arena, cycle out[2], bool *is_swapped_out) {
     bool is_swapped = m % n != 0 && (n % m == 0 || m % 2 != 0);
     *is_swapped_out = is_swapped;

@@ -93,9 +93,9 @@ void ms_torus_route(const ms_platform *platform, int source, int destination, ms
         route_in_pod(platform, source, destination, out);
         return;
     }
-    ms_link_place port = {torus->port_tier, ms_torus_port(platform, source), MS_LINK_UP};
+    ms_link_address port = {torus->port_tier, ms_torus_port(platform, source), MS_LINK_UP};
     ms_fabric_cross(platform, port, out);
-    port = (ms_link_place){torus->port_tier, ms_torus_port(platform, destination), MS_LINK_DOWN};
+    port = (ms_link_address){torus->port_tier, ms_torus_port(platform, destination), MS_LINK_DOWN};
     ms_fabric_cross(platform, port, out);
 }
 
@@ -105,11 +105,11 @@ static const char *fault_in_pod(const ms_platform *platform, int from, int to,
     const ms_torus *torus = ms_torus_of(platform);
     int at = from;
     for (int i = 0; i < route->count; i++) {
-        ms_link_place place = ms_fabric_place(platform, route->links[i]);
-        if (place.tier != 0 || place.index / torus->dimensions != at) {
+        ms_link_address address = ms_fabric_address(platform, route->links[i]);
+        if (address.tier != 0 || address.index / torus->dimensions != at) {
             return "a route leaves out a hop";
         }
-        at = ms_torus_neighbour(torus, at, place.index % torus->dimensions, place.direction);
+        at = ms_torus_neighbour(torus, at, address.index % torus->dimensions, address.direction);
     }
     bool is_shortest = at == to && route->count == distance_of(torus, from, to);
     return is_shortest ? NULL : "a route is not the shortest";
@@ -136,20 +136,20 @@ int64_t ms_torus_domain(const ms_platform *platform, int tier) {
     return tier == 0 ? ms_torus_of(platform)->chips : ms_platform_gpus(platform);
 }
 
-void ms_torus_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
+void ms_torus_name_link(const ms_platform *platform, ms_link_address address, char *text_out,
                         size_t size) {
     int dimensions = ms_torus_of(platform)->dimensions;
-    if (place.tier == 0) {
-        snprintf(text_out, size, "chip%d:%c%c", place.index / dimensions,
-                 "xyz"[place.index % dimensions], place.direction == MS_LINK_UP ? '+' : '-');
+    if (address.tier == 0) {
+        snprintf(text_out, size, "chip%d:%c%c", address.index / dimensions,
+                 "xyz"[address.index % dimensions], address.direction == MS_LINK_UP ? '+' : '-');
     } else {
-        snprintf(text_out, size, "node%d:nic%d:%s", place.index / platform->nics_per_node,
-                 place.index % platform->nics_per_node,
-                 place.direction == MS_LINK_UP ? "up" : "down");
+        snprintf(text_out, size, "node%d:nic%d:%s", address.index / platform->nics_per_node,
+                 address.index % platform->nics_per_node,
+                 address.direction == MS_LINK_UP ? "up" : "down");
     }
 }
 
-/* So many of what may be unlimited. */
+/* `count` times a capacity, which may be unlimited. */
 static double times(double count, double bandwidth_Bps) {
     return count == 0 ? 0 : count * bandwidth_Bps;
 }

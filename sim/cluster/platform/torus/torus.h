@@ -43,7 +43,7 @@ int64_t ms_torus_domain(const ms_platform *platform, int tier);
 void ms_torus_route(const ms_platform *platform, int source, int destination, ms_route *out);
 const char *ms_torus_route_fault(const ms_platform *platform, int source, int destination,
                                  const ms_route *route);
-void ms_torus_name_link(const ms_platform *platform, ms_link_place place, char *text_out,
+void ms_torus_name_link(const ms_platform *platform, ms_link_address address, char *text_out,
                         size_t size);
 double ms_torus_bisection_Bps(const ms_platform *platform);
 ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,

@@ -222,12 +222,7 @@ static void choose_items(collecting_items *c) {
 /* ---- writing ---- */
 
 static void put_spans(const ms_vector *items, ms_buffer *json) {
-    ms_buffer gap;
-    ms_buffer length;
-    ms_buffer code;
-    ms_buffer_init(&gap);
-    ms_buffer_init(&length);
-    ms_buffer_init(&code);
+    ms_buffer gap = {0}, length = {0}, code = {0};
     for (size_t i = 0; i < items->count; i++) {
         const page_item *item = &MS_AT(items, page_item, i);
         const page_item *before = i > 0 && item[-1].row == item->row ? &item[-1] : NULL;
@@ -241,14 +236,7 @@ static void put_spans(const ms_vector *items, ms_buffer *json) {
 }
 
 static void put_passes(const ms_vector *items, ms_buffer *json) {
-    ms_buffer waited;
-    ms_buffer slack;
-    ms_buffer mb;
-    ms_buffer chunk;
-    ms_buffer_init(&waited);
-    ms_buffer_init(&slack);
-    ms_buffer_init(&mb);
-    ms_buffer_init(&chunk);
+    ms_buffer waited = {0}, slack = {0}, mb = {0}, chunk = {0};
     for (size_t i = 0; i < items->count; i++) {
         const page_item *item = &MS_AT(items, page_item, i);
         if (item->code < MS_PAGE_IDLE) {
@@ -268,12 +256,7 @@ static void put_passes(const ms_vector *items, ms_buffer *json) {
  * each where there is none. */
 static void put_causes(const ms_page *page, const ms_vector *items) {
     const ms_trace *trace = page->trace;
-    ms_buffer kind;
-    ms_buffer mb;
-    ms_buffer pp;
-    ms_buffer_init(&kind);
-    ms_buffer_init(&mb);
-    ms_buffer_init(&pp);
+    ms_buffer kind = {0}, mb = {0}, pp = {0};
     for (size_t i = 0; i < items->count; i++) {
         const page_item *item = &MS_AT(items, page_item, i);
         int32_t event = item->cause;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/config/cells.h"
+#include "base/config/csv_cells.h"
 
 enum { TEXT_MAX = 256 };
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "mesh_check.h"
 #include "mesh_fixture.h"
 
 /* A mesh as an array: the devices in row-major order. */
@@ -201,7 +202,7 @@ Test(mesh_algebra, chains_agree_with_arrays) {
         for (int step = 0; step < 5; step++) {
             STEPS[ms_random_range(&random, 0, 3)](&random, &f, &mesh, &a);
             assert_same(&a, &mesh, seed);
-            cr_assert_eq(ms_mesh_check(&mesh, &f.diag), MS_OK, "seed %llu: %s",
+            cr_assert_eq(mesh_check(&mesh, &f.diag), MS_OK, "seed %llu: %s",
                          (unsigned long long)seed, ms_buffer_text(&f.messages));
         }
         assert_partition(&mesh, &a, &f.arena);
@@ -262,7 +263,7 @@ Test(mesh_algebra, a_million_ranks_without_a_table) {
     cr_assert_null(mesh.devices);
     cr_assert_eq(mesh.ranks, 16384);
     cr_assert_eq(mesh.first, 63 * 16384);
-    cr_assert_eq(ms_mesh_check(&mesh, &f.diag), MS_OK);
+    cr_assert_eq(mesh_check(&mesh, &f.diag), MS_OK);
     cr_assert_leq(f.arena.used_B - used_B, 64U, "more than a name was allocated");
     mesh_fixture_release(&f);
 }
@@ -280,7 +281,7 @@ Test(mesh_algebra, reshape_keeps_the_device_order) {
     for (int i = 0; i < 32; i++) {
         cr_assert_eq(ms_mesh_rank_at(&mesh, i), i);
     }
-    ms_group pp = ms_mesh_group(&mesh, 1, 0);
+    ms_group pp = mesh_group(&mesh, 1, 0);
     cr_assert(pp.first == 0 && pp.stride == 4 && pp.size == 4);
     mesh_fixture_release(&f);
 }
@@ -298,7 +299,7 @@ Test(mesh_algebra, sub_of_4x4x8) {
     for (int i = 0; i < 32; i++) {
         cr_assert_eq(ms_mesh_rank_at(&sub, i), 64 + i);
     }
-    ms_group pp = ms_mesh_group(&sub, 0, 64);
+    ms_group pp = mesh_group(&sub, 0, 64);
     cr_assert(pp.first == 64 && pp.stride == 8 && pp.size == 4);
     mesh_fixture_release(&f);
 }

@@ -1,4 +1,5 @@
 /* Axes, coordinates, groups. */
+#include "mesh_check.h"
 #include "mesh_fixture.h"
 
 static ms_diag silent_diag(ms_buffer *messages) {
@@ -69,9 +70,9 @@ Test(mesh, counts_of_8x4x8) {
         all += ms_mesh_group_count(&mesh, axis);
     }
     cr_assert_eq(all, 128);
-    ms_group dp = ms_mesh_group(&mesh, 0, 0);
+    ms_group dp = mesh_group(&mesh, 0, 0);
     cr_assert(dp.first == 0 && dp.stride == 32 && dp.size == 8);
-    ms_group pp = ms_mesh_group(&mesh, 1, 0);
+    ms_group pp = mesh_group(&mesh, 1, 0);
     cr_assert(pp.first == 0 && pp.stride == 8 && pp.size == 4);
     ms_buffer_release(&messages);
 }
@@ -143,7 +144,7 @@ Test(mesh, invariants_hold_on_random_meshes) {
         ms_diag diag = silent_diag(&messages);
         ms_mesh mesh;
         random_mesh(&random, 5000, &diag, &mesh);
-        cr_assert_eq(ms_mesh_check(&mesh, &diag), MS_OK, "seed %llu: %s", (unsigned long long)seed,
+        cr_assert_eq(mesh_check(&mesh, &diag), MS_OK, "seed %llu: %s", (unsigned long long)seed,
                      ms_buffer_text(&messages));
         ms_buffer_release(&messages);
     }
@@ -170,7 +171,7 @@ Test(mesh, groups_partition_the_ranks) {
             }
             for (int rank = 0; rank < mesh.ranks; rank++) {
                 cr_assert_eq(marks[rank], 1, "seed %llu, rank %d", (unsigned long long)seed, rank);
-                ms_group own = ms_mesh_group(&mesh, axis, rank);
+                ms_group own = mesh_group(&mesh, axis, rank);
                 int c[MS_MESH_AXES_MAX];
                 ms_mesh_coordinates(&mesh, rank, c);
                 cr_assert_eq(own.first + c[axis] * own.stride, rank);
@@ -189,7 +190,7 @@ Test(mesh, a_million_ranks) {
     ms_mesh mesh;
     cr_assert_eq(ms_mesh_init(&mesh, NAMES, SIZES, 4, &diag), MS_OK);
     cr_assert_eq(mesh.ranks, 1048576);
-    cr_assert_eq(ms_mesh_check(&mesh, &diag), MS_OK);
+    cr_assert_eq(mesh_check(&mesh, &diag), MS_OK);
     ms_buffer_release(&messages);
 }
 
@@ -208,7 +209,7 @@ Test(mesh, check_finds_what_is_broken) {
         } else {
             mesh.ranks = 25;
         }
-        cr_assert_eq(ms_mesh_check(&mesh, &diag), MS_E_BUG, "fault %d", fault);
+        cr_assert_eq(mesh_check(&mesh, &diag), MS_E_BUG, "fault %d", fault);
         cr_assert_eq(diag.errors, 1);
         ms_buffer_release(&messages);
     }
@@ -234,7 +235,7 @@ Test(mesh, tiers_of_groups) {
         ms_mesh mesh;
         cr_assert_eq(ms_mesh_init(&mesh, NAMES, TIERS[i].sizes, 3, &fixture.diag), MS_OK);
         for (int axis = 0; axis < 3; axis++) {
-            ms_group group = ms_mesh_group(&mesh, axis, 0);
+            ms_group group = mesh_group(&mesh, axis, 0);
             int tier = ms_mesh_group_tier(&mesh, &group, platform);
             if (TIERS[i].tiers[axis] == NULL) {
                 cr_assert_eq(tier, -1);
@@ -269,8 +270,8 @@ Test(mesh, devices_of_ranks) {
     for (int rank = 0; rank < 4; rank++) {
         cr_assert_eq(members[rank], DEVICES[rank]);
     }
-    ms_group pair = ms_mesh_group(&mesh, ms_mesh_axis(&mesh, "tp"), 0);
-    ms_group across = ms_mesh_group(&mesh, ms_mesh_axis(&mesh, "dp"), 0);
+    ms_group pair = mesh_group(&mesh, ms_mesh_axis(&mesh, "tp"), 0);
+    ms_group across = mesh_group(&mesh, ms_mesh_axis(&mesh, "dp"), 0);
     cr_assert_eq(ms_mesh_group_tier(&mesh, &pair, platform), 1, "ranks 0 and 1 on two nodes");
     cr_assert_eq(ms_mesh_group_tier(&mesh, &across, platform), 0, "ranks 0 and 2 on one");
     fixture_release(&fixture);

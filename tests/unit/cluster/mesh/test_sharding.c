@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "mesh_check.h"
 #include "mesh_fixture.h"
 
 #define R                                                                                          \
@@ -175,7 +176,7 @@ static void hold(const ms_mesh *mesh, const ms_spec *spec, holding *out) {
 static void assert_step(const ms_mesh *mesh, const ms_reshard_step *step, const holding *before,
                         const holding *after) {
     for (int rank = 0; rank < mesh->ranks; rank++) {
-        ms_group group = ms_mesh_group(mesh, step->axis, rank);
+        ms_group group = mesh_group(mesh, step->axis, rank);
         for (int e = 0; e < ELEMENTS; e++) {
             bool group_has = false;
             for (int m = 0; m < group.size; m++) {

@@ -106,6 +106,21 @@ Test(placement, uses_add_up) {
 }
 
 /* Written and read again, a choice is what it was; another one is not. */
+static bool are_lists_equal(const ms_ints *a, const ms_ints *b) {
+    return a->count == b->count &&
+           (a->count == 0 || memcmp(a->items, b->items, a->count * sizeof *a->items) == 0);
+}
+
+/* Whether two choices ask for the same, folders of their files aside. */
+static bool is_placement_equal(const ms_rank_placement_choice *a,
+                               const ms_rank_placement_choice *b) {
+    bool is_file_equal =
+        a->file == NULL || b->file == NULL ? a->file == b->file : strcmp(a->file, b->file) == 0;
+    return is_file_equal && a->is_given == b->is_given && a->is_cyclic == b->is_cyclic &&
+           a->spare_count == b->spare_count && are_lists_equal(&a->nodes, &b->nodes) &&
+           are_lists_equal(&a->spares, &b->spares);
+}
+
 Test(placement, choices_come_back) {
     static const char *const MAPPINGS[] = {"{spares: 0}",
                                            "{nodes: [3, 0-2, 7], spares: 1}",
@@ -137,9 +152,9 @@ Test(placement, choices_come_back) {
                      MS_OK, "%s", ms_buffer_text(&text));
         cr_assert_eq(ms_placement_read(mapping, NULL, &fixture.arena, &fixture.diag, &again), MS_OK,
                      "%s", ms_buffer_text(&text));
-        cr_assert(ms_placement_is_equal(&choices[i], &again), "%s", ms_buffer_text(&text));
+        cr_assert(is_placement_equal(&choices[i], &again), "%s", ms_buffer_text(&text));
         for (size_t j = 0; j < i; j++) {
-            cr_assert_not(ms_placement_is_equal(&choices[i], &choices[j]), "%zu %zu", i, j);
+            cr_assert_not(is_placement_equal(&choices[i], &choices[j]), "%zu %zu", i, j);
         }
         ms_buffer_release(&text);
     }

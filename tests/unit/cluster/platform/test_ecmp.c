@@ -10,9 +10,9 @@ static int uplink_of(const ms_platform *platform, int from, int to, int directio
     ms_route route;
     ms_platform_route(platform, from, to, &route);
     for (int i = 0; i < route.count; i++) {
-        ms_link_place place = ms_fabric_place(platform, route.links[i]);
-        if (place.tier == 2 && place.direction == direction) {
-            return place.index % ms_switches_of(platform)->links_per_leaf;
+        ms_link_address address = ms_fabric_address(platform, route.links[i]);
+        if (address.tier == 2 && address.direction == direction) {
+            return address.index % ms_switches_of(platform)->links_per_leaf;
         }
     }
     return -1;

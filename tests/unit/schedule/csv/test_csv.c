@@ -102,7 +102,7 @@ static void expect_program(const char *text, const char *compute_only, int p, in
     cr_assert_eq((int)program.spec.kind, MS_SCHEDULE_CUSTOM);
     ms_buffer out;
     ms_buffer_init(&out);
-    ms_program_write_csv(&program, &out);
+    fixture_write_csv(&f, &program, &out);
     cr_assert_str_eq(ms_buffer_text(&out), compute_only);
     ms_buffer_release(&out);
     fixture_release(&f);

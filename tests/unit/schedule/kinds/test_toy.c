@@ -62,7 +62,7 @@ Test(schedule_toy, goes_through_a_file) {
     ms_program program = build(&f), again;
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_program_write_csv(&program, &text);
+    fixture_write_csv(&f, &program, &text);
     ms_csv_table table;
     cr_assert_eq(
         ms_csv_read(ms_buffer_text(&text), text.length, "toy.csv", &f.arena, &f.diag, &table),

@@ -33,7 +33,7 @@ Test(flows, two_share_a_link_by_halves) {
     ms_dag_release(&dag);
 }
 
-/* Whether a run of two flows that share a link stands firm, its last end so much later. */
+/* Whether a run of two flows that share a link is stable, its last end so much later. */
 static bool is_firm_with(double later_s) {
     ms_dag dag;
     case_init(&dag, 1);
@@ -44,12 +44,12 @@ static bool is_firm_with(double later_s) {
     cr_assert_eq(run->status, MS_OK, "%s", run->message);
     cr_assert(run->timeline.has_shared);
     run->timeline.end_s[last] += later_s;
-    bool is_firm = false;
+    bool is_stable = false;
     ms_diag diag;
     ms_diag_init_mute(&diag);
-    cr_assert_eq(ms_engine_test(&dag, &run->timeline, &diag, &is_firm), MS_OK);
+    cr_assert_eq(ms_engine_test(&dag, &run->timeline, &diag, &is_stable), MS_OK);
     ms_dag_release(&dag);
-    return is_firm;
+    return is_stable;
 }
 
 Test(flows, a_run_stands_firm_that_small_delays_hardly_move) {

@@ -157,8 +157,8 @@ Test(steady, each_step_has_a_stretch_of_its_own) {
 }
 
 /* One operation of 1 s and more after the other, of two steps, which take longer each microbatch as
- * `late_s` says: whether that is firm. */
-static bool is_firm(double (*late_s)(int mb)) {
+ * `late_s` says: whether that is stable. */
+static bool is_stable(double (*late_s)(int mb)) {
     enum { OPS = 16 };
     ms_dag dag;
     case_init(&dag, 1);
@@ -167,8 +167,8 @@ static bool is_firm(double (*late_s)(int mb)) {
         case_compute(&dag, 1.0, 0, -1);
         start_s[mb] = mb;
         end_s[mb] = mb + 1.0;
-        late_start_s[mb] = start_s[mb] + MS_STEADY_NUDGE * late_s(mb);
-        late_end_s[mb] = end_s[mb] + MS_STEADY_NUDGE * late_s(mb + 1);
+        late_start_s[mb] = start_s[mb] + MS_STEADY_PERTURBATION * late_s(mb);
+        late_end_s[mb] = end_s[mb] + MS_STEADY_PERTURBATION * late_s(mb + 1);
     }
     ms_diag diag;
     ms_diag_init_stderr(&diag);
@@ -180,11 +180,11 @@ static bool is_firm(double (*late_s)(int mb)) {
         .steady = {.count = 2,
                    .of_step = {{.from_s = 3.9, .period_s = 1.0, .mbs = 1, .times = 9},
                                {.from_s = 11.9, .period_s = 1.0, .mbs = 1, .times = 9}}}};
-    const ms_timeline nudged = {.op_count = OPS, .start_s = late_start_s, .end_s = late_end_s};
+    const ms_timeline perturbed = {.op_count = OPS, .start_s = late_start_s, .end_s = late_end_s};
     ms_arena arena;
     ms_arena_init(&arena);
     bool is = false;
-    cr_assert_eq(ms_steady_test(&dag, &timeline, &nudged, &arena, &is), MS_OK);
+    cr_assert_eq(ms_steady_test(&dag, &timeline, &perturbed, &arena, &is), MS_OK);
     ms_arena_release(&arena);
     ms_dag_release(&dag);
     return is;
@@ -202,9 +202,9 @@ static double late_by_thousands(int mb) {
 
 /* Where a period grows by what its operations are late, rounding will not lead away from it. */
 Test(steady, stands_firm_where_delays_do_not_grow) {
-    cr_assert(is_firm(late_by_as_much));
-    cr_assert_not(is_firm(late_by_double));
-    cr_assert_not(is_firm(late_by_thousands));
+    cr_assert(is_stable(late_by_as_much));
+    cr_assert_not(is_stable(late_by_double));
+    cr_assert_not(is_stable(late_by_thousands));
 }
 
 static double late_between(int mb) {
@@ -213,7 +213,7 @@ static double late_between(int mb) {
 
 /* What is under way between the stretches of two steps comes at other dates in the whole. */
 Test(steady, stands_firm_where_delays_do_not_grow_from_step_to_step) {
-    cr_assert_not(is_firm(late_between));
+    cr_assert_not(is_stable(late_between));
 }
 
 static double late_in_turns(int mb) {
@@ -225,8 +225,8 @@ static double late_in_growing_turns(int mb) {
 
 /* One period late, the next not: two of them together are late by the same. */
 Test(steady, stands_firm_where_periods_are_late_in_turns) {
-    cr_assert(is_firm(late_in_turns));
-    cr_assert_not(is_firm(late_in_growing_turns));
+    cr_assert(is_stable(late_in_turns));
+    cr_assert_not(is_stable(late_in_growing_turns));
 }
 
 Test(steady, works_inside_pieces_count_for_the_share_of_their_ranks) {

@@ -308,8 +308,6 @@ Test(idle, recomputation_belongs_to_its_backward_pass) {
     ms_metrics m = compute(&f);
     EXPECT_TIME(&m, 0, [MS_TIME_COMPUTE] = 5.0, [MS_TIME_BUBBLE_WARMUP] = 2.0,
                 [MS_TIME_BUBBLE_STEADY] = 2.0, [MS_TIME_BUBBLE_COOLDOWN] = 1.0);
-    cr_assert_float_eq(m.ranks[0].warmup_end_s, 3.0, 1e-12);
-    cr_assert_float_eq(m.ranks[0].cooldown_start_s, 8.0, 1e-12);
     EXPECT_TIME(&m, 1, [MS_TIME_COMPUTE] = 9.0, [MS_TIME_BUBBLE_COOLDOWN] = 1.0);
     fixture_release(&f);
 }
@@ -335,7 +333,6 @@ Test(idle, means_weigh_multiplicity) {
     cr_assert_float_eq(m.share[MS_TIME_BUBBLE_WARMUP], 0.125, 1e-12); /* the idle rank until 2 s */
     cr_assert_float_eq(m.axes[MS_AXIS_EP].bytes, 6.0, 1e-12);
     cr_assert_float_eq(m.axes[MS_AXIS_EP].busy_s, 1.5, 1e-12);
-    cr_assert_float_eq(m.compute_flop, 30.0, 1e-12);
     cr_assert_float_eq(m.collectives[0].count_per_rank, 0.75, 1e-12);
     cr_assert_float_eq(m.collectives[0].ranks, 3.0, 0.0); /* each of them does it once */
     fixture_release(&f);

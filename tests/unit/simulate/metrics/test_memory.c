@@ -115,17 +115,17 @@ Test(memory, follows_a_rank_by_hand) {
     ms_rank_memory *ranks = compute(&f, &setup);
     const ms_memory_point expected[] = {{0, 913}, {1, 923}, {4, 910}, {5, 913}, {6, 900}};
     expect_points(&ranks[0], expected, 5);
-    cr_assert_float_eq(ranks[0].peak_B, 923.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.total_B, 923.0, 1e-9);
     cr_assert_float_eq(ranks[0].peak_time_s, 1.0, 1e-12, "the first instant of the peak");
-    cr_assert_float_eq(ranks[0].parameter_B, 100.0, 1e-9);
-    cr_assert_float_eq(ranks[0].gradient_B, 200.0, 1e-9);
-    cr_assert_float_eq(ranks[0].optimizer_B, 600.0, 1e-9);
-    cr_assert_float_eq(ranks[0].activation_B, 20.0, 1e-9);
-    cr_assert_float_eq(ranks[0].buffer_B, 3.0, 1e-9);
-    cr_assert_float_eq(ranks[0].transformer_B, 700.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.parameter_B, 100.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.gradient_B, 200.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.optimizer_B, 600.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.activation_B, 20.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.buffer_B, 3.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.transformer_B, 700.0, 1e-9);
     cr_assert_eq(ranks[0].inflight_peak, 2);
     /* the other rank has no stage */
-    cr_assert_float_eq(ranks[1].peak_B, 0.0, 0.0);
+    cr_assert_float_eq(ranks[1].held.total_B, 0.0, 0.0);
     cr_assert_eq(ranks[1].point_count, 1);
     fixture_release(&f);
 }
@@ -143,8 +143,8 @@ Test(memory, allocator_overhead_comes_on_top) {
     fixture_run(&f);
     ms_rank_memory *ranks = compute(&f, &setup);
     /* 900 of states; 10 kept and 3 at work */
-    cr_assert_float_eq(ranks[0].other_B, 6.5, 1e-9);
-    cr_assert_float_eq(ranks[0].peak_B, 919.5, 1e-9);
+    cr_assert_float_eq(ranks[0].held.other_B, 6.5, 1e-9);
+    cr_assert_float_eq(ranks[0].held.total_B, 919.5, 1e-9);
     fixture_release(&f);
 }
 
@@ -184,8 +184,8 @@ Test(memory, stages_of_a_rank_add_up) {
     ms_rank_memory *ranks = compute(&f, &setup);
     const ms_memory_point expected[] = {{0, 914}, {1, 1911}, {3, 914}, {4, 901}};
     expect_points(&ranks[0], expected, 4);
-    cr_assert_float_eq(ranks[0].activation_B, 1010.0, 1e-9);
-    cr_assert_float_eq(ranks[0].buffer_B, 0.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.activation_B, 1010.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.buffer_B, 0.0, 1e-9);
     cr_assert_eq(ranks[0].inflight_peak, 2);
     fixture_release(&f);
 }
@@ -230,12 +230,12 @@ Test(memory, copies_of_a_stage_have_states_of_their_own) {
     fixture_run(&f);
     ms_rank_memory *ranks = compute(&f, &setup);
     for (int r = 0; r < 2; r++) {
-        cr_assert_float_eq(ranks[r].peak_B, 913.0, 1e-9);
+        cr_assert_float_eq(ranks[r].held.total_B, 913.0, 1e-9);
         cr_assert_eq(ranks[r].inflight_peak, 1);
     }
     setup.stage_rank[1] = 0;
     ranks = compute(&f, &setup);
-    cr_assert_float_eq(ranks[0].parameter_B, 200.0, 1e-9, "both copies on one rank");
+    cr_assert_float_eq(ranks[0].held.parameter_B, 200.0, 1e-9, "both copies on one rank");
     fixture_release(&f);
 }
 
@@ -340,7 +340,7 @@ Test(memory, inflight_is_what_the_schedule_keeps) {
             kept = p.is_gpipe || kept > total ? total : kept;
             cr_assert_eq(ranks[r].inflight_peak, kept, "case %zu rank %d: %d", i, r,
                          ranks[r].inflight_peak);
-            cr_assert_float_eq(ranks[r].peak_B, 900.0 * p.chunks + 10.0 * kept + 3.0, 1e-9);
+            cr_assert_float_eq(ranks[r].held.total_B, 900.0 * p.chunks + 10.0 * kept + 3.0, 1e-9);
             const ms_memory_point *last = &ranks[r].points[ranks[r].point_count - 1];
             cr_assert_float_eq(last->bytes, 900.0 * p.chunks, 1e-9, "everything is given back");
         }
@@ -361,7 +361,7 @@ Test(memory, zero_costs_give_one_point) {
     setup.stage[0].memory = setup.stage[1].memory = (ms_stage_memory){0};
     ms_rank_memory *ranks = compute(&f, &setup);
     cr_assert_eq(ranks[0].point_count, 1);
-    cr_assert_float_eq(ranks[0].peak_B, 0.0, 0.0);
+    cr_assert_float_eq(ranks[0].held.total_B, 0.0, 0.0);
     cr_assert_eq(ranks[0].inflight_peak, 2);
     fixture_release(&f);
 }
@@ -394,11 +394,11 @@ Test(memory, points_and_peak_agree) {
                 highest_s = m->points[i].time_s;
             }
         }
-        cr_assert_float_eq(m->peak_B, highest_B, 0.0);
+        cr_assert_float_eq(m->held.total_B, highest_B, 0.0);
         cr_assert_float_eq(m->peak_time_s, highest_s, 0.0);
-        cr_assert_float_eq(m->peak_B,
-                           m->parameter_B + m->gradient_B + m->optimizer_B + m->activation_B +
-                               m->buffer_B + m->other_B,
+        cr_assert_float_eq(m->held.total_B,
+                           m->held.parameter_B + m->held.gradient_B + m->held.optimizer_B +
+                               m->held.activation_B + m->held.buffer_B + m->held.other_B,
                            0.0);
     }
     fixture_release(&f);
@@ -468,7 +468,7 @@ Test(memory, gathered_stages_hold_their_parameters) {
     ms_rank_memory *ranks = compute(&f, &setup);
     const ms_memory_point expected[] = {{0, 102}, {1, 12}, {3, 102}, {5, 12}, {7, 102}, {8, 2}};
     expect_points(&ranks[0], expected, 6);
-    cr_assert_float_eq(ranks[0].parameter_B, 102.0, 1e-9);
-    cr_assert_float_eq(ranks[0].transformer_B, 91.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.parameter_B, 102.0, 1e-9);
+    cr_assert_float_eq(ranks[0].held.transformer_B, 91.0, 1e-9);
     fixture_release(&f);
 }

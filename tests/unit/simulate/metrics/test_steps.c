@@ -80,12 +80,10 @@ Test(steps, ranks_that_do_not_meet_are_measured_up_to_their_own_end) {
         &m, 1, [MS_TIME_COMPUTE] = 4.0, [MS_TIME_BUBBLE_WARMUP] = 2.5, [MS_TIME_EXPOSED_PP] = 0.5);
     cr_assert_float_eq(m.critical_s[MS_TIME_COMPUTE], 6.0, 1e-12);
     cr_assert_float_eq(m.critical_s[MS_TIME_EXPOSED_PP], 1.0, 1e-12);
-    cr_assert_float_eq(m.compute_flop, 10.0 * (2.0 + 3 * 4.0), 1e-9, "of one step");
     cr_assert_float_eq(m.ranks[0].axes[MS_AXIS_PP].bytes, 0.25, 1e-12);
     cr_assert_float_eq(m.ranks[0].axes[MS_AXIS_PP].busy_s, 1.0, 1e-12);
     cr_assert_eq(m.collective_count, 1);
     cr_assert_float_eq(m.collectives[0].count_per_rank, 1.0, 1e-12);
-    cr_assert_float_eq(m.ranks[1].warmup_end_s, 17.5, 1e-12, "of the last step");
     fixture_release(&f);
 }
 

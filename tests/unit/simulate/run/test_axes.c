@@ -85,7 +85,7 @@ Test(job_axes, zero_1_moves_the_bytes_of_an_all_reduce) {
     const ms_result *zero = job_fixture_run(&b, "tiny", zero_sets, "analytic", false);
     cr_assert_lt(apart(zero->metrics.axes[MS_AXIS_DP].bytes, plain->metrics.axes[MS_AXIS_DP].bytes),
                  1e-12);
-    cr_assert_lt(zero->memory[0].optimizer_B, 0.51 * plain->memory[0].optimizer_B);
+    cr_assert_lt(zero->memory[0].held.optimizer_B, 0.51 * plain->memory[0].held.optimizer_B);
     job_fixture_release(&a);
     job_fixture_release(&b);
 }

@@ -1,6 +1,7 @@
 /* Jobs of specs that no file holds. */
 #include "base/random.h"
 #include "job_fixture.h"
+#include "spec_fixture.h"
 
 /* Figures, and when every operation ran: to the last bit. */
 static void expect_equal(const ms_result *a, const ms_result *b) {
@@ -23,8 +24,8 @@ Test(job_derive, a_derived_spec_runs_as_its_overrides_do) {
     cr_assert_eq(job_fixture_load(&base, "tiny", NULL, "analytic", false), MS_OK);
     job_fixture_init(&derived);
     ms_job_spec spec = ms_job_spec_derive(&base.job.spec);
-    ms_spec_set_axis(&spec, "tp", 4);
-    ms_spec_set_axis(&spec, "dp", 1);
+    spec_set_axis(&spec, "tp", 4);
+    spec_set_axis(&spec, "dp", 1);
     spec.data.zero = 3;
     spec.schedule.kind = MS_SCHEDULE_ZBH1;
     spec.recompute.kind = MS_RECOMPUTE_FULL;
@@ -45,9 +46,9 @@ static void change_at_random(ms_job_spec *spec, ms_random *random, int *layers) 
     static const int DEGREES[][3] = {{2, 2, 2}, {1, 8, 1}, {4, 2, 1}, {1, 4, 2}, {8, 1, 1}};
     ms_spec_partition *partition = &spec->schedule.partition;
     const int *degrees = DEGREES[ms_random_range(random, 0, 4)];
-    ms_spec_set_axis(spec, "tp", degrees[0]);
-    ms_spec_set_axis(spec, "pp", degrees[1]);
-    ms_spec_set_axis(spec, "dp", degrees[2]);
+    spec_set_axis(spec, "tp", degrees[0]);
+    spec_set_axis(spec, "pp", degrees[1]);
+    spec_set_axis(spec, "dp", degrees[2]);
     spec->schedule.kind = KINDS[ms_random_range(random, 0, 3)];
     spec->schedule.chunks = (int)ms_random_range(random, 0, 3);
     spec->model.layers = (int)ms_random_range(random, 1, 12);

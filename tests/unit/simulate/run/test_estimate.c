@@ -93,7 +93,7 @@ ParameterizedTest(estimate_case *c, job_estimate, is_what_is_simulated) {
         cr_assert_gt(estimate.lower_bound_s, 0.5 * step_s, "%s %s: bound %g of %g", c->workload,
                      c->sets[0], estimate.lower_bound_s, step_s);
         cr_assert_lt(fabs(estimate.ranks[estimate.peak_rank].peak_B /
-                              f.result.memory[f.result.peak_rank].peak_B -
+                              f.result.memory[f.result.peak_rank].held.total_B -
                           1.0),
                      1e-12, "%s %s", c->workload, c->sets[0]);
         job_fixture_release(&f);

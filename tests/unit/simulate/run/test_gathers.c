@@ -76,7 +76,7 @@ static outcome measure(const kind_case *c, const char *gathers, bool no_fold, co
     const ms_result *result = job_fixture_run(&f, "tiny", sets, "analytic", no_fold);
     outcome o = {.step_s = result->metrics.step_time_s,
                  .dp_B = result->metrics.axes[MS_AXIS_DP].bytes,
-                 .peak_B = result->memory[result->peak_rank].peak_B,
+                 .peak_B = result->memory[result->peak_rank].held.total_B,
                  .gather_B = count_gathers(&f),
                  .once_B = gather_once(&f)};
     ms_estimate estimate;
@@ -257,7 +257,7 @@ static double gathers_of(int places, const char *keys, double *peak_B) {
     double parameters = f.job.costs.stage[0].parameters;
     double reduced_B = 2 * 0.75 * f.job.precision.gradient_B * parameters;
     double gathered_B = f.result.metrics.axes[MS_AXIS_DP].bytes - reduced_B;
-    *peak_B = f.result.memory[f.result.peak_rank].peak_B;
+    *peak_B = f.result.memory[f.result.peak_rank].held.total_B;
     job_fixture_release(&f);
     cr_assert_eq(unlink(order) + unlink(path) + rmdir(folder), 0);
     return gathered_B / (0.75 * 2 * parameters);

@@ -60,12 +60,12 @@ Test(memory_figures, published_models_hold_what_the_paper_says) {
         const published_model *m = &MODELS[i];
         ms_rank_memory none = run_model(m, false, "none");
         ms_rank_memory both = run_model(m, true, "selective");
-        cr_assert_lt(apart(none.transformer_B, m->states_GiB * GIB), 1e-14, "%s: %.17g", m->name,
-                     none.transformer_B / GIB);
-        cr_assert_lt(apart(none.activation_B, m->none_GiB * GIB), 1e-14, "%s: %.17g", m->name,
-                     none.activation_B / GIB);
-        cr_assert_lt(apart(both.activation_B, m->both_GiB * GIB), 1e-14, "%s: %.17g", m->name,
-                     both.activation_B / GIB);
+        cr_assert_lt(apart(none.held.transformer_B, m->states_GiB * GIB), 1e-14, "%s: %.17g",
+                     m->name, none.held.transformer_B / GIB);
+        cr_assert_lt(apart(none.held.activation_B, m->none_GiB * GIB), 1e-14, "%s: %.17g", m->name,
+                     none.held.activation_B / GIB);
+        cr_assert_lt(apart(both.held.activation_B, m->both_GiB * GIB), 1e-14, "%s: %.17g", m->name,
+                     both.held.activation_B / GIB);
     }
 }
 
@@ -87,8 +87,8 @@ Test(memory_figures, each_saving_alone_follows_the_closed_form) {
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         ms_rank_memory memory = run_model(m, ROWS[i].is_sequence, ROWS[i].recompute);
         double expected = m->layers * s * b * h * ROWS[i].per_layer;
-        cr_assert_lt(apart(memory.activation_B, expected), 1e-14, "row %zu", i);
-        working[i] = memory.buffer_B;
+        cr_assert_lt(apart(memory.held.activation_B, expected), 1e-14, "row %zu", i);
+        working[i] = memory.held.buffer_B;
     }
     /* a recomputed layer's working set */
     cr_assert_lt(apart(working[4] - working[0], s * b * h * ROWS[0].per_layer), 1e-12);
@@ -125,8 +125,11 @@ Test(memory_figures, round_counts_divide_as_the_textbook_says) {
                  ROWS[i].dp * ROWS[i].pp * ROWS[i].tp / 8, ROWS[i].billions * 1e9, ROWS[i].dp,
                  ROWS[i].pp, ROWS[i].tp, ROWS[i].optimizer, ROWS[i].zero);
         ms_rank_memory memory = first_rank(text);
-        cr_assert_lt(apart(memory.parameter_B, ROWS[i].parameters_GB * 1e9), 1e-14, "row %zu", i);
-        cr_assert_lt(apart(memory.gradient_B, ROWS[i].gradients_GB * 1e9), 1e-14, "row %zu", i);
-        cr_assert_lt(apart(memory.optimizer_B, ROWS[i].optimizer_GB * 1e9), 1e-14, "row %zu", i);
+        cr_assert_lt(apart(memory.held.parameter_B, ROWS[i].parameters_GB * 1e9), 1e-14, "row %zu",
+                     i);
+        cr_assert_lt(apart(memory.held.gradient_B, ROWS[i].gradients_GB * 1e9), 1e-14, "row %zu",
+                     i);
+        cr_assert_lt(apart(memory.held.optimizer_B, ROWS[i].optimizer_GB * 1e9), 1e-14, "row %zu",
+                     i);
     }
 }

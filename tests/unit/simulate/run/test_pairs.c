@@ -45,7 +45,7 @@ static outcome run(const char *kind, const char *overlap, bool no_fold) {
                  .ep_B = m->axes[MS_AXIS_EP].bytes,
                  .exposed_s = m->axes[MS_AXIS_EP].exposed_s,
                  .busy_s = m->axes[MS_AXIS_EP].busy_s,
-                 .peak_B = result->memory[result->peak_rank].peak_B};
+                 .peak_B = result->memory[result->peak_rank].held.total_B};
     job_fixture_release(&f);
     ms_arena_release(&arena);
     return o;
@@ -124,8 +124,8 @@ Test(job_pairs, two_directions_keep_parameters_twice) {
     sets[COUNT] = "model.tied_embeddings=false";
     const ms_result *both = job_fixture_run(&two, "tiny", sets, "analytic", false);
     for (int p = 0; p < 4; p++) {
-        double sum_B = single->memory[p].parameter_B + single->memory[3 - p].parameter_B;
-        assert_same(both->memory[p].parameter_B, sum_B, "parameters");
+        double sum_B = single->memory[p].held.parameter_B + single->memory[3 - p].held.parameter_B;
+        assert_same(both->memory[p].held.parameter_B, sum_B, "parameters");
     }
     assert_same(both->metrics.axes[MS_AXIS_EP].bytes, single->metrics.axes[MS_AXIS_EP].bytes,
                 "bytes of all-to-alls");

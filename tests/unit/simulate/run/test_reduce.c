@@ -56,8 +56,8 @@ Test(job_reduce, one_pipeline_rank_keeps_shards) {
         job_fixture f;
         const ms_result *r = run_text(&f, JOB_70B, ROWS[i].rest);
         double expected_B = 4 * WHOLE_70B / ROWS[i].shares;
-        cr_assert_lt(gap(r->memory[0].gradient_B, expected_B), 1e-14, "row %zu: %g", i,
-                     r->memory[0].gradient_B);
+        cr_assert_lt(gap(r->memory[0].held.gradient_B, expected_B), 1e-14, "row %zu: %g", i,
+                     r->memory[0].held.gradient_B);
         job_fixture_release(&f);
     }
 }
@@ -117,14 +117,15 @@ Test(job_reduce, stages_hold_whole_gradients_as_long_as_it_says) {
                  ROWS[i].rest);
         job_fixture f;
         const ms_result *r = run_text(&f, JOB_70B, rest);
-        cr_assert_lt(gap(r->memory[0].gradient_B, 4 * ROWS[i].first), 1e-14, "row %zu: %g", i,
-                     r->memory[0].gradient_B / 4);
-        cr_assert_lt(gap(r->memory[3].gradient_B, 4 * ROWS[i].last), 1e-14, "row %zu: %g", i,
-                     r->memory[3].gradient_B / 4);
+        cr_assert_lt(gap(r->memory[0].held.gradient_B, 4 * ROWS[i].first), 1e-14, "row %zu: %g", i,
+                     r->memory[0].held.gradient_B / 4);
+        cr_assert_lt(gap(r->memory[3].held.gradient_B, 4 * ROWS[i].last), 1e-14, "row %zu: %g", i,
+                     r->memory[3].held.gradient_B / 4);
         ms_estimate estimate;
         cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
         for (int p = 0; p < 4; p++) { /* check and run agree */
-            cr_assert_lt(gap(r->memory[p].peak_B, estimate.ranks[p].peak_B), 1e-12, "row %zu", i);
+            cr_assert_lt(gap(r->memory[p].held.total_B, estimate.ranks[p].peak_B), 1e-12, "row %zu",
+                         i);
         }
         job_fixture_release(&f);
     }
@@ -147,8 +148,8 @@ Test(job_reduce, experts_are_shards_of_their_own_replicas) {
         job_fixture f;
         const ms_result *r = run_text(&f, JOB, is_last ? ", reduce: last" : "");
         double expected = is_last ? DENSE + EXPERTS : DENSE / 8 + EXPERTS / 2;
-        cr_assert_lt(gap(r->memory[0].gradient_B, 4 * expected), 1e-14, "%g",
-                     r->memory[0].gradient_B / 4);
+        cr_assert_lt(gap(r->memory[0].held.gradient_B, 4 * expected), 1e-14, "%g",
+                     r->memory[0].held.gradient_B / 4);
         double reduced = 4 * (7 / 8.0 * DENSE + 1 / 2.0 * EXPERTS) * (is_last ? 1 : 2);
         double gathered = 2 * (7 / 8.0 * DENSE + 1 / 2.0 * EXPERTS);
         cr_assert_lt(gap(r->metrics.axes[MS_AXIS_DP].bytes, reduced + gathered), 1e-12);
@@ -280,9 +281,9 @@ Test(job_reduce, memory_options_keep_their_promises) {
         job_fixture today, then;
         run_text(&today, JOB_70B, today_text);
         const ms_result *r = run_text(&then, JOB_70B, then_text);
-        ms_memory_option option = {.peak_B = r->memory[r->peak_rank].peak_B};
+        ms_memory_option option = {.peak_B = r->memory[r->peak_rank].held.total_B};
         cr_assert_eq(find_option(&today, ROWS[i].setting, &option), ROWS[i].offers, "row %zu", i);
-        cr_assert_lt(gap(option.peak_B, r->memory[r->peak_rank].peak_B), 1e-12, "row %zu", i);
+        cr_assert_lt(gap(option.peak_B, r->memory[r->peak_rank].held.total_B), 1e-12, "row %zu", i);
         job_fixture_release(&today);
         job_fixture_release(&then);
     }

@@ -25,10 +25,11 @@ Test(job_toy_schedule, runs_a_step) {
     cr_assert_gt(alone->metrics.step_time_s, 1.3 * filled->metrics.step_time_s);
     cr_assert_eq(alone->memory[alone->peak_rank].inflight_peak, 1);
     cr_assert_eq(filled->memory[filled->peak_rank].inflight_peak, 8);
-    cr_assert_float_eq(8.0 * alone->memory[0].activation_B, filled->memory[0].activation_B, 0.0);
+    cr_assert_float_eq(8.0 * alone->memory[0].held.activation_B,
+                       filled->memory[0].held.activation_B, 0.0);
     ms_estimate estimate;
     cr_assert_eq(ms_job_estimate(&toy.job, &toy.arena, &toy.diag, &estimate), MS_OK);
-    cr_assert_eq(estimate.ranks[0].peak_B, alone->memory[0].peak_B);
+    cr_assert_eq(estimate.ranks[0].peak_B, alone->memory[0].held.total_B);
     job_fixture_release(&toy);
     job_fixture_release(&gpipe);
     ms_schedule_add_kind(NULL);

@@ -1,0 +1,163 @@
+/* Members of structs by their field tables: whether they were given, and are in range. Whether two
+ * nodes are equal. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config/fields.h"
+
+/* Whether a mapping has all keys that it cannot do without. */
+static bool are_complete(const ms_field *fields, const void *values);
+
+static bool is_number_given(const ms_field *field, double number) {
+    bool has_minimum = field->minimum != 0 || field->maximum != 0;
+    return !has_minimum || !(number < field->minimum);
+}
+
+bool ms_field_is_given(const ms_field *field, const void *member) {
+    switch (field->type) {
+    case MS_FIELD_INT:
+        return is_number_given(field, *(const int *)member);
+    case MS_FIELD_NUMBER:
+    case MS_FIELD_QUANTITY:
+        return is_number_given(field, *(const double *)member);
+    case MS_FIELD_ENUM:
+    case MS_FIELD_SWITCH:
+        return *(const int *)member >= 0;
+    case MS_FIELD_STRING:
+        return *(const char *const *)member != NULL;
+    case MS_FIELD_NODE:
+        return *(const ms_node *const *)member != NULL;
+    case MS_FIELD_INTS:
+        return ((const ms_ints *)member)->count > 0;
+    case MS_FIELD_NUMBERS:
+    case MS_FIELD_QUANTITIES:
+        return ((const ms_numbers *)member)->count > 0;
+    case MS_FIELD_WORDS:
+        return ((const ms_words *)member)->count > 0;
+    case MS_FIELD_FLAGS:
+        return *(const unsigned *)member != 0;
+    case MS_FIELD_MAP:
+        return are_complete(field->fields, member);
+    case MS_FIELD_BOOL:
+        break;
+    }
+    return true;
+}
+
+static const void *member_of(const ms_field *field, const void *values) {
+    return (const char *)values + field->offset;
+}
+
+static bool are_complete(const ms_field *fields, const void *values) {
+    for (const ms_field *field = fields; field->key != NULL; field++) {
+        if (field->is_required && !ms_field_is_given(field, member_of(field, values))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool are_texts_equal(const char *a, const char *b) {
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+bool ms_node_is_equal(const ms_node *a, const ms_node *b) {
+    if (a == NULL || b == NULL || a->type != b->type || a->count != b->count ||
+        !are_texts_equal(a->text, b->text) || a->is_quoted != b->is_quoted) {
+        return a == b;
+    }
+    const ms_node *other = b->first;
+    for (const ms_node *child = a->first; child != NULL; child = child->next) {
+        if (!are_texts_equal(child->key, other->key) || !ms_node_is_equal(child, other)) {
+            return false;
+        }
+        other = other->next;
+    }
+    return true;
+}
+
+/* One check of a struct. */
+typedef struct member_check {
+    const ms_node *root;
+    ms_diag *diag;
+    bool has_fault;
+} member_check;
+
+static void fault(member_check *c, const ms_path *path, const char *text) {
+    char key_path[MS_PATH_MAX];
+    ms_path_text(path, key_path);
+    ms_config_fault(c->diag, ms_node_at(c->root, key_path, NULL), key_path, "%s", text);
+    c->has_fault = true;
+}
+
+static void check_number(member_check *c, const ms_field *field, const ms_path *path,
+                         double number) {
+    if (isfinite(number) && ms_field_has_number(field, number)) {
+        return;
+    }
+    char range[160];
+    char text[224];
+    ms_field_range(field, range, sizeof range);
+    snprintf(text, sizeof text, "expected %s, got '%g'", range, number);
+    fault(c, path, text);
+}
+
+static void check_numbers(member_check *c, const ms_field *field, const ms_path *path,
+                          const void *member) {
+    if (field->type == MS_FIELD_INT) {
+        check_number(c, field, path, *(const int *)member);
+    } else if (field->type == MS_FIELD_NUMBER || field->type == MS_FIELD_QUANTITY) {
+        check_number(c, field, path, *(const double *)member);
+    } else if (field->type == MS_FIELD_INTS) {
+        const ms_ints *list = member;
+        for (size_t i = 0; i < list->count; i++) {
+            check_number(c, field, path, list->items[i]);
+        }
+    } else if (field->type == MS_FIELD_NUMBERS || field->type == MS_FIELD_QUANTITIES) {
+        const ms_numbers *list = member;
+        for (size_t i = 0; i < list->count; i++) {
+            check_number(c, field, path, list->items[i]);
+        }
+    }
+}
+
+static void check_words(member_check *c, const ms_field *field, const ms_path *path,
+                        const void *member) {
+    unsigned count = 0;
+    while (field->words != NULL && field->words[count] != NULL) {
+        count++;
+    }
+    if (field->type == MS_FIELD_ENUM && *(const unsigned *)member >= count) {
+        fault(c, path, "is none of the words that this key takes");
+    } else if (field->type == MS_FIELD_FLAGS && *(const unsigned *)member >> count != 0) {
+        fault(c, path, "has more than the words that this key takes");
+    }
+}
+
+static void check_members(member_check *c, const ms_field *fields, const void *values,
+                          const ms_path *parent) {
+    for (const ms_field *field = fields; field->key != NULL; field++) {
+        const void *member = member_of(field, values);
+        ms_path path = {.parent = parent, .key = field->key};
+        if (!ms_field_is_given(field, member)) {
+            bool is_needed = field->is_required || field->fallback != NULL;
+            if (is_needed && field->type != MS_FIELD_WORDS && field->type != MS_FIELD_FLAGS) {
+                fault(c, &path, "this key is required, and its value says that it is not given");
+            }
+        } else if (field->type == MS_FIELD_MAP) {
+            check_members(c, field->fields, member, &path);
+        } else {
+            check_numbers(c, field, &path, member);
+            check_words(c, field, &path, member);
+        }
+    }
+}
+
+ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
+                          const ms_node *root, ms_diag *diag) {
+    member_check c = {.root = root, .diag = diag};
+    ms_path path = {.key = key_path};
+    check_members(&c, fields, values, &path);
+    return c.has_fault ? MS_E_INPUT : MS_OK;
+}

@@ -1,0 +1,78 @@
+#include "base/config/csv_cells.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char MARK[] = "\xEF\xBB\xBF";
+
+ms_span ms_cells_body(const char *text, size_t length_B) {
+    size_t skipped = sizeof MARK - 1;
+    bool has_mark = length_B >= skipped && memcmp(text, MARK, skipped) == 0;
+    return (ms_span){has_mark ? text + skipped : text, text + length_B};
+}
+
+ms_span ms_span_trim(ms_span text) {
+    while (text.from < text.to && isspace((unsigned char)text.from[0])) {
+        text.from++;
+    }
+    while (text.from < text.to && isspace((unsigned char)text.to[-1])) {
+        text.to--;
+    }
+    return text;
+}
+
+static const char *find(const char *from, const char *to, char what) {
+    return from < to ? memchr(from, what, (size_t)(to - from)) : NULL;
+}
+
+bool ms_cells_take_line(ms_span *body, ms_span *line_out) {
+    if (body->from == body->to) {
+        return false;
+    }
+    const char *feed = find(body->from, body->to, '\n');
+    ms_span line = {body->from, feed == NULL ? body->to : feed};
+    body->from = feed == NULL ? body->to : feed + 1;
+    if (line.to > line.from && line.to[-1] == '\r') {
+        line.to--;
+    }
+    if (line.from == line.to) {
+        line.from = NULL; /* no cell */
+    }
+    *line_out = line;
+    return true;
+}
+
+/* The quote that ends a cell whose opening quote stands before `at`; NULL if there is none. */
+static const char *find_closing(const char *at, const char *to) {
+    const char *quote = find(at, to, '"');
+    while (quote != NULL && quote + 1 < to && quote[1] == '"') {
+        quote = find(quote + 2, to, '"');
+    }
+    return quote;
+}
+
+bool ms_cells_take(ms_span *line, ms_cell *cell_out) {
+    if (line->from == NULL) {
+        return false;
+    }
+    const char *at = line->from;
+    while (at < line->to && (*at == ' ' || *at == '\t')) {
+        at++;
+    }
+    bool is_quoted = at < line->to && *at == '"';
+    const char *closing = is_quoted ? find_closing(at + 1, line->to) : NULL;
+    const char *comma =
+        is_quoted && closing == NULL ? NULL : find(is_quoted ? closing : line->from, line->to, ',');
+    ms_span whole = {line->from, comma == NULL ? line->to : comma};
+    ms_cell cell = {.place = ms_span_trim(whole), .text = ms_span_trim(whole)};
+    if (is_quoted && closing == NULL) {
+        cell.fault = "has a quote that does not close on its line";
+    } else if (is_quoted && cell.place.to != closing + 1) {
+        cell.fault = "has more behind its closing quote";
+    } else if (is_quoted) {
+        cell.text = ms_span_trim((ms_span){at + 1, closing});
+    }
+    line->from = comma == NULL ? NULL : comma + 1;
+    *cell_out = cell;
+    return true;
+}

@@ -1,0 +1,218 @@
+/* Overrides: `key.path=value` onto a tree. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/config/internal.h"
+
+/* One key of a dotted path, or the number of a list entry. */
+typedef struct path_key {
+    const char *text; /* [length] inside the assignment; no NUL behind it */
+    size_t length;
+    bool is_index; /* written as [2] */
+} path_key;
+
+typedef struct assignment {
+    ms_source source;
+    size_t equals_B; /* place of the '=' */
+    path_key keys[MS_DEPTH_LIMIT];
+    int key_count;
+    ms_arena *arena;
+    ms_diag *diag;
+} assignment;
+
+/* Characters in the first `bytes` bytes of the assignment. */
+static size_t characters(const assignment *a, size_t bytes) {
+    size_t count = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        count += ((unsigned char)a->source.text[i] & 0xC0U) != 0x80U ? 1 : 0;
+    }
+    return count;
+}
+
+static ms_mark mark_bytes(const assignment *a, size_t from, size_t to) {
+    return ms_source_mark(&a->source, characters(a, from), characters(a, to));
+}
+
+static ms_mark mark_key(const assignment *a, const path_key *s) {
+    size_t from = (size_t)(s->text - a->source.text);
+    return mark_bytes(a, from, from + s->length);
+}
+
+static ms_status usage(const assignment *a, size_t from, size_t to, const char *text) {
+    ms_mark mark = mark_bytes(a, from, to);
+    ms_diag_at(a->diag, &mark, NULL, "%s", text);
+    return MS_E_USAGE;
+}
+
+static ms_status add_key(assignment *a, const char *text, size_t length, bool is_index) {
+    size_t from = (size_t)(text - a->source.text);
+    if (length == 0) {
+        return usage(a, from, from, "expected key.path=value, got an empty key");
+    }
+    if (a->key_count == MS_DEPTH_LIMIT) {
+        return usage(a, from, from + length, "expected at most 64 keys in a path, got more");
+    }
+    a->keys[a->key_count++] = (path_key){text, length, is_index};
+    return MS_OK;
+}
+
+/* "name", then any number of "[2]". */
+static ms_status split_part(assignment *a, const char *at, const char *end) {
+    const char *bracket = memchr(at, '[', (size_t)(end - at));
+    ms_status status = add_key(a, at, (size_t)((bracket == NULL ? end : bracket) - at), false);
+    while (status == MS_OK && bracket != NULL) {
+        size_t from = (size_t)(bracket - a->source.text);
+        const char *close = memchr(bracket, ']', (size_t)(end - bracket));
+        if (close == NULL || (close + 1 < end && close[1] != '[')) {
+            return usage(a, from, from + 1, "expected an index such as 'name[2]'");
+        }
+        status = add_key(a, bracket + 1, (size_t)(close - bracket) - 1, true);
+        bracket = close + 1 < end ? close + 1 : NULL;
+    }
+    return status;
+}
+
+static ms_status split_path(assignment *a) {
+    const char *at = a->source.text;
+    const char *equals = memchr(at, '=', a->source.length_B);
+    if (equals == NULL) {
+        return usage(a, 0, a->source.length_B, "expected key.path=value, got no '='");
+    }
+    a->equals_B = (size_t)(equals - at);
+    ms_status status = MS_OK;
+    while (status == MS_OK && at != NULL) {
+        const char *dot = memchr(at, '.', (size_t)(equals - at));
+        status = split_part(a, at, dot == NULL ? equals : dot);
+        at = dot == NULL ? NULL : dot + 1;
+    }
+    return status;
+}
+
+static ms_status parse_value(assignment *a, int depth, ms_node **value_out) {
+    ms_yaml_input input = {.source = a->source,
+                           .from_B = a->equals_B + 1,
+                           .from_characters = characters(a, a->equals_B + 1),
+                           .depth = depth,
+                           .origin = "--set"};
+    ms_status status = ms_yaml_build(&input, a->arena, a->diag, value_out);
+    if (status == MS_OK && (*value_out)->has_fault) {
+        return MS_E_INPUT;
+    }
+    return status;
+}
+
+/* Entry of a sequence by its number; NULL after reporting. */
+static ms_node *find_entry(const assignment *a, const ms_node *sequence, const path_key *s) {
+    size_t index = 0;
+    bool is_number = true;
+    for (size_t i = 0; i < s->length; i++) {
+        is_number = is_number && isdigit((unsigned char)s->text[i]) && index <= MS_NODE_LIMIT;
+        index = is_number ? index * 10 + (size_t)(s->text[i] - '0') : index;
+    }
+    ms_mark mark = mark_key(a, s);
+    if (!is_number || index >= sequence->count) {
+        if (sequence->count == 0) {
+            ms_diag_at(a->diag, &mark, NULL, "the list here is empty, set it as a whole");
+        } else {
+            ms_diag_at(a->diag, &mark, NULL,
+                       "expected the number of a list entry, 0 to %zu, got '%.*s'",
+                       sequence->count - 1,
+                       (int)(s->length > MS_SHOWN_MAX ? MS_SHOWN_MAX : s->length), s->text);
+        }
+        return NULL;
+    }
+    ms_node *entry = sequence->first;
+    for (; index > 0; index--) {
+        entry = entry->next;
+    }
+    return entry;
+}
+
+/* The child that a key names, made when a mapping lacks it. */
+static ms_status find_child(assignment *a, ms_node *parent, const path_key *s,
+                            ms_node **child_out) {
+    if (parent->type == MS_NODE_SEQUENCE) {
+        *child_out = find_entry(a, parent, s);
+        return *child_out == NULL ? MS_E_INPUT : MS_OK;
+    }
+    ms_mark mark = mark_key(a, s);
+    if (s->is_index) {
+        ms_diag_at(a->diag, &mark, NULL, "expected a key here, got the number of a list entry");
+        return MS_E_INPUT;
+    }
+    char *key = ms_arena_strndup(a->arena, s->text, s->length);
+    if (key == NULL) {
+        return MS_E_NOMEM;
+    }
+    ms_node *child = ms_node_get(parent, key);
+    if (child == NULL) {
+        child = MS_NEW(a->arena, ms_node, 1);
+        if (child == NULL) {
+            return MS_E_NOMEM;
+        }
+        *child = (ms_node){.type = MS_NODE_SCALAR,
+                           .text = "",
+                           .key = key,
+                           .key_mark = mark,
+                           .mark = mark,
+                           .origin = "--set"};
+        ms_node_append(parent, child);
+    }
+    *child_out = child;
+    return MS_OK;
+}
+
+/* Nothing becomes a mapping, so that keys below a missing or empty one can be set. */
+static ms_status enter(const assignment *a, ms_node *node, const path_key *s) {
+    if (node->type != MS_NODE_SCALAR) {
+        return MS_OK;
+    }
+    if (ms_node_is_null(node)) {
+        node->type = MS_NODE_MAPPING;
+        node->text = NULL;
+        return MS_OK;
+    }
+    char shown[MS_SHOWN_MAX + 8];
+    ms_mark mark = mark_key(a, s);
+    ms_diag_at(a->diag, &mark, NULL, "there are no keys below '%.*s', it holds %s",
+               (int)(s->text - a->source.text) - 1, a->source.text, ms_node_shown(node, shown));
+    return MS_E_INPUT;
+}
+
+/* A value of null stays in the tree: the key may stand in a file that is read later (a platform's),
+ * and ms_config_take_out removes the key after that. */
+static ms_status apply(assignment *a, ms_node *root) {
+    ms_node *value = NULL;
+    ms_status status = parse_value(a, a->key_count, &value);
+    ms_node *node = root;
+    for (int i = 0; status == MS_OK && i < a->key_count; i++) {
+        ms_node *parent = node;
+        status = enter(a, parent, &a->keys[i]);
+        status = status == MS_OK ? find_child(a, parent, &a->keys[i], &node) : status;
+    }
+    if (status == MS_OK) {
+        value->key_mark = mark_bytes(a, 0, a->equals_B);
+        const char *key = node->key;
+        status = ms_node_assign(node, value, a->arena);
+        node->key = key;
+        node->key_mark = value->key_mark;
+    }
+    return status;
+}
+
+ms_status ms_node_set(ms_node *root, const char *text, ms_arena *arena, ms_diag *diag) {
+    assignment *a = MS_NEW(arena, assignment, 1);
+    if (a == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    a->arena = arena;
+    a->diag = diag;
+    ms_status status = ms_source_init(&a->source, "--set", text, strlen(text), arena, diag);
+    if (status == MS_OK) {
+        status = split_path(a);
+    }
+    if (status == MS_OK) {
+        status = apply(a, root);
+    }
+    return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
+}

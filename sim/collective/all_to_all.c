@@ -1,0 +1,102 @@
+/* Two ways to exchange: every member sends to every other one, all at once, as NCCL posts all sends
+ * and receives as one group; or, where a copy crosses to a node once, every member sends to the
+ * member of its own rail on each other node, which forwards to the members of its node what is for
+ * them, while more arrives.  Source of the second: DeepSeek-AI, DeepEP (2025), normal kernels. */
+#include "collective/all_to_all.h"
+
+/* How many times as long as other transfers an all-to-all keeps the links that limit it, which are
+ * those between the members farthest from each other. */
+static double slowness(const ms_exchange *e, int members) {
+    ms_route route;
+    int tier = 0;
+    ms_platform_route(e->platform, e->nodes.gpus[0], e->nodes.gpus[members - 1], &route);
+    ms_route_bottleneck_Bps(e->platform, &route, &tier);
+    const ms_tier *limiting = &e->platform->tiers[tier];
+    double share = limiting->exchange_efficiency;
+    return share > 0.0 && share < limiting->efficiency ? limiting->efficiency / share : 1.0;
+}
+
+ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
+                           ms_arena *arena, ms_exchange *exchange_out) {
+    ms_exchange e = {.platform = platform, .members = request->members};
+    ms_status status =
+        ms_node_order_find(platform, request->gpus, request->members, arena, &e.nodes);
+    if (status != MS_OK) {
+        return status;
+    }
+    for (int r = 0; r < e.nodes.count; r++) {
+        int count = e.nodes.runs[r].count;
+        e.node_members = count > e.node_members ? count : e.node_members;
+    }
+    double load_imbalance = request->load_imbalance > 0.0 ? request->load_imbalance : 1.0;
+    e.slowness = load_imbalance * slowness(&e, request->members);
+    e.is_by_node = request->intra_node_B > 0.0;
+    double ends = e.is_by_node ? e.nodes.count : request->members;
+    e.message_B[MS_FAMILY_PAIRS] = request->size_B / ends;
+    e.message_B[MS_FAMILY_FORWARDS] = request->intra_node_B / e.node_members;
+    e.sent_B = (ends - 1.0) / ends * request->size_B +
+               (e.node_members - 1.0) / e.node_members * request->intra_node_B;
+    *exchange_out = e;
+    return MS_OK;
+}
+
+/* The NIC of its node that a GPU uses; where the fabric is straight at the GPUs, its place. */
+static int rail_of(const ms_platform *platform, int gpu) {
+    int nics = platform->nics_per_node > 0 ? platform->nics_per_node : platform->gpus_per_node;
+    return gpu % platform->gpus_per_node % nics;
+}
+
+/* The member of a node that a copy from `source`, the `place`-th of its own node, crosses to: the
+ * one at the same place if it is on the same rail, else the first that is, else the one at the
+ * place. */
+static int landing(const ms_exchange *e, int source, int place, const ms_node_run *node) {
+    const int *gpus = &e->nodes.gpus[node->first];
+    int rail = rail_of(e->platform, source);
+    int at_place = gpus[place % node->count];
+    if (rail_of(e->platform, at_place) == rail) {
+        return at_place;
+    }
+    for (int i = 0; i < node->count; i++) {
+        if (rail_of(e->platform, gpus[i]) == rail) {
+            return gpus[i];
+        }
+    }
+    return at_place;
+}
+
+/* Messages from the members of one node to those of another, or among them. */
+static void visit_nodes(const ms_exchange *e, const ms_node_run *from, const ms_node_run *to,
+                        ms_message_visit *each, void *context) {
+    bool is_across = e->is_by_node && from != to;
+    ms_message m = {.family = e->is_by_node && from == to ? MS_FAMILY_FORWARDS : MS_FAMILY_PAIRS};
+    for (int i = 0; i < from->count; i++) {
+        m.source = e->nodes.gpus[from->first + i];
+        for (int j = 0; j < (is_across ? 1 : to->count); j++) {
+            m.destination = is_across ? landing(e, m.source, i, to) : e->nodes.gpus[to->first + j];
+            if (m.destination != m.source) {
+                each(context, &m);
+            }
+        }
+    }
+}
+
+static void visit(const void *source, ms_message_visit *each, void *context) {
+    const ms_exchange *exchange = source;
+    for (int from = 0; from < exchange->nodes.count; from++) {
+        for (int to = 0; to < exchange->nodes.count; to++) {
+            visit_nodes(exchange, &exchange->nodes.runs[from], &exchange->nodes.runs[to], each,
+                        context);
+        }
+    }
+}
+
+ms_message_set ms_exchange_messages(const ms_exchange *exchange) {
+    return (ms_message_set){.platform = exchange->platform,
+                            .message_B = {exchange->message_B[MS_FAMILY_PAIRS],
+                                          exchange->message_B[MS_FAMILY_FORWARDS]},
+                            .slowness = {exchange->slowness, exchange->slowness},
+                            .visit = visit,
+                            .source = exchange,
+                            .gpus = exchange->is_by_node ? NULL : exchange->nodes.gpus,
+                            .members = exchange->members};
+}

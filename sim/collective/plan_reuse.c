@@ -1,0 +1,141 @@
+/* Lays out the same collective in many groups of GPUs. Most groups are copies of an earlier group,
+ * shifted to other nodes or slots; a copy reuses the plan of its original, over its own links. */
+#include "collective/coll_class.h"
+
+/* Originals that are kept: the latest ones. */
+enum { ORIGINALS_MAX = 8 };
+
+/* A group that was laid out by itself. */
+typedef struct original {
+    const int *gpus; /* [members] */
+    const ms_coll_plan *plan;
+    int group;
+    ms_group_move extent; /* where its GPUs lie; the distance to a copy is not set */
+} original;
+
+typedef struct plan_reuse {
+    const ms_platform *platform;
+    int members;
+    ms_arena *arena;
+    original originals[ORIGINALS_MAX];
+    int count; /* groups laid out by themselves so far */
+} plan_reuse;
+
+static void widen(int bounds[2], int value) {
+    bounds[0] = value < bounds[0] ? value : bounds[0];
+    bounds[1] = value > bounds[1] ? value : bounds[1];
+}
+
+static void remember(plan_reuse *m, int group, const int *gpus, const ms_coll_plan *plan) {
+    int node = m->platform->gpus_per_node;
+    ms_group_move extent = {
+        .gpus = {gpus[0], gpus[0]}, .slots = {gpus[0] % node, gpus[0] % node}, .tier = plan->tier};
+    for (int i = 1; i < m->members; i++) {
+        widen(extent.gpus, gpus[i]);
+        widen(extent.slots, gpus[i] % node);
+    }
+    m->originals[m->count++ % ORIGINALS_MAX] =
+        (original){.gpus = gpus, .plan = plan, .group = group, .extent = extent};
+}
+
+/* Whether a group is a shifted copy of the original, so that it has the same plan over shifted
+ * links. Algorithms that ms_coll_algorithm_add added are never reused: nothing is known of their
+ * plans.  shifts_out: see ms_platform_moves_alike. */
+static bool is_moved(const plan_reuse *m, const original *from, const int *gpus, int *shifts_out) {
+    int node = m->platform->gpus_per_node;
+    int on = gpus[0] - from->gpus[0];
+    ms_group_move move = from->extent;
+    move.slots_on = gpus[0] % node - from->gpus[0] % node;
+    move.nodes = (on - move.slots_on) / node;
+    if (from->plan->algorithm >= MS_ALGORITHM_OWN ||
+        !ms_platform_moves_alike(m->platform, &move, shifts_out)) {
+        return false;
+    }
+    bool is_same = true;
+    for (int i = 1; i < m->members && is_same; i++) {
+        is_same = gpus[i] - from->gpus[i] == on;
+    }
+    return is_same;
+}
+
+/* Copy the flows of a phase to the links of a shifted copy.  shifts: of links, by tier. */
+static bool move_flows(const plan_reuse *m, const ms_phase *from, const int *shifts,
+                       ms_phase *phase) {
+    *phase = *from;
+    phase->flows = MS_NEW(m->arena, ms_flow, from->count);
+    for (int f = 0; f < from->count && phase->flows != NULL; f++) {
+        ms_flow *flow = &phase->flows[f];
+        *flow = from->flows[f];
+        flow->links = MS_NEW(m->arena, ms_flow_link, flow->count);
+        if (flow->links == NULL) {
+            return false;
+        }
+        int tier = 0; /* of the link at hand: they come in order, tier after tier */
+        for (int i = 0; i < flow->count; i++) {
+            ms_flow_link link = from->flows[f].links[i];
+            while (tier + 1 < m->platform->tier_count &&
+                   link.link >= m->platform->tiers[tier + 1].first_link) {
+                tier++;
+            }
+            link.link += shifts[tier];
+            link.load = link.weight; /* the original's own may have been loaded since */
+            flow->links[i] = link;
+        }
+    }
+    return phase->flows != NULL;
+}
+
+static ms_status move_plan(const plan_reuse *m, const original *one, const int *shifts,
+                           ms_coll_plan *plan_out) {
+    const ms_coll_plan *from = one->plan;
+    ms_coll_plan plan = *from;
+    plan.copy_of = 1 + one->group;
+    plan.phases = MS_NEW(m->arena, ms_phase, from->phase_count);
+    if (plan.phases == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int p = 0; p < from->phase_count; p++) {
+        if (ms_coll_phase_is_again(from, p)) {
+            plan.phases[p] = from->phases[p];
+            plan.phases[p].flows = plan.phases[p - 1].flows;
+        } else if (!move_flows(m, &from->phases[p], shifts, &plan.phases[p])) {
+            return MS_E_NOMEM;
+        }
+    }
+    *plan_out = plan;
+    return MS_OK;
+}
+
+/* The original that a group is a moved copy of, NULL: none. */
+static const original *find_original(const plan_reuse *m, const int *gpus, int *shifts_out) {
+    int kept = m->count < ORIGINALS_MAX ? m->count : ORIGINALS_MAX;
+    for (int i = 0; i < kept; i++) {
+        if (is_moved(m, &m->originals[i], gpus, shifts_out)) {
+            return &m->originals[i];
+        }
+    }
+    return NULL;
+}
+
+ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
+                              ms_arena *arena, ms_coll_plan *plans_out) {
+    plan_reuse m = {.platform = platform, .members = first->members, .arena = arena};
+    ms_coll_request group = *first;
+    ms_status status = MS_OK;
+    for (int g = 0; g < groups && status == MS_OK; g++) {
+        int shifts[MS_TIER_MAX];
+        group.gpus = first->gpus + (size_t)g * (size_t)first->members;
+        /* a copy takes as long as its original, so that links have to be alike */
+        const original *from =
+            platform->link_factors == NULL ? find_original(&m, group.gpus, shifts) : NULL;
+        if (from != NULL) {
+            status = move_plan(&m, from, shifts, &plans_out[g]);
+            continue;
+        }
+        status = ms_coll_plan_build(platform, &group, arena, &plans_out[g]);
+        if (status == MS_OK) {
+            remember(&m, g, group.gpus, &plans_out[g]);
+        }
+    }
+    return status;
+}

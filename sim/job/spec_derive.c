@@ -1,0 +1,32 @@
+/* Specs from specs. */
+#include <string.h>
+
+#include "job/spec.h"
+
+ms_job_spec ms_job_spec_derive(const ms_job_spec *spec) {
+    ms_job_spec derived = *spec;
+    derived.source = (ms_spec_source){.path = spec->source.path};
+    return derived;
+}
+
+int ms_spec_axis(const ms_spec_mesh *mesh, const char *name) {
+    for (int axis = 0; axis < mesh->axes; axis++) {
+        if (strcmp(mesh->names[axis], name) == 0) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
+int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name) {
+    int axis = ms_spec_axis(mesh, name);
+    return axis < 0 ? 1 : mesh->sizes[axis];
+}
+
+ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages) {
+    const ms_spec_partition *given = &spec->schedule.partition;
+    int first = given->first_stage_layers, last = given->last_stage_layers;
+    return (ms_open_stages){.first = first > 0 ? 1 : 0,
+                            .count = stages - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
+                            .layers = spec->model.layers - first - last};
+}

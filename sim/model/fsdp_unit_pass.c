@@ -1,0 +1,20 @@
+/* A unit's part of a pass. */
+#include "model/internal.h"
+
+void ms_cost_add_fsdp_unit(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit) {
+    switch (unit->kind) {
+    case MS_FSDP_UNIT_EMBEDDING:
+        ms_cost_embedding(builder, pass);
+        break;
+    case MS_FSDP_UNIT_HEAD:
+        ms_cost_head(builder, pass);
+        break;
+    case MS_FSDP_UNIT_MTP:
+        ms_cost_mtp(builder, unit->layer - builder->model->layers, pass);
+        break;
+    case MS_FSDP_UNIT_LAYER:
+    default:
+        ms_cost_layer(builder, unit->layer, pass);
+        break;
+    }
+}

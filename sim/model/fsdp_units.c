@@ -1,0 +1,158 @@
+/* The FSDP units of a virtual stage: layers, embedding, head and MTP modules, with their
+ * parameters. */
+#include "model/mla.h"
+#include "model/moe.h"
+
+int ms_stage_owner(const ms_model_layout *layout, int direction, int stage) {
+    int stages = layout->pp * layout->chunks;
+    return layout->stage_rank != NULL ? layout->stage_rank[direction * stages + stage]
+                                      : stage % layout->pp;
+}
+
+bool ms_has_joined_ends(const ms_model_layout *layout) {
+    int last = layout->pp * layout->chunks - 1,
+        directions = layout->directions > 1 ? layout->directions : 1;
+    for (int way = 0; way < directions; way++) {
+        int owner = ms_stage_owner(layout, way, last);
+        bool is_joined = false;
+        for (int other = 0; other < directions; other++) {
+            is_joined = is_joined || ms_stage_owner(layout, other, 0) == owner;
+        }
+        if (!is_joined) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the last stage uses the first one's word embedding where it is, as DeepSeek-V3 does
+ * (arXiv:2412.19437, section 3.2.3). Stages of several ranks that gather their parameters pass by
+ * pass do so apart. */
+static bool shares_table(const ms_model_layout *layout) {
+    return layout->pp == 1 || (layout->zero < 3 && ms_has_joined_ends(layout));
+}
+
+/* Whether the head has a table of its own on its rank. */
+static bool has_own_table(const ms_cost_builder *builder) {
+    return !builder->model->has_tied_embeddings || !shares_table(builder->layout);
+}
+
+static bool has_head(const ms_cost_builder *builder, ms_stage_content content) {
+    return content.is_last && builder->model->vocab > 0;
+}
+
+static bool has_embedding(const ms_cost_builder *builder, ms_stage_content content) {
+    return content.is_first && builder->model->vocab > 0;
+}
+
+int ms_stage_fsdp_unit_count(const ms_cost_builder *builder, ms_stage_content content) {
+    int modules = has_head(builder, content) ? builder->model->mtp_layers : 0;
+    return has_embedding(builder, content) + content.layers + has_head(builder, content) + modules;
+}
+
+static ms_fsdp_unit head_unit(const ms_cost_builder *builder) {
+    const ms_model *model = builder->model;
+    const ms_shard *shard = &builder->shard;
+    ms_fsdp_unit head = {.kind = MS_FSDP_UNIT_HEAD, .layer = -1};
+    if (model->parameters_override <= 0) {
+        head.parameters.dense = ms_norm_parameters(model) +
+                                (ms_has_bias(model, MS_BIAS_HEAD) ? shard->vocab : 0) +
+                                (has_own_table(builder) ? shard->vocab * shard->hidden : 0);
+    }
+    return head;
+}
+
+/* Which of a layer's parameters are weights of products in fewer bits. */
+static void count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count) {
+    if (builder->precision->products.format == MS_PRODUCT_PLAIN) {
+        return;
+    }
+    ms_cost_builder own = *builder;
+    own.product.layer = layer;
+    bool has_dense =
+        ms_is_quantized(&own, MS_PRODUCT_PROJECTIONS) || ms_is_quantized(&own, MS_PRODUCT_MLP);
+    if (has_dense && builder->model->parameters_override <= 0) {
+        const ms_model *model = builder->model;
+        double biases = ms_has_bias(model, MS_BIAS_QKV) ? builder->shard.qkv_width : 0;
+        biases += ms_has_bias(model, MS_BIAS_MLP) ? builder->shard.up_width : 0;
+        count->dense_quantized =
+            count->dense - biases - ms_layer_split_parameters(builder->model, layer);
+    }
+    if (ms_is_quantized(&own, MS_PRODUCT_EXPERTS)) {
+        count->expert_quantized = count->expert;
+    }
+}
+
+static ms_fsdp_unit layer_unit(const ms_cost_builder *builder, int layer) {
+    const ms_model *model = builder->model;
+    const ms_shard *shard = &builder->shard;
+    const ms_model_layout *layout = builder->layout;
+    double experts = ms_layer_expert_parameters(model, layout, layer);
+    ms_fsdp_unit unit = {.kind = MS_FSDP_UNIT_LAYER, .layer = layer};
+    unit.parameters.dense = ms_layer_dense_parameters(model, shard, layer);
+    /* on the axes of the rest experts are reduced and gathered with the rest */
+    bool is_separate = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
+    *(is_separate ? &unit.parameters.expert : &unit.parameters.dense) += experts;
+    count_quantized(builder, layer, &unit.parameters);
+    return unit;
+}
+
+/* The first module of a last stage that cannot use the first one's embedding brings a copy of it,
+ * unless the head has one already. */
+static ms_fsdp_unit mtp_unit(const ms_cost_builder *builder, int module) {
+    const ms_model *model = builder->model;
+    ms_fsdp_unit unit = layer_unit(builder, model->layers + module);
+    bool has_copy = module == 0 && !shares_table(builder->layout) && !model->has_tied_embeddings;
+    unit.kind = MS_FSDP_UNIT_MTP;
+    unit.parameters.dense += ms_mtp_parameters(model);
+    unit.parameters.dense += has_copy ? ms_embedding_parameters(model, &builder->shard) : 0;
+    return unit;
+}
+
+ms_fsdp_unit ms_stage_fsdp_unit(const ms_cost_builder *builder, ms_stage_content content,
+                                int index) {
+    const ms_shard *shard = &builder->shard;
+    int layer = index - has_embedding(builder, content);
+    if (layer < 0) {
+        return (ms_fsdp_unit){
+            .kind = MS_FSDP_UNIT_EMBEDDING,
+            .layer = -1,
+            .parameters = {.dense = ms_embedding_parameters(builder->model, shard)}};
+    }
+    if (layer < content.layers) {
+        return layer_unit(builder, content.layer_first + layer);
+    }
+    int module = layer - content.layers - 1;
+    return module < 0 ? head_unit(builder) : mtp_unit(builder, module);
+}
+
+ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content) {
+    ms_parameter_count sum = {.dense = 0};
+    int units = ms_stage_fsdp_unit_count(builder, content);
+    for (int i = 0; i < units; i++) {
+        ms_fsdp_unit unit = ms_stage_fsdp_unit(builder, content, i);
+        sum.dense += unit.parameters.dense;
+        sum.expert += unit.parameters.expert;
+        sum.dense_quantized += unit.parameters.dense_quantized;
+        sum.expert_quantized += unit.parameters.expert_quantized;
+    }
+    return sum;
+}
+
+double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_content content) {
+    const ms_model *model = builder->model;
+    if (!builder->layout->has_sequence_parallel) {
+        return 0;
+    }
+    double sum = 0;
+    for (int i = 0; i < content.layers; i++) {
+        sum += ms_layer_split_parameters(model, content.layer_first + i);
+    }
+    if (has_head(builder, content)) {
+        sum += ms_norm_parameters(model);
+        for (int module = 0; module < model->mtp_layers; module++) {
+            sum += ms_mtp_parameters(model) + ms_layer_split_parameters(model, model->layers);
+        }
+    }
+    return sum;
+}

@@ -1,0 +1,102 @@
+/* What an outline leaves out. Of a run of layers that are alike the first three stand in a pass,
+ * and the last one, which hands over to what follows: the third is as the second, so that it
+ * repeats. The first may differ, as it finds another unit before it than a layer of its kind. */
+#include "model/buckets.h"
+
+enum { LEADING = 3 };
+
+static bool is_alike(const ms_cost_builder *builder, ms_stage_content content,
+                     const ms_fsdp_unit *a, const ms_fsdp_unit *b) {
+    const int layers[2] = {a->layer, b->layer};
+    const int positions[2] = {a->layer - content.layer_first, b->layer - content.layer_first};
+    return a->kind == MS_FSDP_UNIT_LAYER && b->kind == MS_FSDP_UNIT_LAYER &&
+           ms_layers_are_alike(builder, layers, positions);
+}
+
+static ms_fsdp_unit unit_at(const ms_cost_builder *builder, ms_stage_content content, ms_pass pass,
+                            int count, int i) {
+    return ms_stage_fsdp_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
+}
+
+ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content content,
+                                ms_pass pass, ms_repeat *repeat_out) {
+    ms_outline_run longest = {.repeat = repeat_out};
+    int count = builder->wanted.is_outline ? ms_stage_fsdp_unit_count(builder, content) : 0;
+    int from = 0;
+    ms_fsdp_unit before = {.layer = -1};
+    for (int i = 0; i < count; i++) {
+        ms_fsdp_unit unit = unit_at(builder, content, pass, count, i);
+        int index = pass == MS_PASS_F ? count - 1 - i : i;
+        bool is_same = i > 0 && is_alike(builder, content, &before, &unit) &&
+                       ms_buckets_are_alike(builder->unit.buckets.of, index,
+                                            pass == MS_PASS_F ? index + 1 : index - 1);
+        from = is_same ? from : i;
+        if (i + 1 - from > longest.until - longest.from) {
+            longest.from = from;
+            longest.until = i + 1;
+        }
+        before = unit;
+    }
+    return longest;
+}
+
+/* Whether two segments take the same time and wait for the same, `moved` segments apart; of which
+ * layer they are does not count. */
+static bool is_same_segment(const ms_segment *a, const ms_segment *b, int moved) {
+    bool is_same =
+        a->is_collective == b->is_collective && a->is_async == b->is_async &&
+        a->is_experts == b->is_experts && a->kernels.has_host_wait == b->kernels.has_host_wait &&
+        a->when == b->when && a->time_s == b->time_s && a->pair_extra_s == b->pair_extra_s &&
+        a->kernels.launches == b->kernels.launches && a->axis == b->axis &&
+        a->group_axes == b->group_axes && a->coll == b->coll && a->coll_B == b->coll_B &&
+        a->coll_intra_node_B == b->coll_intra_node_B &&
+        a->coll_load_imbalance == b->coll_load_imbalance && a->wait_count == b->wait_count;
+    for (int i = 0; i < a->wait_count && is_same; i++) {
+        is_same = a->waits[i] + moved == b->waits[i];
+    }
+    return is_same;
+}
+
+/* Whether the run's third unit is as its second, waits for nothing before that, and leaves nothing
+ * over for units behind it. */
+static bool repeats(const ms_outline_run *run, const ms_cost_builder *builder) {
+    int first = (int)run->firsts[1], length = first - (int)run->firsts[0];
+    int earliest = first - length - (int)builder->pass_first;
+    bool is_same = length > 0 && (int)run->firsts[2] - first == length &&
+                   builder->unit.bucket.dense + builder->unit.bucket.expert == 0;
+    for (int i = first; i < first + length && is_same; i++) {
+        const ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
+        is_same =
+            is_same_segment(&MS_AT(&builder->segments, ms_segment, i - length), segment, length);
+        for (int k = 0; k < segment->wait_count; k++) {
+            is_same = is_same && segment->waits[k] >= earliest;
+        }
+    }
+    return is_same;
+}
+
+int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int unit) {
+    int index = unit - run->from;
+    bool is_long = run->until - run->from > LEADING + 1;
+    if (is_long && index >= 0 && index < LEADING) {
+        run->firsts[index] = builder->segments.count;
+    }
+    if (!is_long || index != LEADING - 1 || ms_cost_failed(builder) || !repeats(run, builder)) {
+        return unit + 1;
+    }
+    *run->repeat = (ms_repeat){.first = (int)(run->firsts[1] - builder->pass_first),
+                               .count = (int)(run->firsts[2] - run->firsts[1]),
+                               .times = run->until - run->from - LEADING - 1};
+    return run->until - 1;
+}
+
+bool ms_outline_is_alike(const ms_cost_builder *builder, ms_stage_content before,
+                         ms_stage_content content) {
+    bool is_same = builder->wanted.is_outline && before.layers == content.layers &&
+                   !before.is_first && !before.is_last && !content.is_first && !content.is_last;
+    for (int i = 0; i < content.layers && is_same; i++) {
+        const int layers[2] = {before.layer_first + i, content.layer_first + i};
+        is_same = ms_layers_are_alike(builder, layers, (const int[2]){i, i});
+    }
+    return is_same;
+}

@@ -1,0 +1,228 @@
+/* Tensor parallelism inside a layer's halves: each half opens with products split by columns and
+ * closes with one split by rows.
+ *
+ * Plain: the closing product's partial sums are all-reduced forward, the opening one's input
+ * gradients backward. With sequence parallelism the tensors outside the split products are split by
+ * tokens: forward an all-gather opens a half and a reduce-scatter closes it, backward the other way
+ * round, and the opening product's input, kept split, is gathered once more for its weight
+ * gradient.
+ * Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3; Korthikanti et al. 2022,
+ * arXiv:2205.05198, section 4.2.2.
+ */
+#include "model/internal.h"
+
+enum { PIECES_MAX = 64 };
+
+/* Bytes of the activations of all tokens, which tp's collectives carry [B]. */
+static double plane_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    return shard->tokens * shard->hidden * shard->element_B;
+}
+
+/* Bytes that a gather of the activations carries [B]: fewer where they are cast for the products
+ * before they are gathered. */
+static double gathered_B(const ms_cost_builder *builder) {
+    const ms_shard *shard = &builder->shard;
+    double each_B = ms_gathers_quantized(builder) ? ms_quantized_B(builder) : shard->element_B;
+    return shard->tokens * shard->hidden * each_B;
+}
+
+/* Tokens lie behind the batch, so the ranks' shares of a gathered tensor come one behind another
+ * and a reduction needs them so: a copy, read and written.
+ * Source: PyTorch, torch/distributed/_functional_collectives (all_gather_tensor and
+ * reduce_scatter_tensor of another than the first dimension). */
+static void add_ordering(ms_cost_builder *builder, double bytes) {
+    const ms_model_layout *layout = builder->layout;
+    if (layout->tp > 1 && layout->has_sequence_parallel && layout->tp_style == MS_TP_DTENSOR) {
+        ms_cost_compute(builder);
+        ms_cost_memory(builder, "token_order", 2 * bytes);
+    }
+}
+
+bool ms_splits_halves(const ms_cost_builder *builder) {
+    return builder->layout->tp > 1 && builder->layout->tp_overlap != MS_TP_OVERLAP_NONE;
+}
+
+/* In a half that is not split the collectives stand at its ends although its norm and residual run
+ * outside of them: the sum is the same, and they hold up what follows either way. */
+void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
+    if (builder->layout->has_sequence_parallel) {
+        /* forward its input; backward its output's gradient, and its input for the weights' */
+        static const unsigned GATHERED[] = {MS_PART_FORWARD, MS_PART_INPUT, MS_PART_WEIGHT};
+        bool keeps = builder->layout->tp_style == MS_TP_DTENSOR && builder->repeated == 0;
+        unsigned gathered = keeps ? parts & ~(unsigned)MS_PART_WEIGHT : parts;
+        for (size_t i = 0; i < sizeof GATHERED / sizeof GATHERED[0]; i++) {
+            if (gathered & GATHERED[i]) {
+                ms_cost_collective(builder, MS_COLL_ALL_GATHER, gathered_B(builder));
+                add_ordering(builder, gathered_B(builder));
+            }
+        }
+    }
+    ms_cost_compute(builder);
+}
+
+static ms_coll_kind reduction(const ms_cost_builder *builder) {
+    return builder->layout->has_sequence_parallel ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE;
+}
+
+void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
+    if (parts & (MS_PART_FORWARD | MS_PART_INPUT)) {
+        add_ordering(builder, plane_B(builder));
+        ms_cost_collective(builder, reduction(builder), plane_B(builder));
+    }
+}
+
+/* Pieces that a product beside its collective is cut into; 1: it is not. */
+static int piece_count(const ms_cost_builder *builder) {
+    switch (builder->layout->tp_overlap) {
+    case MS_TP_OVERLAP_CHUNKS:
+        return builder->layout->tp_chunks;
+    case MS_TP_OVERLAP_RING:
+        return builder->layout->tp;
+    case MS_TP_OVERLAP_NONE:
+    case MS_TP_OVERLAP_BULK:
+    default:
+        return 1;
+    }
+}
+
+static int start_piece(ms_cost_builder *builder, ms_coll_kind kind) {
+    double bytes = kind == MS_COLL_ALL_GATHER ? gathered_B(builder) : plane_B(builder);
+    if (builder->layout->tp_overlap == MS_TP_OVERLAP_RING) {
+        kind = MS_COLL_RING_SHIFT;
+    }
+    return ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP,
+                                                   .kind = kind,
+                                                   .bytes = bytes / piece_count(builder),
+                                                   .is_async = true});
+}
+
+/* A product over tokens that are gathered piece by piece. A ring starts with the rank's own piece.
+ */
+static void gather_and_multiply(ms_cost_builder *builder, const char *name, double in, double out) {
+    int pieces = piece_count(builder);
+    double tokens = builder->shard.tokens;
+    if (pieces == 1) {
+        if (builder->layout->has_sequence_parallel) {
+            ms_cost_collective(builder, MS_COLL_ALL_GATHER, gathered_B(builder));
+        }
+        ms_cost_compute(builder);
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens, out, in, 1});
+        return;
+    }
+    int gathered[PIECES_MAX] = {0};
+    int own = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? 1 : 0;
+    for (int i = own; i < pieces; i++) {
+        gathered[i] = start_piece(builder, MS_COLL_ALL_GATHER);
+    }
+    for (int i = 0; i < pieces; i++) {
+        ms_cost_compute_after(builder, gathered[i]);
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+    }
+}
+
+/* A product whose partial sums are reduced piece by piece. A ring ends with the rank's own piece.
+ */
+static void multiply_and_reduce(ms_cost_builder *builder, const char *name, double in, double out) {
+    int pieces = piece_count(builder);
+    double tokens = builder->shard.tokens;
+    if (pieces == 1) {
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens, out, in, 1});
+        ms_cost_collective(builder, reduction(builder), plane_B(builder));
+        ms_cost_compute(builder);
+        return;
+    }
+    int last = 0;
+    int sent = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? pieces - 1 : pieces;
+    for (int i = 0; i < pieces; i++) {
+        ms_cost_compute(builder);
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+        if (i < sent) {
+            last = start_piece(builder, MS_COLL_REDUCE_SCATTER);
+        }
+    }
+    ms_cost_compute_after(builder, last);
+}
+
+/* Backward pass of a half's opening product: its input is gathered beside the input gradient, that
+ * is reduced beside the weight gradient.
+ * Source: Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication (order of operations). */
+static void column_backward(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                            double in, double out) {
+    ms_comm gather = {.axis = MS_AXIS_TP, .kind = MS_COLL_ALL_GATHER, .is_async = true};
+    gather.bytes = builder->layout->has_sequence_parallel ? gathered_B(builder) : 0;
+    ms_comm reduce = {.axis = MS_AXIS_TP, .kind = reduction(builder), .is_async = true};
+    reduce.bytes = plane_B(builder);
+    int gathered = 0, reduced = 0;
+    if (parts & MS_PART_WEIGHT) {
+        gathered = ms_cost_communicate(builder, &gather);
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_compute(builder);
+        ms_cost_linear(builder, MS_PART_INPUT, names, in, out);
+        reduced = ms_cost_communicate(builder, &reduce);
+    }
+    if (parts & MS_PART_WEIGHT) {
+        ms_cost_compute_after(builder, gathered);
+        ms_cost_linear(builder, MS_PART_WEIGHT, names, in, out);
+    }
+    if (parts & MS_PART_INPUT) {
+        ms_cost_compute_after(builder, reduced);
+    }
+}
+
+/* The linear layer that opens a half, its columns split over tp. */
+static void add_column(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                       double in, double out) {
+    builder->product.side = MS_SIDE_COLUMN;
+    if (!builder->is_tp_split) {
+        ms_cost_linear(builder, parts, names, in, out);
+    } else if (parts & MS_PART_FORWARD) {
+        ms_cost_compute(builder);
+        ms_cost_input_cast(builder, (ms_linear_size){builder->shard.tokens, in, out});
+        gather_and_multiply(builder, names->forward, in, out);
+    } else {
+        column_backward(builder, parts, names, in, out);
+    }
+    builder->product.side = MS_SIDE_NONE;
+}
+
+/* Products that are cut in pieces for their collectives stay whole otherwise. */
+void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
+                     ms_side_products apart, double out) {
+    ms_projections projections = builder->model->projections;
+    bool is_unfused = builder->model->attention == MS_ATTENTION_UNFUSED;
+    bool is_joined = is_unfused && builder->product.kind == MS_PRODUCT_PROJECTIONS;
+    if (projections == MS_PROJECTIONS_CONCATENATED && (parts & MS_PART_INPUT) && apart.more > 0 &&
+        !is_joined) { /* unfused attention has put it together (attention_core.c) */
+        ms_cost_compute(builder);
+        ms_cost_memory(builder, "projections_concat",
+                       2 * builder->shard.tokens * out * builder->shard.element_B);
+    }
+    if (projections == MS_PROJECTIONS_SEPARATE && !builder->is_tp_split) {
+        builder->product.apart = apart;
+    }
+    add_column(builder, parts, names, builder->shard.hidden, out);
+    builder->product.apart = (ms_side_products){.more = 0};
+}
+
+void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
+                 double out) {
+    const ms_linear_size size = {builder->shard.tokens, in, out};
+    builder->product.side = MS_SIDE_ROW;
+    if (!builder->is_tp_split) {
+        ms_cost_linear(builder, parts, names, in, out);
+    } else if (parts & MS_PART_FORWARD) {
+        ms_cost_compute(builder);
+        ms_cost_input_cast(builder, size);
+        multiply_and_reduce(builder, names->forward, in, out);
+    } else {
+        if (parts & MS_PART_INPUT) { /* its gradient's columns and rows change places */
+            ms_cost_compute(builder);
+            ms_cost_gradient_cast(builder, size);
+            gather_and_multiply(builder, names->input, out, in);
+        }
+        ms_cost_linear(builder, parts & MS_PART_WEIGHT, names, in, out);
+    }
+    builder->product.side = MS_SIDE_NONE;
+}

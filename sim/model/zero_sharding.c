@@ -1,0 +1,427 @@
+/* State sharded over the replicas: parameters gathered before the passes that need them, gradients
+ * reduced behind the passes that make them, and what is left for the step's end.
+ *
+ * Gathers and reductions go unit by unit: a transformer layer, the embedding, the head. With
+ * overlap a unit's parameters are gathered while the unit before computes, and gradients are
+ * reduced while the next unit's backward pass runs. Source: Rajbhandari et al. 2020,
+ * arXiv:1910.02054, sections 5 and 7 (ZeRO 1 to 3); Zhao et al. 2023, arXiv:2304.11277, section 3
+ * (units, prefetch, resharding, hybrid sharding). Where the schedule places the gathers, a stage is
+ * gathered as a whole, outside of its passes.
+ */
+#include <math.h>
+
+#include "model/buckets.h"
+
+/* Gradients that an update in fp32 is made from. */
+static const double MAIN_GRADIENT_B = 4;
+
+/* Share of parameters that one rank of a shard group updates [count]. */
+static double sharded(const ms_model_layout *layout, ms_parameter_count count) {
+    double copies = fmax(layout->state_copies, 1);
+    double dense = ms_group_size(layout, ms_shard_group_of(layout, false).shard) / copies;
+    double expert = ms_group_size(layout, ms_shard_group_of(layout, true).shard) / copies;
+    return count.dense / fmax(dense, 1) + count.expert / fmax(expert, 1);
+}
+
+bool ms_unshards_in_passes(const ms_model_layout *layout) {
+    return layout->zero >= 3 || (layout->zero >= 1 && layout->has_gather_overlap);
+}
+
+static bool unshards_in(const ms_model_layout *layout, ms_pass pass) {
+    bool is_kept = layout->zero < 3 || layout->keeps_parameters;
+    return ms_unshards_in_passes(layout) && !layout->has_placed_unshards &&
+           (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
+}
+
+/* Bytes of a rank's whole parameters as they are gathered. */
+static double gathered_B(const ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
+    double all = is_expert ? count.expert : count.dense;
+    double cast = is_expert ? count.expert_quantized : count.dense_quantized;
+    double parameter_B = builder->precision->parameter_B;
+    bool is_cast =
+        cast > 0 && builder->precision->products.parameter_gathers == MS_TYPE_OF_PRODUCTS;
+    return all * parameter_B - (is_cast ? cast * (parameter_B - ms_quantized_B(builder)) : 0);
+}
+
+/* Gather part of what replicas share, of experts or of the rest; returns what to wait for. */
+static int gather(ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
+    const ms_model_layout *layout = builder->layout;
+    bool is_kept = layout->zero < 3 || layout->keeps_parameters;
+    return ms_cost_communicate(
+        builder, &(ms_comm){.axis = MS_AXIS_DP,
+                            .group_axes = ms_shard_group_of(layout, is_expert).shard,
+                            .kind = MS_COLL_ALL_GATHER,
+                            .bytes = gathered_B(builder, count, is_expert),
+                            .is_async = layout->has_gather_overlap || layout->has_placed_unshards,
+                            .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
+}
+
+static ms_fsdp_unit_unshards gather_unit(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
+    builder->layer = unit->layer;
+    ms_fsdp_unit_unshards gathers = {.dense = gather(builder, unit->parameters, false),
+                                     .expert = gather(builder, unit->parameters, true)};
+    builder->layer = -1;
+    return gathers;
+}
+
+/* Lowest bucket under way once a unit has begun: one more than it needs, and what the next unit
+ * needs. */
+static int gathered_by(const ms_stage_buckets *b, int kind, int unit) {
+    int until = b->units[unit].reached[kind];
+    until -= until < b->of[kind].count && until > 0 ? 1 : 0;
+    int next = unit > 0 ? b->units[unit - 1].lowest[kind] : -1;
+    return next >= 0 && next < until ? next : until;
+}
+
+static int gather_kind(ms_cost_builder *builder, int kind) {
+    ms_stage_buckets *b = builder->unit.buckets.of;
+    const ms_bucket_list *list = &b->of[kind];
+    bool is_first = b->unit == b->unit_count - 1;
+    int own = b->units[b->unit].lowest[kind];
+    int from = is_first ? list->count : gathered_by(b, kind, b->unit + 1);
+    int until = gathered_by(b, kind, b->unit);
+    for (int i = from - 1; i >= until; i--) {
+        bool is_expert = kind == MS_BUCKET_EXPERT;
+        b->gathers[kind][i] =
+            gather(builder, ms_bucket_count(&list->items[i], is_expert), is_expert);
+    }
+    return own >= 0 ? b->gathers[kind][own] : 0;
+}
+
+static ms_fsdp_unit_unshards gather_buckets(ms_cost_builder *builder) {
+    int dense = gather_kind(builder, MS_BUCKET_DENSE);
+    return (ms_fsdp_unit_unshards){.dense = dense,
+                                   .expert = gather_kind(builder, MS_BUCKET_EXPERT)};
+}
+
+/* Gather a unit, unless the one before has, and the next one. */
+static void gather_ahead(ms_cost_builder *builder, const ms_fsdp_unit *unit,
+                         const ms_fsdp_unit *next) {
+    if (builder->segments.count == builder->unit.units_first) {
+        builder->unit.arriving = gather_unit(builder, unit);
+    }
+    builder->unit.ready = builder->unit.arriving;
+    if (next) {
+        builder->unit.arriving = gather_unit(builder, next);
+    }
+}
+
+/* Whether parameters are gathered in the buckets that their gradients are reduced in: where shards
+ * are of the optimizer's state. */
+static bool gathers_buckets(const ms_cost_builder *builder) {
+    return builder->unit.buckets.of != NULL && builder->unit.buckets.of->is_gathered &&
+           builder->layout->zero < 3;
+}
+
+/* A computation by itself, whose copy is not part of the layer beside it. */
+static void add_copy(ms_cost_builder *builder, int layer, const char *name, double bytes) {
+    builder->layer = layer;
+    builder->unit.open_first = builder->segments.count;
+    ms_cost_compute(builder);
+    ms_cost_memory(builder, name, bytes);
+    builder->layer = -1;
+    builder->unit.open_first = builder->segments.count;
+}
+
+/* Parameters out of the gathered buffer, in which each rank's shards of all of them lie together:
+ * read and written once, on the stream that computes. A flat buffer's parameters are views of it.
+ * Source: PyTorch, torch.distributed.fsdp._fully_shard (foreach_all_gather_copy_out);
+ * torch.distributed.fsdp._flat_param (_get_unflat_views). */
+static void copy_out(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
+    const ms_model_layout *layout = builder->layout;
+    if (layout->units == MS_UNITS_PARAMETERS && ms_copies_units(layout) && layout->zero >= 3 &&
+        !layout->keeps_parameters) {
+        double all_B = gathered_B(builder, unit->parameters, false) +
+                       gathered_B(builder, unit->parameters, true);
+        add_copy(builder, unit->layer, "unit_copy_out", 2 * all_B);
+    }
+}
+
+/* Gradients into the buffer that is reduced, e bytes an element as products write them, g as they
+ * are reduced. A flat buffer's are concatenated by autograd (2 e), cast where the types differ (e +
+ * g) and divided by a factor of the replicas (2 g), the latter two on a stream of their own, but
+ * with the memory that computation waits for. Of parameters apart they are copied and cast in one
+ * kernel (e + g), and the mean is the collective's.
+ * Source: PyTorch, torch.distributed.fsdp._runtime_utils (_post_backward_hook, _reduce_grad,
+ * _div_if_needed) of 2.0; torch.distributed.fsdp._fully_shard (foreach_reduce_scatter_copy_in,
+ * ReduceOp.AVG). */
+static void copy_in(ms_cost_builder *builder, int layer) {
+    const ms_model_layout *layout = builder->layout;
+    double e = builder->shard.element_B, g = builder->precision->gradient_B;
+    double all = builder->unit.bucket.dense + builder->unit.bucket.expert;
+    if (!ms_makes_gradients_anew(builder->layout)) {
+        return;
+    }
+    bool is_flat = layout->units == MS_UNITS_FLAT;
+    double flat_B = 2 * e + (e < g ? e + g : 0) + 2 * g;
+    add_copy(builder, layer, "unit_copy_in", all * (is_flat ? flat_B : e + g));
+}
+
+void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
+                        const ms_fsdp_unit *next) {
+    if (unshards_in(builder->layout, pass)) {
+        if (gathers_buckets(builder)) {
+            builder->unit.ready = gather_buckets(builder);
+        } else {
+            gather_ahead(builder, unit, next);
+        }
+        /* computation before the parameters are there is a segment of its own */
+        builder->unit.open_first = builder->segments.count;
+    }
+    builder->unit.body_first = builder->segments.count;
+    if (unshards_in(builder->layout, pass)) {
+        copy_out(builder, unit);
+    }
+}
+
+ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count) {
+    ms_cost_begin_plan(builder);
+    if (builder->layout->has_placed_unshards) {
+        gather(builder, count, false);
+        gather(builder, count, true);
+    }
+    return (ms_pass_plan){.first = (int)builder->pass_first,
+                          .count = (int)(builder->segments.count - builder->pass_first)};
+}
+
+/* Let the unit's first computation wait for the gather of its parameters, or the first one with
+ * its experts for that of theirs. */
+static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert) {
+    for (size_t i = builder->unit.body_first; after != 0 && i < builder->segments.count; i++) {
+        ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
+        if (!segment->is_collective && (segment->is_experts || !is_expert)) {
+            ms_cost_wait(builder, segment, after);
+            return;
+        }
+    }
+}
+
+void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
+                      bool is_last) {
+    const ms_model_layout *layout = builder->layout;
+    if (unshards_in(layout, pass)) {
+        wait_for_gather(builder, builder->unit.ready.dense, false);
+        wait_for_gather(builder, builder->unit.ready.expert, true);
+    }
+    if (!ms_reduces_in_passes(layout) || pass == MS_PASS_F || pass == MS_PASS_I) {
+        return;
+    }
+    if (builder->unit.buckets.of != NULL) {
+        ms_buckets_end_unit(builder, unit->layer);
+        return;
+    }
+    builder->unit.bucket.dense += unit->parameters.dense;
+    builder->unit.bucket.expert += unit->parameters.expert;
+    double gradient_B = builder->precision->gradient_B;
+    double bucket_B = (builder->unit.bucket.dense + builder->unit.bucket.expert) * gradient_B;
+    /* a round's gradients are whole already: with nothing to hide behind they go at once */
+    bool is_whole_stage = layout->reduce == MS_REDUCE_ROUND && !layout->has_reduce_overlap;
+    if (is_last || (bucket_B >= layout->bucket_B && !is_whole_stage)) {
+        copy_in(builder, unit->layer);
+        builder->layer = is_whole_stage ? -1 : unit->layer;
+        ms_shard_reduce(builder, builder->unit.bucket.dense * gradient_B, false, false);
+        ms_shard_reduce(builder, builder->unit.bucket.expert * gradient_B, true, false);
+        builder->layer = -1;
+        builder->unit.bucket = (ms_parameter_count){.dense = 0};
+    }
+}
+
+/* Sum a buffer with the rank that holds the same stages in the other direction; nothing where there
+ * is no other one. */
+static void sum_directions(ms_cost_builder *builder, double bytes) {
+    ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
+                                            .kind = MS_COLL_ALL_REDUCE,
+                                            .bytes = bytes,
+                                            .is_between_directions = true});
+}
+
+/* Add what a rank's gradients still need when the passes are over: their reduction, where the
+ * passes have not reduced them, and the sum over both directions of the pipeline. */
+static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *stages, double bytes,
+                             bool is_expert) {
+    const ms_model_layout *layout = builder->layout;
+    ms_shard_group group = ms_shard_group_of(layout, is_expert);
+    if (!ms_reduces_in_passes(layout) && stages->count == 0) {
+        ms_shard_reduce(builder, bytes, is_expert, true);
+    }
+    int kind = is_expert ? MS_BUCKET_EXPERT : MS_BUCKET_DENSE;
+    for (int s = 0; !ms_reduces_in_passes(layout) && s < stages->count; s++) {
+        const ms_bucket_list *list = &stages->of[s]->of[kind];
+        for (int i = 0; i < list->count; i++) {
+            ms_shard_reduce(builder, list->items[i].parameters * builder->precision->gradient_B,
+                            is_expert, true);
+        }
+    }
+    if (layout->directions <= 1) {
+        return;
+    }
+    unsigned held = layout->zero > 0 ? group.shard : group.all;
+    sum_directions(builder, bytes / ms_group_size(layout, held));
+    if (layout->zero == 0) { /* whole gradients again */
+        ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
+                                                .group_axes = group.all,
+                                                .kind = MS_COLL_ALL_GATHER,
+                                                .bytes = bytes});
+    }
+}
+
+ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
+                              ms_parameter_count held, double split_tokens) {
+    double gradient_B = builder->precision->gradient_B;
+    ms_cost_begin_plan(builder);
+    ms_cost_collective(builder, MS_COLL_ALL_REDUCE, split_tokens * gradient_B);
+    finish_gradients(builder, stages, held.dense * gradient_B, false);
+    finish_gradients(builder, stages, held.expert * gradient_B, true);
+    return (ms_pass_plan){.first = (int)builder->pass_first,
+                          .count = (int)(builder->segments.count - builder->pass_first)};
+}
+
+static void gather_behind(ms_cost_builder *builder, ms_parameter_count gathered, bool is_expert) {
+    ms_cost_communicate(
+        builder, &(ms_comm){.axis = MS_AXIS_DP,
+                            .group_axes = ms_shard_group_of(builder->layout, is_expert).shard,
+                            .kind = MS_COLL_ALL_GATHER,
+                            .bytes = gathered_B(builder, gathered, is_expert)});
+}
+
+ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
+                             ms_parameter_count gathered) {
+    bool has_any = gathered.dense + gathered.expert > 0;
+    ms_cost_begin_plan(builder);
+    for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
+        bool is_expert = kind == MS_BUCKET_EXPERT;
+        if (stages->count == 0) {
+            gather_behind(builder, gathered, is_expert);
+        }
+        for (int s = 0; has_any && s < stages->count; s++) {
+            const ms_bucket_list *list = &stages->of[s]->of[kind];
+            for (int i = list->count - 1; i >= 0; i--) { /* as the next forward passes need them */
+                gather_behind(builder, ms_bucket_count(&list->items[i], is_expert), is_expert);
+            }
+        }
+    }
+    return (ms_pass_plan){.first = (int)builder->pass_first,
+                          .count = (int)(builder->segments.count - builder->pass_first)};
+}
+
+/* Whether gradients become shards in the course of a step, to which each reduction adds. */
+static bool keeps_shards(const ms_model_layout *layout) {
+    return layout->reduce != MS_REDUCE_LAST;
+}
+
+/* Traffic of kernels that stand around a step's reductions and update where they are not part of
+ * these: the norm by which every gradient is checked (read once) and its division by the number of
+ * replicas (read and written), both before the reduction; and the copy from the updated master copy
+ * (read; the working copy's writing is counted with the update).
+ * Source: Megatron-LM, megatron.core.distributed.param_and_grad_buffer (start_grad_sync:
+ * check_for_nan_in_grad and gradient_scaling_factor, which are on by default) and
+ * megatron.core.optimizer.distrib_optimizer (_copy_main_params_to_model_params). */
+static double separate_B(const ms_cost_builder *builder, double all, double own) {
+    const double MASTER_B = 4;
+    const ms_model_layout *layout = builder->layout;
+    unsigned replicas = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) |
+                        MS_AXIS_BIT(MS_AXIS_OTHER) |
+                        (layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP));
+    double passes = ms_group_size(layout, replicas) > 1 ? 3 : 1;
+    return layout->update == MS_UPDATE_SEPARATE
+               ? all * passes * builder->precision->gradient_B + own * MASTER_B
+               : 0;
+}
+
+/* Bytes that an update of Adam moves for each parameter where every operation is a kernel over fp32
+ * tensors, as PyTorch's AdamW without fused and Composer's DecoupledAdamW have it: the first moment
+ * decayed and added to (8 and 12, or 12 in one and 8 for the parameter's own decay), the second
+ * decayed and added to (8, 12), its root (8), divided by the bias' correction (8), plus epsilon
+ * (8), the parameter moved (16); before, gradients in fp32 read for the norm (4) and clipped (8).
+ * Source: torch.optim.adamw (_multi_tensor_adamw), composer.optim.decoupled_weight_decay; bytes
+ * derived here. */
+static const double OPERATIONS_B = 80, CLIPPING_B = 12;
+
+static double update_B(const ms_cost_builder *builder) {
+    const ms_precision *precision = builder->precision;
+    return builder->layout->update == MS_UPDATE_OPERATIONS
+               ? OPERATIONS_B + CLIPPING_B
+               : 4 * precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B;
+}
+
+/* Traffic of an optimizer step per parameter. Gradients: zeroed on every rank; read for the norm,
+ * read and written by clipping, read by the update. Update: master copy and moments in and out, the
+ * working copy out.  Source: derived from Adam (Kingma and Ba 2015) in mixed precision (Rajbhandari
+ * et al. 2020, arXiv:1910.02054, section 3.1). A separate fp32 copy of 2-byte gradients is not
+ * counted.
+ * Offloaded: clipped gradients to the host, the update at the speed of its memory, parameters back,
+ * one after the other.  Source: Ren et al. 2021, arXiv:2101.06840, section 4.1 (what crosses). */
+double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count) {
+    const ms_precision *precision = builder->precision;
+    const ms_model_layout *layout = builder->layout;
+    double all = count.dense + count.expert;
+    double own = layout->zero >= 1 ? sharded(layout, count) : all;
+    double kept = keeps_shards(layout) ? own : all;
+    double zeroing_B = kept * precision->gradient_B + separate_B(builder, all, own);
+    if (!layout->is_offloaded) {
+        double traffic_B = own * update_B(builder);
+        double casts_B = ms_weight_casts_B(builder, count.dense_quantized + count.expert_quantized);
+        return ms_roofline_s(builder->gpu, 0, zeroing_B + traffic_B + casts_B, 1, NULL);
+    }
+    double clipping_B = own * 3 * precision->gradient_B;
+    double on_host_B =
+        own * (precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B);
+    double crossing_B = own * (precision->gradient_B + precision->parameter_B);
+    return ms_roofline_s(builder->gpu, 0, zeroing_B + clipping_B, 1, NULL) +
+           crossing_B / builder->gpu->host.pcie_Bps + on_host_B / builder->gpu->host.memory_Bps;
+}
+
+/* Parameters that Megatron-FSDP gathers ahead of those in use, and after an update for the next
+ * step. Source: Megatron-LM, its MegatronFSDP: half of a communication unit of at least 1e9
+ * elements, from the first bucket on when start_param_sync begins a step. */
+static const double PREFETCHED_PARAMETERS = 0.5e9;
+
+static bool prefetches(const ms_model_layout *layout) {
+    return layout->zero >= 3 && !layout->keeps_parameters && !layout->has_placed_unshards &&
+           (layout->framework_memory.buffers & MS_BUFFER_PREFETCHED);
+}
+
+static double prefetched_B(const ms_cost_builder *builder, ms_parameter_count count) {
+    double all = count.dense + count.expert;
+    if (!prefetches(builder->layout) || all <= 0) {
+        return 0;
+    }
+    double share = fmin(1, PREFETCHED_PARAMETERS / all);
+    return share * (gathered_B(builder, count, false) + gathered_B(builder, count, true));
+}
+
+ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count) {
+    const ms_precision *precision = builder->precision;
+    const ms_model_layout *layout = builder->layout;
+    double all = count.dense + count.expert;
+    double share = sharded(layout, count);
+    double held = layout->zero < 3 ? all : share + (layout->keeps_parameters ? all : 0);
+    double kept = keeps_shards(layout) ? share : all;
+    double made = layout->reduce == MS_REDUCE_ROUND ? all : 0;
+    double updated = layout->is_offloaded ? 0 : layout->zero >= 1 ? share : all;
+    double cast_B = ms_held_weights_B(builder, count.dense_quantized + count.expert_quantized);
+    unsigned buffers = layout->framework_memory.buffers;
+    bool has_main = (buffers & MS_BUFFER_MAIN_GRADIENTS) != 0;
+    double last_B = buffers & MS_BUFFER_LAST_GRADIENTS ? all * precision->parameter_B : 0;
+    return (ms_state_bytes){
+        .parameter_B = held * precision->parameter_B + cast_B + prefetched_B(builder, count),
+        .gradient_B = kept * precision->gradient_B + last_B,
+        .round_B = made * precision->gradient_B,
+        .optimizer_B = updated * precision->optimizer_B,
+        .update_B = has_main ? updated * MAIN_GRADIENT_B : 0,
+        .unsharded_B = layout->has_placed_unshards ? all * precision->parameter_B : 0};
+}
+
+double ms_fsdp_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
+    const ms_model_layout *layout = builder->layout;
+    const ms_precision *precision = builder->precision;
+    double units_B = 0, bucket_B = 0;
+    bool is_gathered = layout->zero >= 3 && !layout->keeps_parameters;
+    if (is_gathered && !layout->has_placed_unshards && !prefetches(layout)) {
+        units_B = (layout->has_gather_overlap ? 2 : 1) * largest_unit * precision->parameter_B;
+    }
+    if (layout->reduce == MS_REDUCE_EVERY) {
+        bucket_B = fmax(layout->bucket_B, largest_unit * precision->gradient_B);
+    }
+    return units_B + bucket_B;
+}
