@@ -55,7 +55,7 @@ static void add_tiers(const ms_platform *platform, ms_value *root) {
         ms_value_add_double(row, "bandwidth_Bps", tier->bandwidth_Bps);
         ms_value_add_double(row, "efficiency", tier->efficiency);
         ms_value_add_int(row, "parallel", link.parallel);
-        ms_value_add_double(row, "capacity_Bps", link.capacity_Bps);
+        ms_value_add_double(row, "capacity_Bps", ms_tier_capacity_Bps(tier));
         ms_value_add_double(row, "latency_s", tier->latency_s);
         ms_value_add_bool(row, "in_bits", tier->is_in_bits);
     }

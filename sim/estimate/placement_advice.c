@@ -3,8 +3,8 @@
 
 /* Bandwidth that a tier's links give each GPU below them, one direction. */
 static double share_Bps(const ms_platform *platform, int tier) {
-    ms_link_info link = ms_platform_link(platform, platform->tiers[tier].first_link);
-    return link.capacity_Bps * platform->tiers[tier].links / 2.0 / ms_platform_gpus(platform);
+    const ms_tier *links = &platform->tiers[tier];
+    return ms_tier_capacity_Bps(links) * links->links / 2.0 / ms_platform_gpus(platform);
 }
 
 /* Axes whose ranks work on the same tokens, and talk in every layer. */

@@ -43,7 +43,7 @@ static void slow_links(const ms_platform *platform, int gpu, double factor, doub
     }
 }
 
-/* The cluster with the factors of all ranks' links. */
+/* The cluster with the factors of all ranks' links, besides those that it has. */
 static ms_status make_platform(const ms_job *job, const ms_rank_properties *properties,
                                ms_arena *arena, const ms_platform **platform_out) {
     const ms_platform *cluster = job->spec.platform.cluster;
@@ -60,6 +60,7 @@ static ms_status make_platform(const ms_job *job, const ms_rank_properties *prop
     }
     for (int link = 0; link < cluster->link_count; link++) {
         factors[link] = factors[link] > 0.0 ? factors[link] : 1.0;
+        factors[link] *= cluster->link_factors != NULL ? cluster->link_factors[link] : 1.0;
     }
     *platform = *cluster;
     platform->link_factors = factors;

@@ -50,8 +50,7 @@ void ms_fabric_route(const ms_platform *platform, int source, int destination, m
 }
 
 double ms_fabric_capacity_Bps(const ms_platform *platform, int tier) {
-    return tier < 0 ? INFINITY
-                    : ms_platform_link(platform, platform->tiers[tier].first_link).capacity_Bps;
+    return tier < 0 ? INFINITY : ms_tier_capacity_Bps(&platform->tiers[tier]);
 }
 
 int ms_platform_gpus(const ms_platform *platform) {

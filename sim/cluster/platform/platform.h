@@ -442,12 +442,17 @@ static inline int ms_platform_link_tier(const ms_platform *platform, int link) {
     return tier;
 }
 
-/** Facts of a link, for each of which some loops ask.  Likewise. */
+/** Capacity of a tier's links that have no factor of their own [B/s]. */
+static inline double ms_tier_capacity_Bps(const ms_tier *tier) {
+    return tier->bandwidth_Bps * tier->efficiency * tier->cables;
+}
+
+/** Facts of a link, for each of which some loops ask.  O(tiers). */
 static inline ms_link_info ms_platform_link(const ms_platform *platform, int link) {
     ms_link_info info;
     info.tier = ms_platform_link_tier(platform, link);
     const ms_tier *tier = &platform->tiers[info.tier];
-    info.capacity_Bps = tier->bandwidth_Bps * tier->efficiency * tier->cables;
+    info.capacity_Bps = ms_tier_capacity_Bps(tier);
     if (platform->link_factors != NULL) {
         info.capacity_Bps /= platform->link_factors[link];
     }
