@@ -135,9 +135,7 @@ ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     ms_status status = check_axes(spec, mesh, arena, diag);
     ms_status overlap = check_context_overlap(spec, layout, diag);
     status = status == MS_OK ? overlap : status;
-    if (status == MS_OK) {
-        status = find_shard_axes(spec, mesh, diag, &layout->shard_axes);
-    }
+    status = status == MS_OK ? find_shard_axes(spec, mesh, diag, &layout->shard_axes) : status;
     return status;
 }
 

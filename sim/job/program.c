@@ -168,15 +168,9 @@ static ms_status read_file(ms_job *job, ms_arena *arena, ms_diag *diag) {
     ms_program program;
     int slices = spec->schedule.slices < 1 ? 1 : spec->schedule.slices; /* less was reported */
     ms_status status = ms_csv_load(path, arena, diag, &table);
-    if (status == MS_OK) {
-        status = ms_csv_program(&table, name, slices, arena, diag, &program);
-    }
-    if (status == MS_OK) {
-        status = check_sizes(job, &program, diag);
-    }
-    if (status == MS_OK) {
-        status = check_keys(spec, diag);
-    }
+    status = status == MS_OK ? ms_csv_program(&table, name, slices, arena, diag, &program) : status;
+    status = status == MS_OK ? check_sizes(job, &program, diag) : status;
+    status = status == MS_OK ? check_keys(spec, diag) : status;
     if (status == MS_OK) {
         job->program = program;
         job->schedule_text = table.text;

@@ -89,12 +89,8 @@ static ms_status read_tree(reading *r) {
     ms_status status = text == NULL
                            ? ms_yaml_load(path, r->arena, r->diag, &r->root)
                            : ms_yaml_parse(text, strlen(text), path, r->arena, r->diag, &r->root);
-    if (status == MS_OK) {
-        status = ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag);
-    }
-    if (status == MS_OK) {
-        status = normalise(r->root, r->arena);
-    }
+    status = status == MS_OK ? ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag) : status;
+    status = status == MS_OK ? normalise(r->root, r->arena) : status;
     return status == MS_OK ? apply_request(r->request, r->root, r->arena, r->diag) : status;
 }
 

@@ -155,12 +155,8 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
     program.parameter_replicas = type->directions;
     program.round = type->round == NULL ? 0 : type->round(&program.spec);
     status = place_stages(type, arena, diag, &program);
-    if (status == MS_OK) {
-        status = fill_lists(type, arena, diag, &program);
-    }
-    if (status == MS_OK) {
-        status = finish_lists(type, diag, &program);
-    }
+    status = status == MS_OK ? fill_lists(type, arena, diag, &program) : status;
+    status = status == MS_OK ? finish_lists(type, diag, &program) : status;
     if (status == MS_OK) {
         *program_out = program;
     }

@@ -150,9 +150,7 @@ static ms_status check_lists(const list_checker *c, uint8_t *seen) {
             const ms_action *action = &program->actions[i];
             size_t key = (size_t)action->stage * (size_t)program->mb_count + (size_t)action->mb;
             ms_status status = check_order(c, rank, i, seen[key]);
-            if (status == MS_OK) {
-                status = check_slices(c, rank, i, &seen[key]);
-            }
+            status = status == MS_OK ? check_slices(c, rank, i, &seen[key]) : status;
             if (status != MS_OK) {
                 return status;
             }
@@ -197,15 +195,9 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
     } else {
         status = check_lists(&c, seen);
     }
-    if (status == MS_OK) {
-        status = check_complete(&c, seen);
-    }
-    if (status == MS_OK) {
-        status = ms_program_check_ends(program, place, &scratch, diag);
-    }
-    if (status == MS_OK) {
-        status = ms_unshard_check(program, place, &scratch, diag);
-    }
+    status = status == MS_OK ? check_complete(&c, seen) : status;
+    status = status == MS_OK ? ms_program_check_ends(program, place, &scratch, diag) : status;
+    status = status == MS_OK ? ms_unshard_check(program, place, &scratch, diag) : status;
     ms_arena_release(&scratch);
     return status;
 }

@@ -272,9 +272,7 @@ ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_cost
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_status status = time_actions(&p, &scratch, diag);
-    if (status == MS_OK) {
-        status = evaluate(&p, arena, diag, result_out);
-    }
+    status = status == MS_OK ? evaluate(&p, arena, diag, result_out) : status;
     ms_arena_release(&scratch);
     return status;
 }

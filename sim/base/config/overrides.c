@@ -208,11 +208,7 @@ ms_status ms_node_set(ms_node *root, const char *text, ms_arena *arena, ms_diag 
     a->arena = arena;
     a->diag = diag;
     ms_status status = ms_source_init(&a->source, "--set", text, strlen(text), arena, diag);
-    if (status == MS_OK) {
-        status = split_path(a);
-    }
-    if (status == MS_OK) {
-        status = apply(a, root);
-    }
+    status = status == MS_OK ? split_path(a) : status;
+    status = status == MS_OK ? apply(a, root) : status;
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }

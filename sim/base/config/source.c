@@ -255,9 +255,7 @@ ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_d
         return report_open(path, diag);
     }
     ms_status status = check_kind(descriptor, path, type, diag);
-    if (status == MS_OK) {
-        status = read_all(descriptor, path, type, out, diag);
-    }
+    status = status == MS_OK ? read_all(descriptor, path, type, out, diag) : status;
     close(descriptor);
     return status;
 }

@@ -452,9 +452,7 @@ ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *di
                                  input->source.length_B - input->from_B);
     ms_status status = read_events(b);
     yaml_parser_delete(&b->parser);
-    if (status == MS_OK) {
-        status = check_root(b);
-    }
+    status = status == MS_OK ? check_root(b) : status;
     if (status == MS_OK) {
         *root_out = b->root;
     }
@@ -466,9 +464,7 @@ static ms_status parse_document(ms_yaml_input *input, const ms_text *text, ms_ar
                                 ms_diag *diag, ms_node **root_out) {
     ms_status status =
         ms_source_init(&input->source, text->name, text->data, text->length_B, arena, diag);
-    if (status == MS_OK) {
-        status = ms_yaml_build(input, arena, diag, root_out);
-    }
+    status = status == MS_OK ? ms_yaml_build(input, arena, diag, root_out) : status;
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 

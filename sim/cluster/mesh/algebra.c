@@ -273,9 +273,7 @@ ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *a
     }
     ms_mesh flat;
     ms_status status = find_axes(mesh, axes, diag, merged);
-    if (status == MS_OK) {
-        status = merge_axes(mesh, merged, count, arena, &flat);
-    }
+    status = status == MS_OK ? merge_axes(mesh, merged, count, arena, &flat) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -163,9 +163,7 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
     if (wish->given.axes > 0) {
         status = ms_mesh_init(&check, wish->given.names, wish->given.sizes, wish->given.axes, diag);
     }
-    if (status == MS_OK) {
-        status = size_dp(wish, diag, &dp);
-    }
+    status = status == MS_OK ? size_dp(wish, diag, &dp) : status;
     degree_list list = {.count = 0};
     if (status == MS_OK) {
         arrange(wish, dp, &list);
@@ -174,9 +172,7 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
     if (status == MS_OK) {
         status = ms_mesh_init(&mesh, list.names, list.sizes, list.count, diag);
     }
-    if (status == MS_OK) {
-        status = check_scale_up_domain(wish, &mesh, diag);
-    }
+    status = status == MS_OK ? check_scale_up_domain(wish, &mesh, diag) : status;
     if (status == MS_OK) {
         *mesh_out = mesh;
     }

@@ -220,12 +220,8 @@ ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec
                      const ms_spec *to, ms_diag *diag, ms_reshard_plan *plan_out) {
     int64_t local[MS_TENSOR_DIMENSIONS_MAX];
     ms_status status = ms_spec_local_shape(mesh, to, tensor, diag, local);
-    if (status == MS_OK) {
-        status = ms_spec_local_shape(mesh, from, tensor, diag, local);
-    }
-    if (status == MS_OK) {
-        status = refuse_partial(mesh, from, to, diag);
-    }
+    status = status == MS_OK ? ms_spec_local_shape(mesh, from, tensor, diag, local) : status;
+    status = status == MS_OK ? refuse_partial(mesh, from, to, diag) : status;
     if (status != MS_OK) {
         return status;
     }

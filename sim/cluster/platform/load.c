@@ -353,9 +353,7 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
         status = overlay(root, overrides, arena, diag);
     }
     ms_platform platform = {0};
-    if (status == MS_OK) {
-        status = read_document(root, paths, arena, diag, &platform);
-    }
+    status = status == MS_OK ? read_document(root, paths, arena, diag, &platform) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -203,9 +203,7 @@ static ms_status check(comms *c, ms_arena *scratch) {
         return ms_diag_no_memory(c->diag);
     }
     ms_status status = check_rows(c);
-    if (status == MS_OK) {
-        status = check_sends(c);
-    }
+    status = status == MS_OK ? check_sends(c) : status;
     if (status != MS_OK) {
         return status;
     }

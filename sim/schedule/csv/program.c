@@ -279,26 +279,16 @@ static ms_status allocate(program_builder *b, ms_arena *arena, ms_arena *scratch
 
 static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     ms_status status = measure(b);
-    if (status == MS_OK) {
-        status = allocate(b, arena, scratch);
-    }
-    if (status == MS_OK) {
-        status = place_stages(b);
-    }
-    if (status == MS_OK) {
-        status = check_stages(b);
-    }
+    status = status == MS_OK ? allocate(b, arena, scratch) : status;
+    status = status == MS_OK ? place_stages(b) : status;
+    status = status == MS_OK ? check_stages(b) : status;
     if (status != MS_OK) {
         return status;
     }
     fill_lists(b);
     status = number_chunks(b, scratch);
-    if (status == MS_OK) {
-        status = count_microbatches(b);
-    }
-    if (status == MS_OK) {
-        status = check_counting(b);
-    }
+    status = status == MS_OK ? count_microbatches(b) : status;
+    status = status == MS_OK ? check_counting(b) : status;
     if (status == MS_OK) {
         ms_fault_place place = {.report = report_at, .cell = number_of, .context = b};
         status = ms_program_check_at(&b->program, &place, b->diag);

@@ -356,9 +356,7 @@ ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_t
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while reading '%s'", path);
     }
-    if (status == MS_OK) {
-        status = ms_csv_read(text, length_B, path, arena, diag, table_out);
-    }
+    status = status == MS_OK ? ms_csv_read(text, length_B, path, arena, diag, table_out) : status;
     return status;
 }
 

@@ -39,9 +39,7 @@ static ms_status check_costs(const ms_search_run *search, const ms_program *prog
 static ms_status find(ms_search_run *search, ms_search_result *result) {
     ms_score score;
     ms_status status = make_program(search, &result->program);
-    if (status == MS_OK) {
-        status = check_costs(search, &result->program);
-    }
+    status = status == MS_OK ? check_costs(search, &result->program) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -90,9 +88,7 @@ ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs
     ms_search_run search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
     ms_search_result result = {.variant = -1};
     ms_status status = resolve(&search.spec, diag);
-    if (status == MS_OK) {
-        status = find(&search, &result);
-    }
+    status = status == MS_OK ? find(&search, &result) : status;
     if (status == MS_OK) {
         *result_out = result;
     }
