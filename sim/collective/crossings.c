@@ -103,10 +103,6 @@ static int by_link(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Lists as short as those of a message or a small group, which are sorted by insertion; and one
- * digit of a link's number in longer ones. */
-enum { SHORT = 24, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
-
 static void sort_short(ms_flow_link *links, size_t count) {
     for (size_t i = 1; i < count; i++) {
         ms_flow_link link = links[i];
@@ -118,51 +114,13 @@ static void sort_short(ms_flow_link *links, size_t count) {
     }
 }
 
-/* Put links in order of one digit, those of equal digits in the order they come in. */
-static void sort_digit(const ms_flow_link *from, size_t count, int shift, ms_flow_link *to) {
-    size_t next[DIGITS + 1] = {0};
-    for (size_t i = 0; i < count; i++) {
-        next[(from[i].link >> shift & (DIGITS - 1)) + 1]++;
-    }
-    for (int digit = 0; digit < DIGITS; digit++) {
-        next[digit + 1] += next[digit];
-    }
-    for (size_t i = 0; i < count; i++) {
-        to[next[from[i].link >> shift & (DIGITS - 1)]++] = from[i];
-    }
-}
-
-/* Digit after digit from the lowest one, there and back, as many as the highest number has. */
-static void sort_long(ms_flow_link *links, size_t count, ms_flow_link *other) {
-    int32_t highest = 0;
-    for (size_t i = 0; i < count; i++) {
-        highest = links[i].link > highest ? links[i].link : highest;
-    }
-    ms_flow_link *from = links, *to = other;
-    for (int shift = 0; shift < 32 && highest >> shift > 0; shift += DIGIT_BITS) {
-        sort_digit(from, count, shift, to);
-        ms_flow_link *sorted = to;
-        to = from;
-        from = sorted;
-    }
-    if (from != links) {
-        memcpy(links, from, count * sizeof *links);
-    }
-}
-
 void ms_flow_links_sort(ms_flow_link *links, size_t count) {
+    enum { SHORT = 24 }; /* links of a message or of a small group */
     if (count <= SHORT) {
         sort_short(links, count);
-        return;
-    }
-    ms_vector other;
-    ms_vector_init(&other, sizeof *links);
-    if (ms_vector_add(&other, NULL, count) != NULL) {
-        sort_long(links, count, other.data);
     } else {
         qsort(links, count, sizeof *links, by_link);
     }
-    ms_vector_release(&other);
 }
 
 /* Add up crossings of the same link in place; returns how many links there are. */

@@ -48,7 +48,7 @@ double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destin
  * MS_OK; MS_E_NOMEM. O(crossings log crossings). */
 ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
                             ms_arena *arena, ms_coll_plan *plan);
-/* Sort links of a flow by number. */
+/* Sort links of a flow by number; those of equal numbers come in any order. */
 void ms_flow_links_sort(ms_flow_link *links, size_t count);
 
 #endif

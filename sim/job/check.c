@@ -75,7 +75,7 @@ static ms_status place_ranks(const checking *c) {
 static ms_status check_tensor_domain(const checking *c) {
     int tp = ms_mesh_size(&c->out->mesh, MS_AXIS_TP);
     int domain = ms_platform_scale_up_domain(c->cluster);
-    if (tp <= domain || c->spec->tensor.allows_slow) {
+    if (tp <= domain || c->spec->allows_slow_tp) {
         return MS_OK;
     }
     return ms_spec_fault(c->spec, c->diag, "mesh.tp",

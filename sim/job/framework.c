@@ -249,24 +249,26 @@ static bool is_interleaved(const ms_spec_schedule *schedule) {
 }
 
 static void fit_data(ms_node *root, ms_job_spec *spec) {
-    ms_spec_data *data = &spec->data;
-    bool is_odd_round = data->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
-    if (takes_back(root, data->zero < 2 || is_odd_round, (choice_key){"data_parallel", "reduce"})) {
-        data->reduce = MS_SPEC_USUAL; /* whole gradients are reduced once */
+    ms_model_layout *choices = &spec->choices;
+    bool is_odd_round = spec->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
+    if (takes_back(root, choices->zero < 2 || is_odd_round,
+                   (choice_key){"data_parallel", "reduce"})) {
+        spec->reduce = MS_SPEC_USUAL; /* whole gradients are reduced once */
     }
-    if (takes_back(root, data->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
-        data->all_reduces = false; /* they are without shards, and cannot be with fewer of them */
+    if (takes_back(root, choices->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
+        choices->all_reduces_gradients =
+            false; /* they are without shards, and cannot be with fewer of them */
     }
-    if (takes_back(root, data->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
-        data->has_gather_overlap = false; /* nothing is gathered */
+    if (takes_back(root, choices->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
+        choices->has_gather_overlap = false; /* nothing is gathered */
     }
-    if (takes_back(root, data->zero < 2, (choice_key){"data_parallel", "units"})) {
-        data->units = MS_UNITS_IN_PLACE; /* there are no units */
+    if (takes_back(root, choices->zero < 2, (choice_key){"data_parallel", "units"})) {
+        choices->units = MS_UNITS_IN_PLACE; /* there are no units */
     }
-    bool is_odd_bucket = data->bucketing == MS_BUCKETS_MEGATRON && data->zero >= 2;
-    if (takes_back(root, is_odd_bucket || data->units != MS_UNITS_IN_PLACE,
+    bool is_odd_bucket = choices->bucketing == MS_BUCKETS_MEGATRON && choices->zero >= 2;
+    if (takes_back(root, is_odd_bucket || choices->units != MS_UNITS_IN_PLACE,
                    (choice_key){"data_parallel", "bucketing"})) {
-        data->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
+        choices->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
     }
 }
 
@@ -274,34 +276,33 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
  * sequence parallelism, and nothing is built beside experts and latents. */
 static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {
     bool is_plain = spec->model.moe.experts == 0 && spec->model.mla.kv_rank == 0;
-    bool is_whole = spec->tensor.overlap == MS_TP_OVERLAP_BULK;
-    return !is_alone && is_plain && (is_whole || spec->tensor.has_sequence_parallel);
+    bool is_whole = spec->choices.tp_overlap == MS_TP_OVERLAP_BULK;
+    return !is_alone && is_plain && (is_whole || spec->choices.has_sequence_parallel);
 }
 
 static void fit_tensor(ms_node *root, ms_job_spec *spec) {
     bool is_alone = ms_spec_axis_size(&spec->mesh, "tp") <= 1;
-    ms_spec_tensor *tensor = &spec->tensor;
     if (takes_back(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
-        tensor->has_sequence_parallel = false;
+        spec->choices.has_sequence_parallel = false;
     }
     if (takes_back(root, !runs_beside_products(spec, is_alone),
                    (choice_key){"tensor_parallel", "overlap"})) {
-        tensor->overlap = MS_TP_OVERLAP_NONE;
+        spec->choices.tp_overlap = MS_TP_OVERLAP_NONE;
     }
-    bool is_whole =
-        is_alone || ms_spec_axis_size(&spec->mesh, "pp") <= 1 || tensor->has_sequence_parallel;
+    bool is_whole = is_alone || ms_spec_axis_size(&spec->mesh, "pp") <= 1 ||
+                    spec->choices.has_sequence_parallel;
     if (takes_back(root, is_whole, (choice_key){"pipeline", "scatter_gather"})) {
-        spec->has_scatter_gather = false;
+        spec->choices.has_scatter_gather = false;
     }
 }
 
 static void fit_context(ms_node *root, ms_job_spec *spec) {
     bool is_alone = ms_spec_axis_size(&spec->mesh, "cp") <= 1;
     if (takes_back(root, is_alone, (choice_key){"context_parallel", "kind"})) {
-        spec->context.kind = MS_CP_RING;
+        spec->choices.cp_kind = MS_CP_RING;
     }
     if (takes_back(root, is_alone, (choice_key){"context_parallel", "overlap"})) {
-        spec->context.overlap = MS_SPEC_USUAL;
+        spec->cp_overlap = MS_SPEC_USUAL;
     }
 }
 
@@ -365,8 +366,8 @@ static void fit_attention(ms_node *root, ms_job_spec *spec) {
 /* Take a profile's choice of a part back. */
 static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
     const choice_key at = {NULL, "recompute_parts"};
-    unsigned parts = spec->recompute.parts & ~(unsigned)part;
-    if (parts == spec->recompute.parts || (root != NULL && holder_of(root, at) == NULL)) {
+    unsigned parts = spec->choices.recompute_parts & ~(unsigned)part;
+    if (parts == spec->choices.recompute_parts || (root != NULL && holder_of(root, at) == NULL)) {
         return;
     }
     ms_node *list = ms_node_get(root, at.key);
@@ -381,7 +382,7 @@ static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part)
     if (list != NULL && list->first == NULL) {
         drop(root, at.key);
     }
-    spec->recompute.parts = parts;
+    spec->choices.recompute_parts = parts;
 }
 
 /* A model without latents has no products out of them to recompute; every second product is that of

@@ -255,7 +255,7 @@ static void read_root(reading *r, bool is_frameworks) {
 /* Keys that are given and wrong leave these as they are. */
 static void leave_open(ms_job_spec *spec) {
     spec->schedule.chunks = MS_SPEC_USUAL;
-    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
+    spec->cp_overlap = spec->gather_stages = spec->reduce = MS_SPEC_USUAL;
 }
 
 static void begin(reading *r) {

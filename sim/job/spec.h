@@ -153,47 +153,6 @@ typedef struct ms_spec_precision {
     ms_products products;
 } ms_spec_precision;
 
-/** How tp ranks share a layer. */
-typedef struct ms_spec_tensor {
-    bool has_sequence_parallel;
-    ms_tp_overlap overlap;
-    ms_tp_style style;
-    int chunks;       /**< pieces of MS_TP_OVERLAP_CHUNKS */
-    bool allows_slow; /**< more tp ranks than GPUs that share the fast links */
-} ms_spec_tensor;
-
-/** How cp ranks share a sequence. */
-typedef struct ms_spec_context {
-    ms_cp_kind kind;
-    int overlap; /**< 0, 1, or MS_SPEC_USUAL: for a ring */
-} ms_spec_context;
-
-/** Data parallelism: what replicas share. */
-typedef struct ms_spec_data {
-    int zero;              /**< stage of ZeRO, 0 to 3 */
-    ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
-    int copies;            /**< equal sets of shards among the replicas, >= 1 */
-    bool keeps_parameters; /**< zero 3: gathered once per step */
-    int gather_stages;     /**< whole stages gathered at a time, 0: layer by layer; MS_SPEC_USUAL:
-                              where a schedule file says so, else 0 */
-    int reduce;            /**< ms_reduce, or MS_SPEC_USUAL */
-    bool all_reduces; /**< zero 1: gradients are summed on all replicas, not scattered to shards */
-    bool has_reduce_overlap;
-    bool has_gather_overlap;
-    ms_units units;
-    ms_bucketing bucketing;
-    double bucket_B; /**< smallest gradient bucket, or largest [B]; 0: the rule's own */
-    ms_update_kernels update;
-    bool is_offloaded;
-} ms_spec_data;
-
-/** Activation recomputation. */
-typedef struct ms_spec_recompute {
-    ms_recompute kind;
-    unsigned parts; /**< MS_RECOMPUTE_ bits */
-    int layers;     /**< full: first layers of each virtual stage; 0: all */
-} ms_spec_recompute;
-
 /** Where the host waits for its GPU, bits. */
 typedef enum ms_host_sync {
     MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows one that the rank
@@ -255,14 +214,14 @@ typedef struct ms_job_spec {
     ms_spec_schedule schedule;
     ms_spec_batch batch;
     ms_spec_precision precision;
-    ms_spec_tensor tensor;
-    ms_spec_context context;
-    ms_spec_data data;
-    bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
-    double allocator_overhead; /**< share of activations and working memory lost on top */
-    ms_framework_memory framework_memory;
-    unsigned offloaded; /**< MS_OFFLOAD_ bits */
-    ms_spec_recompute recompute;
+    ms_model_layout choices; /**< what the keys say of the layout as it stands; what follows from
+                                mesh, platform and the rest is 0 */
+    bool allows_slow_tp;     /**< more tp ranks than GPUs that share the fast links are allowed */
+    int cp_overlap;          /**< 0, 1, or MS_SPEC_USUAL: a ring's blocks travel beside attention */
+    ms_words shard;          /**< axes that state is sharded over; count 0: all replicas */
+    int gather_stages;       /**< zero 3: whole stages gathered at a time, 0: layer by layer;
+                                MS_SPEC_USUAL: where a schedule file says so, else 0 */
+    int reduce;              /**< ms_reduce, or MS_SPEC_USUAL */
     ms_coll_choices algorithms; /**< what collectives are laid out by */
     ms_spec_host host;          /**< without a model nothing is launched */
     ms_spec_simulation simulation;
@@ -470,7 +429,7 @@ ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag);
 typedef struct ms_job_order_key {
     ms_schedule_spec order;
     const char *csv;   /**< the file that holds it, by its address; NULL: a kind makes it */
-    int gather_stages; /**< as in ms_spec_data */
+    int gather_stages; /**< as in ms_job_spec */
     bool is_serial, keeps_parameters, has_gather_overlap, has_rounds;
 } ms_job_order_key;
 

@@ -148,7 +148,7 @@ static ms_status check_lists(const list_checker *c, uint8_t *seen) {
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
             const ms_action *action = &program->actions[i];
-            size_t key = (size_t)action->stage * (size_t)program->mb_count + (size_t)action->mb;
+            size_t key = ms_program_key(program, action->stage, action->mb);
             ms_status status = check_order(c, rank, i, seen[key]);
             status = status == MS_OK ? check_slices(c, rank, i, &seen[key]) : status;
             if (status != MS_OK) {
@@ -187,14 +187,8 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
-    uint8_t *seen = MS_NEW(&scratch, uint8_t, keys);
-    ms_status status = MS_E_NOMEM;
-    if (seen == NULL) {
-        ms_diag_error(diag, "out of memory");
-    } else {
-        status = check_lists(&c, seen);
-    }
+    uint8_t *seen = MS_NEW(&scratch, uint8_t, ms_program_keys(program));
+    ms_status status = seen == NULL ? ms_diag_no_memory(diag) : check_lists(&c, seen);
     status = status == MS_OK ? check_complete(&c, seen) : status;
     status = status == MS_OK ? ms_program_check_ends(program, place, &scratch, diag) : status;
     status = status == MS_OK ? ms_unshard_check(program, place, &scratch, diag) : status;

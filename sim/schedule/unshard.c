@@ -159,12 +159,8 @@ ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *a
         }
         first[rank + 1] = moves.count;
     }
-    ms_shard_move *kept = is_fine ? MS_NEW(arena, ms_shard_move, moves.count) : NULL;
-    for (size_t i = 0; kept != NULL && i < moves.count; i++) {
-        kept[i] = MS_AT(&moves, ms_shard_move, i);
-    }
-    ms_vector_release(&moves);
-    if (kept == NULL) {
+    ms_shard_move *kept = ms_vector_keep(&moves, arena);
+    if (!is_fine || kept == NULL) {
         return ms_diag_no_memory(diag);
     }
     program->shard_first = first;

@@ -17,7 +17,7 @@ static unsigned bit(ms_csv_op op) {
 }
 
 static uint16_t *seen_of(const comms *c, int stage, int mb) {
-    return &c->seen[(size_t)stage * (size_t)c->program->mb_count + (size_t)mb];
+    return &c->seen[ms_program_key(c->program, stage, mb)];
 }
 
 /* Whether the next (or previous) stage exists, on another rank. */
@@ -195,7 +195,7 @@ static ms_status run_all(run *r) {
 }
 
 static ms_status check(comms *c, ms_arena *scratch) {
-    size_t keys = (size_t)c->program->stages * (size_t)c->program->mb_count;
+    size_t keys = ms_program_keys(c->program);
     run r = {.c = c, .at = MS_NEW(scratch, size_t, c->table->ranks)};
     c->seen = MS_NEW(scratch, uint16_t, keys);
     uint16_t *fresh = MS_NEW(scratch, uint16_t, keys);

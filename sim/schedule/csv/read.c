@@ -294,17 +294,11 @@ static void settle_dialect(cell_reader *r) {
 static ms_status keep(cell_reader *r, ms_arena *arena) {
     ms_csv_table *table = r->table;
     table->ranks = (int)r->rows.count;
-    table->first = MS_NEW(arena, size_t, r->rows.count + 1);
-    table->cells = MS_NEW(arena, ms_csv_cell, r->cells.count);
-    if (r->rows.failed || r->cells.failed || table->first == NULL || table->cells == NULL) {
-        return ms_diag_no_memory(r->diag);
-    }
-    memcpy(table->first, r->rows.data, r->rows.count * sizeof *table->first);
-    table->first[r->rows.count] = r->cells.count;
-    if (r->cells.count > 0) {
-        memcpy(table->cells, r->cells.data, r->cells.count * sizeof *table->cells);
-    }
-    return MS_OK;
+    ms_vector_add(&r->rows, &r->cells.count, 1);
+    table->first = ms_vector_keep(&r->rows, arena);
+    table->cells = ms_vector_keep(&r->cells, arena);
+    bool has_all = table->first != NULL && table->cells != NULL;
+    return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
 static ms_status read_text(cell_reader *r, ms_arena *arena) {

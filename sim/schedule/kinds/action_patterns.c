@@ -28,10 +28,6 @@ int ms_place_v(const ms_schedule_spec *spec, int stage) {
     return stage / spec->pipeline_ranks % 2 == 0 ? place : spec->pipeline_ranks - 1 - place;
 }
 
-int ms_place_two_ways(const ms_schedule_spec *spec, int stage) {
-    return ms_place_v(spec, stage);
-}
-
 ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
                                    ms_diag *diag) {
     if (spec->microbatches >= spec->pipeline_ranks) {

@@ -90,7 +90,7 @@ const ms_schedule_type ms_schedule_chimera = {
     .directions = 2,
     .chunks = 1,
     .check = check,
-    .place = ms_place_two_ways,
+    .place = ms_place_v,
     .generate = generate,
     .formula = formula,
 };

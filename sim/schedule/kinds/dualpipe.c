@@ -204,7 +204,7 @@ const ms_schedule_type ms_schedule_dualpipe = {
     .directions = 2,
     .chunks = 1,
     .check = check_even,
-    .place = ms_place_two_ways,
+    .place = ms_place_v,
     .generate = generate_dualpipe,
     .formula = formula_dualpipe,
 };

@@ -111,10 +111,7 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
     if (status == MS_E_INPUT) {
         return report_flow(&program->spec, diag);
     }
-    if (status != MS_OK) {
-        ms_diag_error(diag, "out of memory");
-    }
-    return status;
+    return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
 }
 
 void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {

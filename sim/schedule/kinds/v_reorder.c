@@ -19,7 +19,7 @@ typedef struct grid {
 } grid;
 
 static size_t key_of(const grid *g, const ms_action *action) {
-    return (size_t)action->stage * (size_t)g->program->mb_count + (size_t)action->mb;
+    return ms_program_key(g->program, action->stage, action->mb);
 }
 
 static void put(grid *g, int rank, int slot, size_t index) {
@@ -72,8 +72,7 @@ static int ready_at(const grid *g, const ms_action *action) {
     int count = ms_action_producers(g->program, action, producers);
     int ready = 0;
     for (int i = 0; i < count; i++) {
-        size_t key =
-            (size_t)producers[i].stage * (size_t)g->program->mb_count + (size_t)producers[i].mb;
+        size_t key = ms_program_key(g->program, producers[i].stage, producers[i].mb);
         int slot = producers[i].is_forward ? g->forward_at[key] : g->input_at[key];
         ready = slot + 1 > ready ? slot + 1 : ready;
     }
@@ -214,7 +213,7 @@ static measure measure_equal(const ms_program *program, ms_arena *scratch) {
 static bool allocate(grid *g, ms_arena *scratch) {
     const ms_program *program = g->program;
     size_t cells = (size_t)program->spec.pipeline_ranks * (size_t)g->width;
-    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
+    size_t keys = ms_program_keys(program);
     g->cells = MS_NEW(scratch, uint32_t, cells);
     g->held = MS_NEW(scratch, int, cells);
     g->forward_at = MS_NEW(scratch, int, keys);

@@ -174,7 +174,7 @@ static ms_status follow(climber *c, const ms_program *guide, const char *name) {
     c->search->evaluations++;
     for (size_t i = 0; i < count_actions(c); i++) {
         const ms_action *action = &guide->actions[i];
-        size_t key = (size_t)action->stage * (size_t)c->trial.mb_count + (size_t)action->mb;
+        size_t key = ms_program_key(&c->trial, action->stage, action->mb);
         if (action->pass != MS_PASS_W) {
             c->urgency[action->pass == MS_PASS_I][key] = c->slots[i].start;
         }
@@ -199,7 +199,7 @@ static void set_urgency(climber *c, double bias) {
             way += r->down + r->forward[1] + r->input[1] + r->up;
         }
         for (int mb = 0; mb < program->mb_count; mb++) {
-            size_t key = (size_t)stage * (size_t)program->mb_count + (size_t)mb;
+            size_t key = ms_program_key(program, stage, mb);
             c->urgency[0][key] = start + mb * c->period;
             c->urgency[1][key] = start + way + (mb - bias) * c->period;
         }
@@ -261,7 +261,7 @@ static void set_block(climber *c, int length, bool is_even) {
     int cap = c->search->spec.memory_cap;
     for (int stage = 0; stage < c->trial.stages; stage++) {
         for (int mb = 0; mb < c->trial.mb_count; mb++) {
-            size_t key = (size_t)stage * (size_t)c->trial.mb_count + (size_t)mb;
+            size_t key = ms_program_key(&c->trial, stage, mb);
             int64_t at = (int64_t)(mb / cap) * length;
             at += is_even ? (int64_t)(mb % cap) * length / cap : mb % cap;
             c->urgency[0][key] = (double)at;
@@ -373,7 +373,7 @@ static ms_status search_level(climber *c, long effort) {
 
 static bool allocate(climber *c) {
     ms_arena *arena = c->search->arena;
-    size_t keys = (size_t)c->trial.stages * (size_t)c->trial.mb_count;
+    size_t keys = ms_program_keys(&c->trial);
     c->trial.actions = MS_NEW(arena, ms_action, count_actions(c));
     c->family.program.actions = MS_NEW(arena, ms_action, count_actions(c));
     c->slots = MS_NEW(arena, ms_schedule_slot, count_actions(c));
