@@ -1,6 +1,3 @@
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "schedule/order.h"
 #include "schedule/unshard.h"
 
@@ -18,22 +15,11 @@ typedef struct list_checker {
 
 enum { NO_ACTION = -1 };
 
-/* Report a fault of a rank at an action (or NO_ACTION). */
-__attribute__((format(printf, 4, 5))) static ms_status
-fault(const list_checker *c, int rank, int64_t index, const char *format, ...) {
-    char what[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    return ms_fault_report(c->place, rank, index, what, c->diag);
-}
-
 /* Report a fault with the action in front. */
 static ms_status report(const list_checker *c, int rank, size_t index, const char *what) {
     const ms_action *action = &c->program->actions[index];
-    return fault(c, rank, (int64_t)index, "'%d%s%d' %s", action->stage,
-                 ms_pass_name((ms_pass)action->pass), action->mb, what);
+    return ms_fault_report(c->place, rank, (int64_t)index, c->diag, "'%d%s%d' %s", action->stage,
+                           ms_pass_name((ms_pass)action->pass), action->mb, what);
 }
 
 static bool is_action_well_formed(const list_checker *c, int rank, size_t index) {
@@ -41,14 +27,16 @@ static bool is_action_well_formed(const list_checker *c, int rank, size_t index)
     const ms_action *action = &program->actions[index];
     if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
         action->mb < 0 || action->mb >= program->mb_count) {
-        fault(c, rank, (int64_t)index, "pass %d, stage %d, microbatch %d: no such action",
-              action->pass, action->stage, action->mb);
+        ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                        "pass %d, stage %d, microbatch %d: no such action", action->pass,
+                        action->stage, action->mb);
         return false;
     }
     if (program->stage_rank[action->stage] != rank) {
-        fault(c, rank, (int64_t)index, "'%d%s%d' belongs to rank %d, which owns the stage",
-              action->stage, ms_pass_name((ms_pass)action->pass), action->mb,
-              program->stage_rank[action->stage]);
+        ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                        "'%d%s%d' belongs to rank %d, which owns the stage", action->stage,
+                        ms_pass_name((ms_pass)action->pass), action->mb,
+                        program->stage_rank[action->stage]);
         return false;
     }
     return true;
@@ -172,8 +160,8 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
             const char *missing = (passes & bit(MS_PASS_F)) == 0   ? "F"
                                   : (passes & bit(MS_PASS_I)) != 0 ? "W"
                                                                    : "B";
-            return fault(c, c->program->stage_rank[stage], NO_ACTION, "'%d%s%d' is missing", stage,
-                         missing, mb);
+            return ms_fault_report(c->place, c->program->stage_rank[stage], NO_ACTION, c->diag,
+                                   "'%d%s%d' is missing", stage, missing, mb);
         }
     }
     return MS_OK;

@@ -183,8 +183,8 @@ typedef struct ms_fault_place {
 
 /** Report a fault at its place in a file, or by its rank alone where `place` is NULL.
  *  index: as in ms_fault_place.report.  Returns MS_E_INPUT. */
-ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, const char *what,
-                          ms_diag *diag);
+ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, ms_diag *diag,
+                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /** ms_program_check with faults at their places in a file; NULL: without places. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,

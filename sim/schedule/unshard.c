@@ -2,7 +2,6 @@
  * Source: torch.distributed.pipelining.schedules, _add_unshard_reshard. */
 #include "schedule/unshard.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A stage that the rest of the list still has passes of. */
@@ -184,14 +183,13 @@ static ms_status check_move(const unshard_checker *c, int rank, const ms_shard_m
     uint8_t *state = &c->state[m->stage];
     bool is_wrong = m->is_unshard ? *state != SHARDED : *state != USED;
     if (is_wrong) {
-        char what[128];
         const char *why = m->is_unshard         ? "unshards what is unsharded already"
                           : *state == UNSHARDED ? "reshards what no pass has used"
                                                 : "reshards what is not unsharded";
-        snprintf(what, sizeof what, "'%d%s' before this place %s", m->stage,
-                 m->is_unshard ? "UNSHARD" : "RESHARD", why);
         bool is_end = m->before == c->program->first[rank + 1];
-        return ms_fault_report(c->place, rank, is_end ? -1 : (int64_t)m->before, what, c->diag);
+        return ms_fault_report(c->place, rank, is_end ? -1 : (int64_t)m->before, c->diag,
+                               "'%d%s' before this place %s", m->stage,
+                               m->is_unshard ? "UNSHARD" : "RESHARD", why);
     }
     *state = m->is_unshard ? UNSHARDED : SHARDED;
     return MS_OK;
@@ -201,10 +199,9 @@ static ms_status check_pass(const unshard_checker *c, int rank, size_t index) {
     const ms_action *action = &c->program->actions[index];
     uint8_t *state = &c->state[action->stage];
     if (*state == SHARDED) {
-        char what[128];
-        snprintf(what, sizeof what, "'%d%s%d' comes while the stage's parameters are sharded",
-                 action->stage, ms_pass_name((ms_pass)action->pass), action->mb);
-        return ms_fault_report(c->place, rank, (int64_t)index, what, c->diag);
+        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                               "'%d%s%d' comes while the stage's parameters are sharded",
+                               action->stage, ms_pass_name((ms_pass)action->pass), action->mb);
     }
     *state = USED;
     return MS_OK;
@@ -231,9 +228,8 @@ static ms_status check_rank(const unshard_checker *c, int rank) {
     }
     for (int stage = 0; stage < program->stages && status == MS_OK; stage++) {
         if (program->stage_rank[stage] == rank && c->state[stage] != SHARDED) {
-            char what[96];
-            snprintf(what, sizeof what, "stage %d is unsharded and never resharded", stage);
-            status = ms_fault_report(c->place, rank, -1, what, c->diag);
+            status = ms_fault_report(c->place, rank, -1, c->diag,
+                                     "stage %d is unsharded and never resharded", stage);
         }
     }
     return status;

@@ -1,8 +1,6 @@
 /* The communication of a schedule file: every message is sent and received once, sent behind the
  * pass that makes it and received before the one that needs it, and the lists do not wait for each
  * other for ever. */
-#include <stdio.h>
-
 #include "schedule/csv/table.h"
 
 typedef struct comms {
@@ -71,10 +69,8 @@ static ms_status check_rows(const comms *c) {
             }
             const char *what = find_fault(c, cell);
             if (what != NULL) {
-                char text[160];
-                snprintf(text, sizeof text, "'%d%s%d' %s", cell->stage,
-                         ms_csv_op_name((ms_csv_op)cell->op), cell->mb, what);
-                return ms_csv_fault(table, rank, i, text, c->diag);
+                return ms_csv_fault(table, rank, i, c->diag, "'%d%s%d' %s", cell->stage,
+                                    ms_csv_op_name((ms_csv_op)cell->op), cell->mb, what);
             }
             uint16_t *seen = seen_of(c, cell->stage, cell->mb);
             *seen = (uint16_t)(*seen | bit((ms_csv_op)cell->op));
@@ -91,11 +87,9 @@ static ms_status check_sends(const comms *c) {
             for (int is_next = 0; is_next < 2; is_next++) {
                 if (is_remote(c, stage, is_next == 1) &&
                     (*seen_of(c, stage, mb) & bit(SENDS[is_next])) == 0) {
-                    char text[96];
-                    snprintf(text, sizeof text, "'%d%s%d' is missing", stage,
-                             ms_csv_op_name(SENDS[is_next]), mb);
-                    return ms_csv_fault(c->table, c->program->stage_rank[stage], SIZE_MAX, text,
-                                        c->diag);
+                    return ms_csv_fault(c->table, c->program->stage_rank[stage], SIZE_MAX, c->diag,
+                                        "'%d%s%d' is missing", stage,
+                                        ms_csv_op_name(SENDS[is_next]), mb);
                 }
             }
         }
@@ -154,11 +148,11 @@ static ms_status report_cycle(const run *r, int rank) {
         }
         rank = next;
     } while (rank != first);
-    char what[1024];
-    snprintf(what, sizeof what, "the messages deadlock: %s%s", ms_buffer_text(&text),
-             shown > SHOWN_MAX ? "; ..." : "");
+    ms_status status =
+        ms_csv_fault(r->c->table, first, r->at[first], r->c->diag, "the messages deadlock: %s%s",
+                     ms_buffer_text(&text), shown > SHOWN_MAX ? "; ..." : "");
     ms_buffer_release(&text);
-    return ms_csv_fault(r->c->table, first, r->at[first], what, r->c->diag);
+    return status;
 }
 
 static bool run_rank(run *r, int rank) {

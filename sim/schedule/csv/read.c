@@ -1,5 +1,6 @@
 /* Text to cells and back. */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -73,8 +74,13 @@ long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
     return number;
 }
 
-ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const char *what,
-                       ms_diag *diag) {
+ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_diag *diag,
+                       const char *format, ...) {
+    char what[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
     if (table->text == NULL) {
         ms_diag_error(diag, "rank %d: %s", rank, what);
         return MS_E_INPUT;
