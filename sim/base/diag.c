@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/value.h"
 
 enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
@@ -83,10 +84,6 @@ static const char *find_line(const ms_mark *mark, size_t *length_out) {
     return at;
 }
 
-static bool is_continuation(char byte) {
-    return ((unsigned char)byte & 0xC0U) == 0x80U;
-}
-
 static void add_caret(ms_buffer *text, const ms_mark *mark) {
     if (mark->source == NULL || mark->line <= 0) {
         return;
@@ -104,7 +101,7 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, "\n");
     int columns = 0;
     for (size_t i = 0; i < length; i++) {
-        columns += is_continuation(line[i]) ? 0 : 1;
+        columns += ms_text_goes_on(line[i]) ? 0 : 1;
     }
     if (mark->column <= 0 || mark->column > columns + 1) {
         return;

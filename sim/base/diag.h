@@ -58,6 +58,11 @@ static inline ms_status ms_diag_no_memory(ms_diag *diag) {
     return MS_E_NOMEM;
 }
 
+/** The ending of a counted noun in a message: "s", or none for one. */
+static inline const char *ms_plural(long count) {
+    return count == 1 ? "" : "s";
+}
+
 /** Report something worth knowing that stops nothing: "meshsim: warning: ...". Not counted. */
 void ms_diag_warning(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

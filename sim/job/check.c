@@ -19,11 +19,6 @@ static bool note(checking *c, ms_status status) {
     return status == MS_OK;
 }
 
-/* The ending of a counted noun in a message. */
-static const char *plural(int count) {
-    return count == 1 ? "" : "s";
-}
-
 /* "pp 64 x dp 6 x tp 8" */
 static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
     int length = 0;
@@ -51,8 +46,8 @@ static ms_status check_ranks(const checking *c) {
     }
     return ms_spec_fault(c->spec, c->diag, "mesh",
                          "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
-                         c->out->mesh.ranks, plural(c->out->mesh.ranks), c->cluster->name, gpus,
-                         c->cluster->nodes, plural(c->cluster->nodes), per_node, advice);
+                         c->out->mesh.ranks, ms_plural(c->out->mesh.ranks), c->cluster->name, gpus,
+                         c->cluster->nodes, ms_plural(c->cluster->nodes), per_node, advice);
 }
 
 /* The GPU of every rank. Without the key a mesh takes the whole platform: a job that leaves GPUs
@@ -81,7 +76,7 @@ static ms_status check_tensor_domain(const checking *c) {
     return ms_spec_fault(c->spec, c->diag, "mesh.tp",
                          "%d tensor-parallel ranks are more than the %d GPU%s that share the fast "
                          "links; at most %d, or set tensor_parallel.allow_slow",
-                         tp, domain, plural(domain), domain);
+                         tp, domain, ms_plural(domain), domain);
 }
 
 /* Microbatches per step and replica from the batch keys. */

@@ -137,14 +137,6 @@ static ms_status check_profile(const ms_node *profile, const profile_lookup *ld)
     return status;
 }
 
-/* Take a key out of a mapping that has it. */
-static void drop(ms_node *mapping, const char *key) {
-    const ms_node *child = ms_node_get(mapping, key);
-    if (child != NULL) {
-        ms_node_remove(mapping, child);
-    }
-}
-
 /* Leave what the workload's model has no use for out of the profile's: how models of another family
  * are made, and experts where there are none. */
 static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *ld) {
@@ -155,11 +147,11 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
                     own->type == MS_NODE_SCALAR && strcmp(given->text, own->text) != 0;
     for (const ms_field *row = MS_MODEL_FIELDS; is_other && row->key != NULL; row++) {
         if (row->is_of_family) {
-            drop(choices, row->key);
+            ms_node_drop(choices, row->key);
         }
     }
     if (choices != NULL && !ld->is_alone) {
-        drop(choices, "type"); /* the workload's to say */
+        ms_node_drop(choices, "type"); /* the workload's to say */
     }
     bool has_experts = ms_node_get(model, "moe") != NULL;
     if (has_experts || ms_node_get(choices, "moe") == NULL) {
@@ -168,7 +160,7 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
     if (ld->is_alone) {
         return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", ld->arena, ld->diag);
     }
-    drop(choices, "moe");
+    ms_node_drop(choices, "moe");
     return MS_OK;
 }
 
@@ -212,7 +204,7 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
         return status;
     }
     for (size_t i = 0; i < COUNT_OF(OWN); i++) {
-        drop(profile, OWN[i]);
+        ms_node_drop(profile, OWN[i]);
     }
     mark_origin(profile, origin);
     return ms_node_underlay(root, profile, arena);
@@ -237,7 +229,7 @@ static ms_node *holder_of(ms_node *root, choice_key at) {
 static bool takes_back(ms_node *root, bool is_idle, choice_key at) {
     ms_node *holder = holder_of(root, at);
     if (is_idle && holder != NULL) {
-        drop(holder, at.key);
+        ms_node_drop(holder, at.key);
     }
     return is_idle && (root == NULL || holder != NULL);
 }
@@ -380,7 +372,7 @@ static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part)
         ms_node_remove(list, entry);
     }
     if (list != NULL && list->first == NULL) {
-        drop(root, at.key);
+        ms_node_drop(root, at.key);
     }
     spec->choices.recompute_parts = parts;
 }

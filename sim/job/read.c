@@ -194,7 +194,8 @@ static ms_status write_texts(reading *r) {
 static void give_up_batch(reading *r) {
     const ms_node *batch = ms_node_get(r->root, "batch");
     ms_spec_batch *found = &r->text.spec.batch;
-    bool is_given = ms_config_has(batch, "global") || ms_config_has(batch, "microbatches");
+    bool is_given =
+        ms_node_get(batch, "global") != NULL || ms_node_get(batch, "microbatches") != NULL;
     if (is_given && found->global == 0 && found->microbatches == 0) {
         found->micro = 0;
     }
@@ -265,6 +266,14 @@ static void begin(reading *r) {
     spec->source = (ms_spec_source){.path = r->request->workload, .root = r->root};
 }
 
+/* Begin to read what another spec was read from, or was written to, with its platform. */
+static void begin_again(reading *r, const ms_job_spec *spec) {
+    r->text.spec = (ms_job_spec){.folder = spec->folder,
+                                 .platform = spec->platform,
+                                 .source = {.path = spec->source.path, .root = r->root}};
+    leave_open(&r->text.spec);
+}
+
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out) {
     ms_job_request found;
@@ -291,12 +300,8 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
         give_up_batch(&r);
         ms_spec_check_parts(spec, arena, diag);
     }
-    if (r.status == MS_OK) {
-        note(&r, read_fidelity(&r));
-    }
-    if (r.status == MS_OK) {
-        note(&r, write_texts(&r));
-    }
+    r.status = r.status == MS_OK ? read_fidelity(&r) : r.status;
+    r.status = r.status == MS_OK ? write_texts(&r) : r.status;
     if (r.status == MS_OK) {
         *spec_out = *spec;
     }
@@ -351,10 +356,7 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     if (status != MS_OK) {
         return status;
     }
-    r.text.spec = (ms_job_spec){.folder = spec->folder,
-                                .platform = spec->platform,
-                                .source = {.path = spec->source.path, .root = r.root}};
-    leave_open(&r.text.spec);
+    begin_again(&r, spec);
     read_root(&r, false);
     if (r.status == MS_OK) {
         *spec_out = ms_job_spec_derive(&r.text.spec);
@@ -373,10 +375,7 @@ ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, 
     if (r.root == NULL) {
         return ms_diag_no_memory(diag);
     }
-    r.text.spec = (ms_job_spec){.folder = spec->folder,
-                                .platform = spec->platform,
-                                .source = {.path = spec->source.path, .root = r.root}};
-    leave_open(&r.text.spec);
+    begin_again(&r, spec);
     ms_status status = apply_request(&request, r.root, arena, diag);
     if (status != MS_OK) {
         return status;

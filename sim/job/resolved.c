@@ -12,13 +12,6 @@ typedef struct resolving {
     ms_diag *diag;
 } resolving;
 
-static void drop(ms_node *mapping, const char *key) {
-    const ms_node *child = ms_node_get(mapping, key);
-    if (child != NULL) {
-        ms_node_remove(mapping, child);
-    }
-}
-
 static void mark(ms_node *node, const char *origin) {
     node->origin = origin;
     node->mark = (ms_mark){.file = NULL};
@@ -33,10 +26,11 @@ static ms_node *copy_given(const resolving *r) {
     const ms_node *root = r->spec->source.root;
     ms_node *given = ms_node_copy(root == NULL ? &EMPTY : root, r->arena);
     if (given != NULL) {
-        drop(given, "platform");
+        ms_node_drop(given, "platform");
         ms_node *framework = ms_node_get(given, "framework");
         if (framework != NULL) {
-            drop(framework, "expanded"); /* says how the file is written, and not what is run */
+            ms_node_drop(framework,
+                         "expanded"); /* says how the file is written, and not what is run */
         }
     }
     return given;
@@ -50,7 +44,7 @@ static ms_status lay_derived(const resolving *r, ms_node *keys) {
     if (status != MS_OK) {
         return status;
     }
-    drop(derived, "platform");
+    ms_node_drop(derived, "platform");
     mark(derived, r->spec->source.root == NULL ? "--set" : "derived");
     return ms_node_underlay(keys, derived, r->arena);
 }

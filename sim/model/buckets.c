@@ -194,13 +194,9 @@ static ms_status keep(bucket_finder *f) {
     for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
         ms_bucket_list *list = &f->found->of[kind];
         list->count = (int)f->closed[kind].count;
-        list->items = MS_NEW(arena, ms_bucket, list->count);
+        list->items = ms_vector_keep(&f->closed[kind], arena);
         f->found->gathers[kind] = MS_NEW(arena, int, list->count);
-        has_failed = has_failed || f->closed[kind].failed || list->items == NULL ||
-                     f->found->gathers[kind] == NULL;
-        for (int i = 0; i < list->count && !has_failed; i++) {
-            list->items[i] = MS_AT(&f->closed[kind], ms_bucket, i);
-        }
+        has_failed = has_failed || list->items == NULL || f->found->gathers[kind] == NULL;
     }
     note_reached(f->found);
     return has_failed ? MS_E_NOMEM : MS_OK;
@@ -231,9 +227,6 @@ ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bo
     builder->stage_first = content.layer_first;
     add_units(&f, content);
     ms_status status = keep(&f);
-    for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
-        ms_vector_release(&f.closed[kind]);
-    }
     ms_vector_release(&f.weights);
     *buckets_out = found;
     return status;

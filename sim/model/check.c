@@ -5,45 +5,37 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
-/* Whether a size can be split by a degree. */
-typedef bool (*is_legal_fn)(int size, int degree);
-
-static bool divides(int size, int degree) {
-    return size % degree == 0;
+/* Whether a degree fits a size: it divides the size, or where ranks may share what they hold, the
+ * size divides it. */
+static bool fits(const ms_split *split, int degree) {
+    return split->size % degree == 0 || (split->is_shared && degree % split->size == 0);
 }
 
-/* A rank holds whole key/value heads, or ranks share copies of one. */
-static bool divides_either_way(int size, int degree) {
-    return size % degree == 0 || degree % size == 0;
-}
-
-/* Nearest degrees that a size allows, as text: "4 or 8".  text: [48]. */
-static void nearest_legal(int size, int degree, is_legal_fn is_legal, char *text) {
-    int below = degree < size ? degree : size;
-    while (below > 1 && !is_legal(size, below)) {
-        below--;
-    }
-    int above = degree + 1;
-    while (above < size && !is_legal(size, above)) {
-        above++;
-    }
-    if (above <= size && is_legal(size, above)) {
-        snprintf(text, 48, "%d or %d", below, above);
-    } else {
-        snprintf(text, 48, "%d", below);
-    }
-}
-
-static ms_status check_split(ms_diag *diag, int tp, int size, const char *what,
-                             is_legal_fn is_legal) {
-    if (is_legal(size, tp)) {
+ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
+    if (fits(split, split->degree)) {
         return MS_OK;
     }
-    char legal[48];
-    nearest_legal(size, tp, is_legal, legal);
-    ms_diag_error(diag, "tensor-parallel degree '%d' does not fit %d %s: nearest that does is %s",
-                  tp, size, what, legal);
+    int below = split->degree < split->size ? split->degree : split->size;
+    while (below > 1 && !fits(split, below)) {
+        below--;
+    }
+    int above = split->degree + 1;
+    while (above < split->size && !fits(split, above)) {
+        above++;
+    }
+    char other[24] = "";
+    if (above <= split->size) {
+        snprintf(other, sizeof other, " or %d", above);
+    }
+    ms_diag_error(diag, "%s '%d' does not %s %d %s: nearest that does is %d%s", split->name,
+                  split->degree, split->verb, split->size, split->what, below, other);
     return MS_E_INPUT;
+}
+
+/* How tensor parallelism splits a size. */
+static ms_status check_tp(ms_diag *diag, int tp, int size, const char *what, bool is_shared) {
+    return ms_check_split(
+        diag, &(ms_split){"tensor-parallel degree", tp, "fit", size, what, .is_shared = is_shared});
 }
 
 static ms_status check_degrees(const ms_model_layout *layout, ms_diag *diag) {
@@ -108,8 +100,7 @@ static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
     return is_wrong ? MS_E_INPUT : MS_OK;
 }
 
-/* The worse of several findings. */
-static ms_status any_fault(const ms_status *found, size_t count) {
+ms_status ms_any_fault(const ms_status *found, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (found[i] != MS_OK) {
             return MS_E_INPUT;
@@ -132,7 +123,7 @@ static ms_status check_sequence_parallel(const ms_model *model, const ms_model_l
                "tensor_parallel.chunks is outside of 2 to 64"),
         refuse(diag, layout->tp_overlap == MS_TP_OVERLAP_RING && layout->tp > 64,
                "a ring beside products takes 64 tp ranks at most")};
-    ms_status status = any_fault(found, sizeof found / sizeof found[0]);
+    ms_status status = ms_any_fault(found, sizeof found / sizeof found[0]);
     if (status == MS_OK && layout->has_sequence_parallel && model->sequence % (cp * slices) == 0) {
         status = check_cut(diag, (cut){.what = slices > 1 ? "a slice of a sequence" : whole,
                                        .length = model->sequence / cp / slices,
@@ -159,7 +150,7 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
         refuse(diag, layout->cp_kind == MS_CP_RING && model->attention == MS_ATTENTION_UNFUSED,
                "context parallelism by a ring needs fused attention: model.attention is "
                "unfused; all_gather and all_to_all do not")};
-    status = any_fault(found, sizeof found / sizeof found[0]);
+    status = ms_any_fault(found, sizeof found / sizeof found[0]);
     if (is_by_heads && model->heads % layout->tp == 0) {
         ms_status heads = check_cut(diag, (cut){.what = "a tensor-parallel rank's share of heads",
                                                 .length = model->heads / layout->tp,
@@ -169,13 +160,13 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
         status = heads == MS_OK ? status : heads;
     }
     int kv_heads = model->kv_heads > layout->tp ? model->kv_heads / layout->tp : 1;
-    if (is_by_heads && !divides_either_way(kv_heads, layout->cp)) {
-        char legal[48];
-        nearest_legal(kv_heads, layout->cp, divides_either_way, legal);
-        ms_diag_error(diag,
-                      "context-parallel degree '%d' does not fit %d key/value heads of a "
-                      "tensor-parallel rank: nearest that does is %s",
-                      layout->cp, kv_heads, legal);
+    const ms_split split = {.name = "context-parallel degree",
+                            .degree = layout->cp,
+                            .verb = "fit",
+                            .size = kv_heads,
+                            .what = "key/value heads of a tensor-parallel rank",
+                            .is_shared = true};
+    if (is_by_heads && ms_check_split(diag, &split) != MS_OK) {
         status = MS_E_INPUT;
     }
     return status;
@@ -204,7 +195,7 @@ static ms_status check_slices(const ms_model *model, const ms_model_layout *layo
             diag, (layout->recompute_parts & KEYS) != 0,
             "later slices of a sequence (schedule.splits) see the keys of earlier ones, so these "
             "cannot be recomputed: leave 'latent_up' and 'products' out of recompute_parts")};
-    return any_fault(found, sizeof found / sizeof found[0]);
+    return ms_any_fault(found, sizeof found / sizeof found[0]);
 }
 
 /* Sets of shards are equal. */
@@ -397,9 +388,9 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         return MS_E_INPUT;
     }
     const ms_status found[] = {
-        check_split(diag, layout->tp, model->heads, "attention heads", divides),
-        check_split(diag, layout->tp, model->kv_heads, "key/value heads", divides_either_way),
-        check_split(diag, layout->tp, model->ffn, "columns of the MLP (ffn)", divides),
+        check_tp(diag, layout->tp, model->heads, "attention heads", false),
+        check_tp(diag, layout->tp, model->kv_heads, "key/value heads", true),
+        check_tp(diag, layout->tp, model->ffn, "columns of the MLP (ffn)", false),
         check_sequence_parallel(model, layout, diag),
         check_context_parallel(model, layout, diag),
         check_slices(model, layout, diag),
@@ -448,5 +439,5 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                "latent attention turns its keys: model.positions 'alibi' is not built for it"),
         ms_moe_check(model, layout, diag),
         check_stages(model, layout, diag)};
-    return any_fault(found, sizeof found / sizeof found[0]);
+    return ms_any_fault(found, sizeof found / sizeof found[0]);
 }

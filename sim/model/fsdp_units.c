@@ -131,10 +131,7 @@ ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_
     int units = ms_stage_fsdp_unit_count(builder, content);
     for (int i = 0; i < units; i++) {
         ms_fsdp_unit unit = ms_stage_fsdp_unit(builder, content, i);
-        sum.dense += unit.parameters.dense;
-        sum.expert += unit.parameters.expert;
-        sum.dense_quantized += unit.parameters.dense_quantized;
-        sum.expert_quantized += unit.parameters.expert_quantized;
+        ms_parameters_add(&sum, &unit.parameters);
     }
     return sum;
 }

@@ -99,6 +99,14 @@ typedef struct ms_parameter_count {
     double expert_quantized; /**< of `expert` */
 } ms_parameter_count;
 
+/** Add counts of parameters to a sum of such counts. */
+static inline void ms_parameters_add(ms_parameter_count *sum, const ms_parameter_count *more) {
+    sum->dense += more->dense;
+    sum->expert += more->expert;
+    sum->dense_quantized += more->dense_quantized;
+    sum->expert_quantized += more->expert_quantized;
+}
+
 /** An FSDP unit, whose parameters are gathered and whose gradients are reduced together: a
  * transformer layer, the embedding, the head or an MTP module. */
 typedef struct ms_fsdp_unit {

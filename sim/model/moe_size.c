@@ -115,35 +115,9 @@ double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load)
     return inner_B + (load->sent + copies) * model->hidden * shard->element_B;
 }
 
-/* Nearest numbers that divide `size`, below and above `degree`. */
-static void nearest_divisors(int size, int degree, int *below_out, int *above_out) {
-    int below = degree < size ? degree : size;
-    while (below > 1 && size % below != 0) {
-        below--;
-    }
-    int above = degree + 1;
-    while (above < size && size % above != 0) {
-        above++;
-    }
-    *below_out = below;
-    *above_out = above <= size ? above : below;
-}
-
-static ms_status check_divides(ms_diag *diag, const char *degree_name, int degree, int size,
+static ms_status check_divides(ms_diag *diag, const char *name, int degree, int size,
                                const char *what) {
-    if (size % degree == 0) {
-        return MS_OK;
-    }
-    int below = 0, above = 0;
-    nearest_divisors(size, degree, &below, &above);
-    if (above > below) {
-        ms_diag_error(diag, "%s '%d' does not divide %d %s: nearest that does is %d or %d",
-                      degree_name, degree, size, what, below, above);
-    } else {
-        ms_diag_error(diag, "%s '%d' does not divide %d %s: nearest that does is %d", degree_name,
-                      degree, size, what, below);
-    }
-    return MS_E_INPUT;
+    return ms_check_split(diag, &(ms_split){name, degree, "divide", size, what, false});
 }
 
 static ms_status check_choice(const ms_moe *moe, ms_diag *diag) {
@@ -226,10 +200,6 @@ ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_
                             moe->shared_experts * moe->shared_ffn,
                             "columns of the shared experts (shared_experts x shared_ffn)")
             : MS_OK};
-    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
-        if (found[i] != MS_OK) {
-            return MS_E_INPUT;
-        }
-    }
-    return check_nodes(moe, layout, diag);
+    bool is_wrong = ms_any_fault(found, sizeof found / sizeof found[0]) != MS_OK;
+    return is_wrong ? MS_E_INPUT : check_nodes(moe, layout, diag);
 }

@@ -319,10 +319,7 @@ static bool keeps_shards(const ms_model_layout *layout) {
 static double separate_B(const ms_cost_builder *builder, double all, double own) {
     const double MASTER_B = 4;
     const ms_model_layout *layout = builder->layout;
-    unsigned replicas = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) |
-                        MS_AXIS_BIT(MS_AXIS_OTHER) |
-                        (layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP));
-    double passes = ms_group_size(layout, replicas) > 1 ? 3 : 1;
+    double passes = ms_group_size(layout, ms_shard_group_of(layout, false).all) > 1 ? 3 : 1;
     return layout->update == MS_UPDATE_SEPARATE
                ? all * passes * builder->precision->gradient_B + own * MASTER_B
                : 0;

@@ -113,6 +113,9 @@ ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
 /** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
 
+/** Take a key out of a mapping that may have it. */
+void ms_node_drop(ms_node *mapping, const char *key);
+
 /** Whether a value is the word null (or ~, not in quotes), which removes its key: see
  * ms_config_take_out. An empty value is an error of its key instead.  node: may be NULL. */
 bool ms_node_takes_out(const ms_node *node);
@@ -286,9 +289,6 @@ void ms_config_take_out(ms_node *mapping, const ms_field *fields);
 /** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a
  * table; keys that the table does not know come last.  O(keys * rows). */
 void ms_config_arrange(ms_node *mapping, const ms_field *fields);
-
-/** Whether the user gave this key (as opposed to a default). */
-bool ms_config_has(const ms_node *mapping, const char *key);
 
 /** Report a fault at a node's value (at its key where a mapping or list stands below it; without a
  * place when NULL) and return MS_E_INPUT. */

@@ -8,6 +8,7 @@
 
 #include "base/config/internal.h"
 #include "base/failure.h"
+#include "base/text.h"
 
 /* The position in the text that belongs to the node being built. */
 typedef struct text_cursor {
@@ -23,7 +24,7 @@ typedef struct text_cursor {
 static void advance(text_cursor *c) {
     do {
         c->at_B++;
-    } while (((unsigned char)c->source->text[c->at_B] & 0xC0U) == 0x80U);
+    } while (ms_text_goes_on(c->source->text[c->at_B]));
     c->at_characters++;
 }
 
@@ -147,11 +148,9 @@ static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_
 /* jansson's own complaint, which quotes what stands behind " near ", with the place it names. */
 static ms_status report_syntax(const ms_source *source, const json_error_t *error, ms_diag *diag) {
     char text[JSON_ERROR_TEXT_LENGTH];
-    size_t characters = 0;
     size_t position = error->position < 0 ? 0 : (size_t)error->position;
-    for (size_t i = 0; i < position && i < source->length_B; i++) {
-        characters += ((unsigned char)source->text[i] & 0xC0U) != 0x80U ? 1 : 0;
-    }
+    size_t characters =
+        ms_text_characters(source->text, position < source->length_B ? position : source->length_B);
     size_t at = characters > 0 ? characters - 1 : 0; /* it has read one further */
     ms_mark mark = ms_source_mark(source, at, at + 1);
     snprintf(text, sizeof text, "%s", error->text);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/config/internal.h"
+#include "base/text.h"
 
 /* One key of a dotted path, or the number of a list entry. */
 typedef struct path_key {
@@ -20,17 +21,9 @@ typedef struct assignment {
     ms_diag *diag;
 } assignment;
 
-/* Characters in the first `bytes` bytes of the assignment. */
-static size_t characters(const assignment *a, size_t bytes) {
-    size_t count = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        count += ((unsigned char)a->source.text[i] & 0xC0U) != 0x80U ? 1 : 0;
-    }
-    return count;
-}
-
 static ms_mark mark_bytes(const assignment *a, size_t from, size_t to) {
-    return ms_source_mark(&a->source, characters(a, from), characters(a, to));
+    return ms_source_mark(&a->source, ms_text_characters(a->source.text, from),
+                          ms_text_characters(a->source.text, to));
 }
 
 static ms_mark mark_key(const assignment *a, const path_key *s) {
@@ -91,7 +84,7 @@ static ms_status split_path(assignment *a) {
 static ms_status parse_value(assignment *a, int depth, ms_node **value_out) {
     ms_yaml_input input = {.source = a->source,
                            .from_B = a->equals_B + 1,
-                           .from_characters = characters(a, a->equals_B + 1),
+                           .from_characters = ms_text_characters(a->source.text, a->equals_B + 1),
                            .depth = depth,
                            .origin = "--set"};
     ms_status status = ms_yaml_build(&input, a->arena, a->diag, value_out);

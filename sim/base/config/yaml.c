@@ -4,6 +4,7 @@
 #include <yaml.h>
 
 #include "base/config/internal.h"
+#include "base/text.h"
 
 /* A mapping or sequence whose end has not come yet. */
 typedef struct level {
@@ -66,7 +67,7 @@ static ms_status report_syntax(builder *b) {
         for (size_t i = 0; at < end && i < parser->problem_mark.index; i++) {
             do {
                 at++;
-            } while (((unsigned char)*at & 0xC0U) == 0x80U);
+            } while (ms_text_goes_on(*at));
         }
         if (*at == '\t') {
             return fail(b, &mark, "not valid YAML: found a tab, indent with spaces");

@@ -94,7 +94,7 @@ static ms_status fill_nodes(making *m) {
     if (m->ranks > room) {
         bool has_spares = m->choice->spare_count > 0 || m->choice->spares.count > 0;
         return fault(m, "%d rank%s not fit on %d node%s of %d GPUs%s", m->ranks,
-                     m->ranks == 1 ? " does" : "s do", m->node_count, m->node_count == 1 ? "" : "s",
+                     m->ranks == 1 ? " does" : "s do", m->node_count, ms_plural(m->node_count),
                      per_node,
                      m->choice->nodes.count == 0 && has_spares ? ", the others are spares" : "");
     }
@@ -142,7 +142,7 @@ static ms_status take_last_nodes(making *m) {
     }
     return found == wanted ? MS_OK
                            : fault(m, "%d spare nodes, but %d rank%s leave %d of %d free", wanted,
-                                   m->ranks, m->ranks == 1 ? "" : "s", found, m->platform->nodes);
+                                   m->ranks, ms_plural(m->ranks), found, m->platform->nodes);
 }
 
 /* No rank sits on a spare node, which only a file can do. */

@@ -169,6 +169,14 @@ static const ms_node *common_of(ms_hf_reader *r, const ms_node *list, const char
     return list->first == NULL ? list : list->first;
 }
 
+int ms_hf_whole_of(const ms_node *node) {
+    bool is_number = node != NULL && node->type == MS_NODE_SCALAR && !node->is_quoted &&
+                     node->text[0] != '\0' && node->text[strspn(node->text, "0123456789")] == '\0';
+    errno = 0;
+    long value = is_number ? strtol(node->text, NULL, 10) : -1;
+    return errno != 0 || value > INT_MAX ? -1 : (int)value;
+}
+
 bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node != NULL && node->type == MS_NODE_SEQUENCE && (r->traits & MS_HF_LISTS) != 0) {
@@ -177,17 +185,14 @@ bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     if (node == NULL) {
         return false;
     }
-    bool is_number = node->type == MS_NODE_SCALAR && !node->is_quoted &&
-                     node->text[strspn(node->text, "0123456789")] == '\0';
-    errno = 0;
-    long value = is_number ? strtol(node->text, NULL, 10) : -1;
-    if (!is_number || errno != 0 || value > INT_MAX) {
+    int value = ms_hf_whole_of(node);
+    if (value < 0) {
         char text[SHOWN_SIZE];
         ms_hf_fault(r, node, given_name(r, key, node), "expected a whole number, 0 to %d, got %s",
                     INT_MAX, shown(node, text));
         return false;
     }
-    *out = (int)value;
+    *out = value;
     return true;
 }
 

@@ -1,6 +1,5 @@
 /* Sliding windows: which layers have one is said by a list, by a rhythm, or by the first of them.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/hf/windows.h"
@@ -11,14 +10,9 @@ static const char SWITCH[] = "use_sliding_window";
 
 enum { WINDOW_MAX = 1 << 28, LAYERS_MAX = 100000 };
 
-/* A whole number that a key has; -1: it has none, which is told of where it is used. */
+/* A whole number that a key has; -1: it has none, which is told of where the number is used. */
 static int number_of(ms_hf_reader *r, const char *key) {
-    const ms_node *node = ms_hf_look(r, key);
-    bool is_number = node != NULL && node->type == MS_NODE_SCALAR && !node->is_quoted &&
-                     node->text[0] != '\0' &&
-                     node->text[strspn(node->text, "0123456789")] == '\0' &&
-                     strlen(node->text) < sizeof "1000000000";
-    return is_number ? (int)strtol(node->text, NULL, 10) : -1;
+    return ms_hf_whole_of(ms_hf_look(r, key));
 }
 
 /* Whether a layer of a list of types has one.  Source: Transformers, configuration_utils
