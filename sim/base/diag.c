@@ -130,11 +130,12 @@ static void report_error(ms_diag *diag, const char *format, va_list args) {
     emit(diag, &text);
 }
 
-void ms_diag_error(ms_diag *diag, const char *format, ...) {
+ms_status ms_diag_error(ms_diag *diag, const char *format, ...) {
     va_list args;
     va_start(args, format);
     report_error(diag, format, args);
     va_end(args);
+    return MS_E_INPUT;
 }
 
 ms_status ms_diag_usage(ms_diag *diag, const char *format, ...) {
@@ -194,9 +195,10 @@ void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, cons
     emit(diag, &text);
 }
 
-void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...) {
+ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
+                     ...) {
     if (diag->errors++ >= diag->limit) {
-        return;
+        return MS_E_INPUT;
     }
     ms_buffer text;
     ms_buffer_init(&text);
@@ -210,6 +212,7 @@ void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const 
         add_caret(&text, mark);
     }
     emit(diag, &text);
+    return MS_E_INPUT;
 }
 
 void ms_diag_finish(ms_diag *diag) {

@@ -27,9 +27,8 @@ ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
     if (above <= split->size) {
         snprintf(other, sizeof other, " or %d", above);
     }
-    ms_diag_error(diag, "%s '%d' does not %s %d %s: nearest that does is %d%s", split->name,
-                  split->degree, split->verb, split->size, split->what, below, other);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "%s '%d' does not %s %d %s: nearest that does is %d%s", split->name,
+                         split->degree, split->verb, split->size, split->what, below, other);
 }
 
 /* How tensor parallelism splits a size. */
@@ -50,14 +49,13 @@ static ms_status check_degrees(const ms_model_layout *layout, ms_diag *diag) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < sizeof DEGREES / sizeof DEGREES[0]; i++) {
         if (DEGREES[i].value < 1) {
-            ms_diag_error(diag, "%s is '%d', expected at least 1", DEGREES[i].name,
-                          DEGREES[i].value);
-            status = MS_E_INPUT;
+            status = ms_diag_error(diag, "%s is '%d', expected at least 1", DEGREES[i].name,
+                                   DEGREES[i].value);
         }
     }
     if (layout->zero < 0 || layout->zero > 3) {
-        ms_diag_error(diag, "ZeRO stage '%d' does not exist, expected 0 to 3", layout->zero);
-        status = MS_E_INPUT;
+        status =
+            ms_diag_error(diag, "ZeRO stage '%d' does not exist, expected 0 to 3", layout->zero);
     }
     return status;
 }
@@ -88,16 +86,13 @@ static ms_status check_cut(ms_diag *diag, cut c) {
     } else {
         snprintf(lengths, sizeof lengths, "%d", parts);
     }
-    ms_diag_error(diag, "%s of %d cannot be cut in %d parts (%s %d x %d): nearest are %s, or %s %d",
-                  c.what, c.length, parts, c.by, c.degree, c.parts, lengths, c.by, degree);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag, "%s of %d cannot be cut in %d parts (%s %d x %d): nearest are %s, or %s %d", c.what,
+        c.length, parts, c.by, c.degree, c.parts, lengths, c.by, degree);
 }
 
 static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
-    if (is_wrong) {
-        ms_diag_error(diag, "%s", text);
-    }
-    return is_wrong ? MS_E_INPUT : MS_OK;
+    return is_wrong ? ms_diag_error(diag, "%s", text) : MS_OK;
 }
 
 ms_status ms_any_fault(const ms_status *found, size_t count) {
@@ -175,8 +170,7 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
 /* Sequences cut in slices, with passes of their own. */
 static ms_status check_slices(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     if (layout->slices < 0) {
-        ms_diag_error(diag, "schedule.splits is '%d', expected at least 1", layout->slices);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "schedule.splits is '%d', expected at least 1", layout->slices);
     }
     if (layout->slices <= 1) {
         return MS_OK;
@@ -207,9 +201,8 @@ static ms_status check_copies(const ms_model_layout *layout, ms_diag *diag) {
     if (replicas % copies == 0) {
         return MS_OK;
     }
-    ms_diag_error(diag, "%lld replicas are no multiple of data_parallel.copies '%d'",
-                  (long long)replicas, copies);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "%lld replicas are no multiple of data_parallel.copies '%d'",
+                         (long long)replicas, copies);
 }
 
 /* Choices that need a stage of ZeRO. */
@@ -231,9 +224,9 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < sizeof NEEDS / sizeof NEEDS[0]; i++) {
         if (NEEDS[i].is_chosen && layout->zero < NEEDS[i].lowest) {
-            ms_diag_error(diag, "%s needs ZeRO stage %d at least, data_parallel.zero is '%d'",
-                          NEEDS[i].what, NEEDS[i].lowest, layout->zero);
-            status = MS_E_INPUT;
+            status =
+                ms_diag_error(diag, "%s needs ZeRO stage %d at least, data_parallel.zero is '%d'",
+                              NEEDS[i].what, NEEDS[i].lowest, layout->zero);
         }
     }
     if (layout->all_reduces_gradients && layout->zero > 1) {
@@ -254,11 +247,11 @@ static ms_status check_offload(const ms_model_layout *layout, const ms_gpu_type 
     if (!layout->is_offloaded || (gpu->host.pcie_Bps > 0 && gpu->host.memory_Bps > 0)) {
         return MS_OK;
     }
-    ms_diag_error(diag,
-                  "an offloaded optimizer needs the 'pcie' and 'host_bandwidth' of the GPU type; "
-                  "'%s' does not give both",
-                  gpu->name);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "an offloaded optimizer needs the 'pcie' and 'host_bandwidth' of the GPU type; "
+        "'%s' does not give both",
+        gpu->name);
 }
 
 /* Most layers of a virtual stage; any number where they are not shared out yet. */
@@ -278,15 +271,13 @@ static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
     }
     int largest = largest_stage(layout);
     if (layout->recompute != MS_RECOMPUTE_FULL) {
-        ms_diag_error(diag, "recompute_layers '%d' needs full recomputation",
-                      layout->recompute_layers);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "recompute_layers '%d' needs full recomputation",
+                             layout->recompute_layers);
     }
     if (layout->recompute_layers > largest) {
-        ms_diag_error(diag,
-                      "recompute_layers '%d' are more than the %d layers of any virtual stage",
-                      layout->recompute_layers, largest);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag, "recompute_layers '%d' are more than the %d layers of any virtual stage",
+            layout->recompute_layers, largest);
     }
     return MS_OK;
 }
@@ -300,26 +291,25 @@ static ms_status check_stages(const ms_model *model, const ms_model_layout *layo
     int ends =
         stages > 1 ? (layout->stage_layers[0] == 0) + (layout->stage_layers[stages - 1] == 0) : 0;
     if (stages > model->layers + ends) {
-        ms_diag_error(diag,
-                      "%d virtual stages (pp %d x %d) are more than the model's %d layers: at most "
-                      "%d per rank fit pp %d",
-                      stages, layout->pp, layout->chunks, model->layers, model->layers / layout->pp,
-                      layout->pp);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "%d virtual stages (pp %d x %d) are more than the model's %d layers: at most "
+            "%d per rank fit pp %d",
+            stages, layout->pp, layout->chunks, model->layers, model->layers / layout->pp,
+            layout->pp);
     }
     int sum = 0;
     for (int stage = 0; stage < stages; stage++) {
         if (layout->stage_layers[stage] < 0) {
-            ms_diag_error(diag, "virtual stage %d has '%d' layers, expected at least 0", stage,
-                          layout->stage_layers[stage]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "virtual stage %d has '%d' layers, expected at least 0",
+                                 stage, layout->stage_layers[stage]);
         }
         sum += layout->stage_layers[stage];
     }
     if (sum != model->layers) {
-        ms_diag_error(diag, "the layers of the %d virtual stages sum to '%d', the model has %d",
-                      stages, sum, model->layers);
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "the layers of the %d virtual stages sum to '%d', the model has %d",
+                             stages, sum, model->layers);
     }
     return MS_OK;
 }
@@ -331,19 +321,19 @@ static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
     for (int stage = 0; stage < stages; stage++) {
         int one = ms_stage_owner(layout, 0, stage), two = ms_stage_owner(layout, 1, stage);
         if (one == two) {
-            ms_diag_error(diag, "both copies of stage %d are on pipeline rank %d", stage, one);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "both copies of stage %d are on pipeline rank %d", stage,
+                                 one);
         }
         for (int other = stage + 1; other < stages; other++) {
             int first = ms_stage_owner(layout, 0, other), second = ms_stage_owner(layout, 1, other);
             bool is_same = (first == one && second == two) || (first == two && second == one);
             bool is_disjoint = first != one && first != two && second != one && second != two;
             if (!is_same && !is_disjoint) {
-                ms_diag_error(diag,
-                              "the copies of stage %d are on pipeline ranks %d and %d, those of "
-                              "stage %d on %d and %d: ranks that share one stage have to share all",
-                              stage, one, two, other, first, second);
-                return MS_E_INPUT;
+                return ms_diag_error(
+                    diag,
+                    "the copies of stage %d are on pipeline ranks %d and %d, those of "
+                    "stage %d on %d and %d: ranks that share one stage have to share all",
+                    stage, one, two, other, first, second);
             }
         }
     }
@@ -354,9 +344,9 @@ static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
 static ms_status check_directions(const ms_model *model, const ms_model_layout *layout,
                                   ms_diag *diag) {
     if (layout->directions < 0 || layout->directions > 2) {
-        ms_diag_error(diag, "'%d' copies of every stage among the pipeline ranks, expected 1 or 2",
-                      layout->directions);
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "'%d' copies of every stage among the pipeline ranks, expected 1 or 2",
+                             layout->directions);
     }
     if (layout->directions <= 1) {
         return MS_OK;
@@ -377,9 +367,8 @@ static ms_status check_attention(const ms_model *model, const ms_gpu_type *gpu, 
     if (missing == NULL) {
         return MS_OK;
     }
-    ms_diag_error(diag, "the kernel that model.attention names does not run on '%s': %s", gpu->name,
-                  missing);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "the kernel that model.attention names does not run on '%s': %s",
+                         gpu->name, missing);
 }
 
 ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,

@@ -122,8 +122,8 @@ static ms_status check_divides(ms_diag *diag, const char *name, int degree, int 
 
 static ms_status check_choice(const ms_moe *moe, ms_diag *diag) {
     if (moe->top_k > moe->experts) {
-        ms_diag_error(diag, "top_k '%d' is more than the %d experts", moe->top_k, moe->experts);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "top_k '%d' is more than the %d experts", moe->top_k,
+                             moe->experts);
     }
     return MS_OK;
 }
@@ -138,12 +138,12 @@ static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, m
     if ((int64_t)moe->node_limit * per_node >= moe->top_k) {
         return MS_OK;
     }
-    ms_diag_error(diag,
-                  "node_limit '%d' leaves %d experts (%d on each of %d nodes) to choose top_k %d "
-                  "from: at least %d nodes are needed",
-                  moe->node_limit, moe->node_limit * per_node, per_node, ep / node, moe->top_k,
-                  (moe->top_k + per_node - 1) / per_node);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "node_limit '%d' leaves %d experts (%d on each of %d nodes) to choose top_k %d "
+        "from: at least %d nodes are needed",
+        moe->node_limit, moe->node_limit * per_node, per_node, ep / node, moe->top_k,
+        (moe->top_k + per_node - 1) / per_node);
 }
 
 /* What an expert mesh needs: experts, and ranks that all hold different tokens. */
@@ -165,8 +165,7 @@ static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout 
     if (fault == NULL) {
         return MS_OK;
     }
-    ms_diag_error(diag, "%s", fault);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "%s", fault);
 }
 
 ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
@@ -177,11 +176,10 @@ ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_
     }
     if (moe->experts == 0) {
         if (ep > 1) {
-            ms_diag_error(diag,
-                          "expert-parallel degree '%d' needs a model with experts ('moe'): "
-                          "without them it is 1, and their ranks belong to dp",
-                          ep);
-            return MS_E_INPUT;
+            return ms_diag_error(diag,
+                                 "expert-parallel degree '%d' needs a model with experts ('moe'): "
+                                 "without them it is 1, and their ranks belong to dp",
+                                 ep);
         }
         return MS_OK;
     }

@@ -62,9 +62,8 @@ ms_status ms_input_expect(const ms_node *root, ms_input_kind wanted, const char 
     }
     char text[TEXT_SIZE];
     const ms_mark mark = {.file = path};
-    ms_diag_at(diag, &mark, NULL, "expected %s, got %s", ms_input_noun(wanted),
-               ms_input_explain(kind, wanted, path, text, sizeof text));
-    return MS_E_INPUT;
+    return ms_diag_at(diag, &mark, NULL, "expected %s, got %s", ms_input_noun(wanted),
+                      ms_input_explain(kind, wanted, path, text, sizeof text));
 }
 
 static ms_input_kind kind_of_document(const char *path) {

@@ -69,8 +69,7 @@ static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
 /* ---- nodes ---- */
 
 static ms_status fail(const text_cursor *c, const ms_mark *mark, const char *text) {
-    ms_diag_at(c->diag, mark, NULL, "%s", text);
-    return MS_E_INPUT;
+    return ms_diag_at(c->diag, mark, NULL, "%s", text);
 }
 
 static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out);
@@ -164,9 +163,8 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
     char shown[MS_SHOWN_MAX + 4];
     char letter = at < source->length_B ? source->text[at] : '\0';
     bool is_comment = letter == '/' || letter == '#';
-    ms_diag_at(diag, &mark, NULL, "not valid JSON: %s%s", ms_shown(text, shown),
-               is_comment ? "; JSON has no comments" : "");
-    return MS_E_INPUT;
+    return ms_diag_at(diag, &mark, NULL, "not valid JSON: %s%s", ms_shown(text, shown),
+                      is_comment ? "; JSON has no comments" : "");
 }
 
 /* malloc for jansson, which does not report every failed allocation. */
@@ -183,8 +181,7 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
     json_error_t error;
     if (strspn(source->text, " \t\r\n") == source->length_B) {
         const ms_mark mark = {.file = source->file, .line = 1, .column = 1, .width = 1};
-        ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
     }
     size_t failures = ms_failure_count();
     json_set_alloc_funcs(take_memory, (free));
@@ -203,9 +200,8 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
     json_decref(tree);
     if (status == MS_OK && root->type != MS_NODE_MAPPING) {
         char shown[MS_SHOWN_MAX + 8];
-        ms_diag_at(diag, &root->mark, NULL, "expected keys and values, got %s",
-                   ms_node_shown(root, shown));
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &root->mark, NULL, "expected keys and values, got %s",
+                          ms_node_shown(root, shown));
     }
     if (status == MS_OK) {
         *root_out = root;

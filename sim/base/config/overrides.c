@@ -130,8 +130,8 @@ static ms_status find_child(assignment *a, ms_node *parent, const path_key *s,
     }
     ms_mark mark = mark_key(a, s);
     if (s->is_index) {
-        ms_diag_at(a->diag, &mark, NULL, "expected a key here, got the number of a list entry");
-        return MS_E_INPUT;
+        return ms_diag_at(a->diag, &mark, NULL,
+                          "expected a key here, got the number of a list entry");
     }
     char *key = ms_arena_strndup(a->arena, s->text, s->length);
     if (key == NULL) {
@@ -167,9 +167,9 @@ static ms_status enter(const assignment *a, ms_node *node, const path_key *s) {
     }
     char shown[MS_SHOWN_MAX + 8];
     ms_mark mark = mark_key(a, s);
-    ms_diag_at(a->diag, &mark, NULL, "there are no keys below '%.*s', it holds %s",
-               (int)(s->text - a->source.text) - 1, a->source.text, ms_node_shown(node, shown));
-    return MS_E_INPUT;
+    return ms_diag_at(a->diag, &mark, NULL, "there are no keys below '%.*s', it holds %s",
+                      (int)(s->text - a->source.text) - 1, a->source.text,
+                      ms_node_shown(node, shown));
 }
 
 /* A value of null stays in the tree: the key may stand in a file that is read later (a platform's),

@@ -49,8 +49,7 @@ static level *top(builder *b) {
 }
 
 static ms_status fail(builder *b, const ms_mark *mark, const char *text) {
-    ms_diag_at(b->diag, mark, NULL, "%s", text);
-    return MS_E_INPUT;
+    return ms_diag_at(b->diag, mark, NULL, "%s", text);
 }
 
 /* libyaml's own complaint, with the place it names. */
@@ -72,9 +71,8 @@ static ms_status report_syntax(builder *b) {
         if (*at == '\t') {
             return fail(b, &mark, "not valid YAML: found a tab, indent with spaces");
         }
-        ms_diag_at(b->diag, &mark, NULL,
-                   "not valid YAML: a value cannot start with '%c'; put it in quotes", *at);
-        return MS_E_INPUT;
+        return ms_diag_at(b->diag, &mark, NULL,
+                          "not valid YAML: a value cannot start with '%c'; put it in quotes", *at);
     }
     ms_mark context = mark_between(b, &parser->context_mark, &parser->context_mark);
     if (parser->context == NULL || context.line == mark.line) {
@@ -348,9 +346,8 @@ static ms_status on_alias(builder *b, const yaml_event_t *event) {
     ms_mark mark = mark_of(b, event);
     const anchor *found = find_anchor(b, name);
     if (found == NULL) {
-        ms_diag_at(b->diag, &mark, NULL, "alias '*%s' has no anchor '&%s' before it",
-                   ms_shown(name, shown), shown);
-        return MS_E_INPUT;
+        return ms_diag_at(b->diag, &mark, NULL, "alias '*%s' has no anchor '&%s' before it",
+                          ms_shown(name, shown), shown);
     }
     ms_status status = check_alias(b, found->node, &mark);
     if (status != MS_OK) {
@@ -428,9 +425,8 @@ static ms_status check_root(builder *b) {
     bool is_list = b->input->takes_list && b->root->type == MS_NODE_SEQUENCE;
     if (b->input->is_document && b->root->type != MS_NODE_MAPPING && !is_list) {
         char shown[MS_SHOWN_MAX + 8];
-        ms_diag_at(b->diag, &b->root->mark, NULL, "expected keys and values, got %s",
-                   ms_node_shown(b->root, shown));
-        return MS_E_INPUT;
+        return ms_diag_at(b->diag, &b->root->mark, NULL, "expected keys and values, got %s",
+                          ms_node_shown(b->root, shown));
     }
     return MS_OK;
 }

@@ -46,24 +46,23 @@ static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
             product *= wish->given.sizes[i];
         }
         if (product > gpus) {
-            ms_diag_error(diag, "the degrees given multiply to more than the %d GPUs of '%s'", gpus,
-                          wish->platform->name);
-            return MS_E_INPUT;
+            return ms_diag_error(diag,
+                                 "the degrees given multiply to more than the %d GPUs of '%s'",
+                                 gpus, wish->platform->name);
         }
     }
     int dp = size_of(&wish->given, "dp");
     if (gpus % product != 0) {
-        ms_diag_error(diag,
-                      "the degrees given multiply to %d, which does not divide the %d GPUs of "
-                      "'%s'; the nearest product below that does is %d",
-                      (int)product, gpus, wish->platform->name, divisor_below(gpus, product));
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "the degrees given multiply to %d, which does not divide the %d GPUs of "
+            "'%s'; the nearest product below that does is %d",
+            (int)product, gpus, wish->platform->name, divisor_below(gpus, product));
     }
     if (dp != 0 && dp != gpus / product) {
-        ms_diag_error(diag, "dp=%d and the other degrees multiply to %lld, '%s' has %d GPUs; dp=%d",
-                      dp, (long long)dp * (long long)product, wish->platform->name, gpus,
-                      (int)(gpus / product));
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag, "dp=%d and the other degrees multiply to %lld, '%s' has %d GPUs; dp=%d", dp,
+            (long long)dp * (long long)product, wish->platform->name, gpus, (int)(gpus / product));
     }
     *dp_out = (int)(gpus / product);
     return MS_OK;
@@ -105,19 +104,16 @@ static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *l
         const char *name = wish->order->items[i];
         int size = size_of(&shape, name);
         if (size == 0) {
-            ms_diag_error(diag, "the order names axis '%s', which has no degree", name);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "the order names axis '%s', which has no degree", name);
         }
         if (has_name(ordered.names, ordered.count, name)) {
-            ms_diag_error(diag, "axis '%s' stands twice in the order", name);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "axis '%s' stands twice in the order", name);
         }
         add(&ordered, name, size);
     }
     for (int i = 0; i < list->count; i++) {
         if (!has_name(ordered.names, ordered.count, list->names[i])) {
-            ms_diag_error(diag, "the order leaves out axis '%s'", list->names[i]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "the order leaves out axis '%s'", list->names[i]);
         }
     }
     *list = ordered;
@@ -153,9 +149,8 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
     int dp = 0;
     int extra = size_of(&wish->given, "dp") == 0;
     if (wish->given.axes + extra > MS_MESH_AXES_MAX) {
-        ms_diag_error(diag, "%d degrees are given; at most %d beside dp are supported",
-                      wish->given.axes, (int)MS_MESH_AXES_MAX - 1);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "%d degrees are given; at most %d beside dp are supported",
+                             wish->given.axes, (int)MS_MESH_AXES_MAX - 1);
     }
     ms_mesh mesh;
     ms_mesh check;

@@ -46,9 +46,8 @@ ms_status ms_spec_local_shape(const ms_mesh *mesh, const ms_spec *spec, const ms
             continue;
         }
         if (d < 0 || d >= tensor->dimensions) {
-            ms_diag_error(diag, "axis '%s' shards dimension %d, the tensor has 0 to %d",
-                          mesh->names[axis], d, tensor->dimensions - 1);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "axis '%s' shards dimension %d, the tensor has 0 to %d",
+                                 mesh->names[axis], d, tensor->dimensions - 1);
         }
         if (local[d] % mesh->sizes[axis] != 0) {
             const uneven_cut cut = {.dimension = d, .left = local[d], .axis = axis};
@@ -208,9 +207,8 @@ static ms_status refuse_partial(const ms_mesh *mesh, const ms_spec *from, const 
                                 ms_diag *diag) {
     for (int axis = 0; axis < mesh->axes; axis++) {
         if (to->on[axis].kind == MS_PARTIAL && from->on[axis].kind != MS_PARTIAL) {
-            ms_diag_error(diag, "axis '%s' cannot become partial: sums are made, not unmade",
-                          mesh->names[axis]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "axis '%s' cannot become partial: sums are made, not unmade",
+                                 mesh->names[axis]);
         }
     }
     return MS_OK;

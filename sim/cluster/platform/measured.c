@@ -146,18 +146,13 @@ static void read_body(table_reader *r) {
 }
 
 /* The rows in the arena. */
-static ms_status keep(const table_reader *r, ms_arena *arena, const ms_kernel_table **table_out) {
+static ms_status keep(table_reader *r, ms_arena *arena, const ms_kernel_table **table_out) {
     ms_kernel_table *table = MS_NEW(arena, ms_kernel_table, 1);
     bool is_short = table == NULL;
     for (int kernel = 0; kernel < MS_MEASURED_COUNT && !is_short; kernel++) {
-        const ms_vector *rows = &r->rows[kernel];
-        ms_measured_row *copy = MS_NEW(arena, ms_measured_row, rows->count);
-        is_short = copy == NULL || rows->failed;
-        if (!is_short && rows->count > 0) {
-            memcpy(copy, rows->data, rows->count * sizeof *copy);
-        }
-        table->rows[kernel] = copy;
-        table->counts[kernel] = (int)rows->count;
+        table->counts[kernel] = (int)r->rows[kernel].count;
+        table->rows[kernel] = ms_vector_keep(&r->rows[kernel], arena);
+        is_short = table->rows[kernel] == NULL;
     }
     if (is_short) {
         return MS_E_NOMEM;

@@ -216,8 +216,7 @@ static ms_status add_messages(lowering *l, ms_arena *scratch, ms_diag *diag) {
     if (is_done) {
         return MS_OK;
     }
-    ms_diag_error(diag, "the lists of '%s' wait for each other for ever", l->program->name);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "the lists of '%s' wait for each other for ever", l->program->name);
 }
 
 static ms_status lower(lowering *l, ms_arena *scratch, ms_diag *diag) {

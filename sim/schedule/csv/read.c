@@ -82,18 +82,15 @@ ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_dia
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     if (table->text == NULL) {
-        ms_diag_error(diag, "rank %d: %s", rank, what);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "rank %d: %s", rank, what);
     }
     if (index == SIZE_MAX) {
         ms_mark mark = mark_of(table, rank, -1);
-        ms_diag_at(diag, &mark, NULL, "rank %d: %s", rank, what);
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "rank %d: %s", rank, what);
     }
     long number = ms_csv_cell_number(table, rank, index);
     ms_mark mark = mark_of(table, rank, number - 1);
-    ms_diag_at(diag, &mark, NULL, "rank %d, cell %ld: %s", rank, number, what);
-    return MS_E_INPUT;
+    return ms_diag_at(diag, &mark, NULL, "rank %d, cell %ld: %s", rank, number, what);
 }
 
 /* ---- reading ---- */
@@ -312,8 +309,8 @@ static ms_status read_text(cell_reader *r, ms_arena *arena) {
     ms_span body = ms_cells_body(table->text, table->length_B);
     ms_mark whole = {.file = table->name};
     if (body.from == body.to) {
-        ms_diag_at(r->diag, &whole, NULL, "expected one line per pipeline rank, got an empty file");
-        return MS_E_INPUT;
+        return ms_diag_at(r->diag, &whole, NULL,
+                          "expected one line per pipeline rank, got an empty file");
     }
     int errors = r->diag->errors;
     ms_span line;

@@ -33,11 +33,11 @@ ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedu
     if (spec->microbatches >= spec->pipeline_ranks) {
         return MS_OK;
     }
-    ms_diag_error(diag,
-                  "%s needs at least as many microbatches as pipeline ranks, got M = '%d' "
-                  "for P = %d; nearest legal M: %d",
-                  type->name, spec->microbatches, spec->pipeline_ranks, spec->pipeline_ranks);
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "%s needs at least as many microbatches as pipeline ranks, got M = '%d' "
+                         "for P = %d; nearest legal M: %d",
+                         type->name, spec->microbatches, spec->pipeline_ranks,
+                         spec->pipeline_ranks);
 }
 
 /* One stage's microbatches, one after the other. */

@@ -33,12 +33,12 @@ static int nearest_group(const ms_schedule_spec *spec, int group, int least) {
 /* least: with its name, the smallest group of the kind. */
 static ms_status report_group(const ms_schedule_type *type, const ms_schedule_spec *spec,
                               const char *least_name, int least, ms_diag *diag) {
-    ms_diag_error(diag,
-                  "%s needs groups of %s to M microbatches, got N = '%d' for P = %d and M = %d; "
-                  "nearest legal N: %d",
-                  type->name, least_name, spec->group, spec->pipeline_ranks, spec->microbatches,
-                  nearest_group(spec, spec->group, least));
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "%s needs groups of %s to M microbatches, got N = '%d' for P = %d and M = %d; "
+        "nearest legal N: %d",
+        type->name, least_name, spec->group, spec->pipeline_ranks, spec->microbatches,
+        nearest_group(spec, spec->group, least));
 }
 
 static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag) {
@@ -69,12 +69,12 @@ static ms_status check_rest(const ms_schedule_type *type, const ms_schedule_spec
         return MS_OK;
     }
     int rest = spec->microbatches % group;
-    ms_diag_error(diag,
-                  "M = '%d' in groups of N = %d leaves a last group of %d, and interleaved needs "
-                  "P = %d or none there; nearest legal M: %d or %lld",
-                  spec->microbatches, group, rest, spec->pipeline_ranks, spec->microbatches - rest,
-                  (long long)spec->microbatches - rest + spec->pipeline_ranks);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "M = '%d' in groups of N = %d leaves a last group of %d, and interleaved needs "
+        "P = %d or none there; nearest legal M: %d or %lld",
+        spec->microbatches, group, rest, spec->pipeline_ranks, spec->microbatches - rest,
+        (long long)spec->microbatches - rest + spec->pipeline_ranks);
 }
 
 static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
@@ -167,12 +167,11 @@ ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *s
     while (!has_even_rounds(above, spec->pipeline_ranks)) {
         above++;
     }
-    ms_diag_error(diag,
-                  "%s runs M/P = %d rounds (rounded down) of equally many microbatches, and "
-                  "M = '%d' does not divide; nearest legal M: %lld or %lld",
-                  type->name, spec->microbatches / spec->pipeline_ranks, spec->microbatches,
-                  (long long)below, (long long)above);
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "%s runs M/P = %d rounds (rounded down) of equally many microbatches, and "
+                         "M = '%d' does not divide; nearest legal M: %lld or %lld",
+                         type->name, spec->microbatches / spec->pipeline_ranks, spec->microbatches,
+                         (long long)below, (long long)above);
 }
 
 static void generate_torch(const ms_schedule_spec *spec, int rank, ms_action_list *list) {

@@ -61,15 +61,13 @@ static ms_status find(ms_search_run *search, ms_search_result *result) {
 static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
     spec->chunks = spec->chunks == 0 ? 1 : spec->chunks;
     if (spec->chunks != 1 && spec->chunks != 2) {
-        ms_diag_error(diag, "search finds schedules of 1 or 2 stages per rank, got V = '%d'",
-                      spec->chunks);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "search finds schedules of 1 or 2 stages per rank, got V = '%d'",
+                             spec->chunks);
     }
     if (spec->memory_cap != 0 && spec->memory_cap < spec->chunks) {
-        ms_diag_error(diag, "the memory cap must be at least 1 microbatch%s, got '%d'",
-                      spec->chunks == 2 ? ", which is 2 with two stages per rank" : "",
-                      spec->memory_cap);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "the memory cap must be at least 1 microbatch%s, got '%d'",
+                             spec->chunks == 2 ? ", which is 2 with two stages per rank" : "",
+                             spec->memory_cap);
     }
     long most = (long)spec->microbatches * spec->chunks;
     if (spec->memory_cap == 0 || spec->memory_cap > most) {
