@@ -61,15 +61,9 @@ static ms_status read_nodes(const ms_node *node, const char *key_path, ms_arena 
     if (status == MS_OK && numbers.count == 0) {
         status = ms_config_fault(diag, node, key_path, "names no node");
     }
-    nodes_out->items = status == MS_OK ? MS_NEW(arena, int, numbers.count) : NULL;
-    if (nodes_out->items != NULL) {
-        memcpy(nodes_out->items, numbers.data, numbers.count * sizeof(int));
-        nodes_out->count = numbers.count;
-    } else if (status == MS_OK) {
-        status = MS_E_NOMEM;
-    }
-    ms_vector_release(&numbers);
-    return status;
+    nodes_out->count = numbers.count;
+    nodes_out->items = ms_vector_keep(&numbers, arena);
+    return status == MS_OK && nodes_out->items == NULL ? MS_E_NOMEM : status;
 }
 
 static bool is_count(const ms_node *node) {
