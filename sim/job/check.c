@@ -56,10 +56,10 @@ static ms_status place_ranks(const checking *c) {
     ms_key_diag placed;
     ms_key_diag_init(&placed, c->spec, "placement", c->diag);
     ms_status status = c->spec->placement.is_given ? MS_OK : check_ranks(c);
-    if (status == MS_OK) {
-        status = ms_placement_make(&c->spec->placement, c->cluster, c->out->mesh.ranks, c->arena,
-                                   &placed.diag, &c->out->placement);
-    }
+    status = status == MS_OK
+                 ? ms_placement_make(&c->spec->placement, c->cluster, c->out->mesh.ranks, c->arena,
+                                     &placed.diag, &c->out->placement)
+                 : status;
     if (status == MS_OK) {
         c->out->mesh.devices = c->out->placement.gpus;
     }

@@ -119,13 +119,12 @@ ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *ma
     }
     ms_status status = take_names(&ld);
     status = status == MS_OK ? find_name(&ld, &name) : status;
-    if (status == MS_OK) {
-        status = ms_platform_folders(spec->folder, request->data_folder, arena, &folders);
-    }
-    if (status == MS_OK) {
-        status = ms_platform_load(name, folders, spec->platform.changes, arena, diag, cluster,
-                                  &document);
-    }
+    status = status == MS_OK
+                 ? ms_platform_folders(spec->folder, request->data_folder, arena, &folders)
+                 : status;
+    status = status == MS_OK ? ms_platform_load(name, folders, spec->platform.changes, arena, diag,
+                                                cluster, &document)
+                             : status;
     if (status != MS_OK) {
         return status;
     }

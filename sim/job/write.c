@@ -65,15 +65,12 @@ static const char *all_reduce_text(const ms_job_spec *spec) {
     return ms_coll_algorithm_name(spec->algorithms.of[MS_COLL_ALL_REDUCE]);
 }
 
-static const char *kind_text(const ms_spec_schedule *schedule, ms_arena *arena) {
-    return schedule->csv == NULL ? ms_schedule_kind_name(schedule->kind)
-                                 : ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", schedule->csv);
-}
-
 ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out) {
-    ms_spec_text text = {.spec = *spec,
-                         .schedule_kind = kind_text(&spec->schedule, arena),
-                         .all_reduce = all_reduce_text(spec)};
+    const ms_spec_schedule *schedule = &spec->schedule;
+    ms_spec_text text = {.spec = *spec, .all_reduce = all_reduce_text(spec)};
+    text.schedule_kind = schedule->csv == NULL
+                             ? ms_schedule_kind_name(schedule->kind)
+                             : ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", schedule->csv);
     ms_status status = text.schedule_kind == NULL ? MS_E_NOMEM : write_parts(spec, arena, &text);
     return status == MS_OK ? ms_config_write(MS_WORKLOAD_FIELDS, &text, arena, root_out) : status;
 }

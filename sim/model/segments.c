@@ -101,11 +101,6 @@ double ms_expert_tp(const ms_model_layout *layout) {
     return degree(layout->expert_mesh.tp > 0 ? layout->expert_mesh.tp : layout->tp);
 }
 
-/* The number by which later segments wait for the newest one. */
-static int newest(const ms_cost_builder *builder) {
-    return (int)(builder->segments.count - builder->pass_first);
-}
-
 /* A host that waits behind every kernel launches a communication when the computation before it is
  * done, which is that much longer. */
 static void launch_behind(ms_cost_builder *builder) {
@@ -142,7 +137,9 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .kernels = {.use_first = (int)builder->uses.count}};
     ms_cost_wait(builder, &segment, comm->after);
     ms_vector_add(&builder->segments, &segment, 1);
-    return comm->is_async ? newest(builder) : 0;
+    int number =
+        (int)(builder->segments.count - builder->pass_first); /* later segments wait by it */
+    return comm->is_async ? number : 0;
 }
 
 void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after) {

@@ -1,12 +1,8 @@
 /* From a kind and its sizes to a program. */
 #include "schedule/internal.h"
 
-static bool check_positive(const char *what, int value, ms_diag *diag) {
-    if (value >= 1) {
-        return true;
-    }
-    ms_diag_error(diag, "%s must be at least 1, got '%d'", what, value);
-    return false;
+static ms_status check_positive(const char *what, int value, ms_diag *diag) {
+    return value >= 1 ? MS_OK : ms_diag_error(diag, "%s must be at least 1, got '%d'", what, value);
 }
 
 /* What the row of the kind says about V, N, K and reordering. */
@@ -42,10 +38,10 @@ static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_typ
         return ms_diag_error(diag, "%s needs the number of stages per rank V; expected 2 or more",
                              type->name);
     }
-    if (!check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) ||
-        !check_positive("the number of stages per rank V", spec->chunks, diag) ||
-        !check_positive("the number of microbatches M", spec->microbatches, diag) ||
-        !check_positive("the number of slices of a sequence K", spec->slices, diag)) {
+    if (check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) != MS_OK ||
+        check_positive("the number of stages per rank V", spec->chunks, diag) != MS_OK ||
+        check_positive("the number of microbatches M", spec->microbatches, diag) != MS_OK ||
+        check_positive("the number of slices of a sequence K", spec->slices, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     if (spec->group < 0) {

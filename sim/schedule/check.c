@@ -22,72 +22,71 @@ static ms_status report(const list_checker *c, int rank, size_t index, const cha
                            ms_pass_name((ms_pass)action->pass), action->mb, what);
 }
 
-static bool is_action_well_formed(const list_checker *c, int rank, size_t index) {
+static ms_status check_action(const list_checker *c, int rank, size_t index) {
     const ms_program *program = c->program;
     const ms_action *action = &program->actions[index];
     if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
         action->mb < 0 || action->mb >= program->mb_count) {
-        ms_fault_report(c->place, rank, (int64_t)index, c->diag,
-                        "pass %d, stage %d, microbatch %d: no such action", action->pass,
-                        action->stage, action->mb);
-        return false;
+        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                               "pass %d, stage %d, microbatch %d: no such action", action->pass,
+                               action->stage, action->mb);
     }
     if (program->stage_rank[action->stage] != rank) {
-        ms_fault_report(c->place, rank, (int64_t)index, c->diag,
-                        "'%d%s%d' belongs to rank %d, which owns the stage", action->stage,
-                        ms_pass_name((ms_pass)action->pass), action->mb,
-                        program->stage_rank[action->stage]);
-        return false;
+        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                               "'%d%s%d' belongs to rank %d, which owns the stage", action->stage,
+                               ms_pass_name((ms_pass)action->pass), action->mb,
+                               program->stage_rank[action->stage]);
     }
-    return true;
+    return MS_OK;
 }
 
 /* An overlapped pair: a forward and a backward pass, of different work, on one rank. */
-static bool is_pair_well_formed(const list_checker *c, int rank, size_t index) {
+static ms_status check_pair(const list_checker *c, int rank, size_t index) {
     const ms_action *one = &c->program->actions[index];
     if (index + 1 == c->program->first[rank + 1]) {
-        report(c, rank, index, "is overlapped with the next action, and there is none");
-        return false;
+        return report(c, rank, index, "is overlapped with the next action, and there is none");
     }
     const ms_action *other = one + 1;
     const ms_action *backward = one->pass == MS_PASS_F ? other : one;
     bool is_one_each = (one->pass == MS_PASS_F) != (other->pass == MS_PASS_F) &&
                        (backward->pass == MS_PASS_B || backward->pass == MS_PASS_I);
     if (!is_one_each || other->is_overlapped != 0) {
-        report(c, rank, index,
-               "is overlapped with the next action, and a pair is one forward and one backward "
-               "pass");
-        return false;
+        return report(
+            c, rank, index,
+            "is overlapped with the next action, and a pair is one forward and one backward "
+            "pass");
     }
     if (one->stage == other->stage && one->mb == other->mb) {
-        report(c, rank, index, "is overlapped with the other pass of the same work");
-        return false;
+        return report(c, rank, index, "is overlapped with the other pass of the same work");
     }
-    return true;
+    return MS_OK;
 }
 
-static bool is_well_formed(const list_checker *c) {
+static ms_status check_form(const list_checker *c) {
     const ms_program *program = c->program;
     for (int stage = 0; stage < program->stages; stage++) {
         int rank = program->stage_rank[stage];
         if (rank < 0 || rank >= program->spec.pipeline_ranks) {
-            ms_diag_error(c->diag, "stage %d is on rank '%d', which does not exist", stage, rank);
-            return false;
+            return ms_diag_error(c->diag, "stage %d is on rank '%d', which does not exist", stage,
+                                 rank);
         }
     }
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
-            if (!is_action_well_formed(c, rank, i) ||
-                (program->actions[i].is_overlapped != 0 && !is_pair_well_formed(c, rank, i))) {
-                return false;
+            ms_status status = check_action(c, rank, i);
+            if (status == MS_OK && program->actions[i].is_overlapped != 0) {
+                status = check_pair(c, rank, i);
+            }
+            if (status != MS_OK) {
+                return status;
             }
         }
     }
-    return true;
+    return MS_OK;
 }
 
 bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
-    return is_well_formed(&(list_checker){.program = program, .diag = diag});
+    return check_form(&(list_checker){.program = program, .diag = diag}) == MS_OK;
 }
 
 /* `seen` holds what came before on this rank. */
@@ -170,7 +169,7 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
                               ms_diag *diag) {
     list_checker c = {.program = program, .place = place, .diag = diag};
-    if (!is_well_formed(&c)) {
+    if (check_form(&c) != MS_OK) {
         return MS_E_INPUT;
     }
     ms_arena scratch;

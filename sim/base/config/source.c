@@ -95,14 +95,13 @@ static ms_status report_bad_text(ms_source *source, char *text, const scan *bad,
     }
     ms_mark mark = ms_source_mark(source, bad->characters, bad->characters + 1);
     if (!bad->is_utf8) {
-        ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got the byte 0x%02x", byte);
-    } else if (bad->code == 0) {
-        ms_diag_at(diag, &mark, NULL, "expected text, got a NUL byte");
-    } else {
-        ms_diag_at(diag, &mark, NULL, "expected text, got the control character U+%04X",
-                   (unsigned)bad->code);
+        return ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got the byte 0x%02x", byte);
     }
-    return MS_E_INPUT;
+    if (bad->code == 0) {
+        return ms_diag_at(diag, &mark, NULL, "expected text, got a NUL byte");
+    }
+    return ms_diag_at(diag, &mark, NULL, "expected text, got the control character U+%04X",
+                      (unsigned)bad->code);
 }
 
 ms_status ms_source_init(ms_source *source, const char *name, const char *text, size_t length_B,

@@ -76,12 +76,10 @@ static ms_status report_syntax(builder *b) {
     }
     ms_mark context = mark_between(b, &parser->context_mark, &parser->context_mark);
     if (parser->context == NULL || context.line == mark.line) {
-        ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s", problem);
-    } else {
-        ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s (%s that began at line %d)", problem,
-                   parser->context, context.line);
+        return ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s", problem);
     }
-    return MS_E_INPUT;
+    return ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s (%s that began at line %d)",
+                      problem, parser->context, context.line);
 }
 
 static ms_status next_event(builder *b, yaml_event_t *event) {

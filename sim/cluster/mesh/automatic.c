@@ -132,17 +132,16 @@ static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *
     int tp = mesh->sizes[axis];
     const char *tier = wish->platform->tiers[0].name;
     if (tp > domain) {
-        ms_diag_error(diag,
-                      "tp=%d is more than the %d GPUs that share tier '%s'; the nearest legal is "
-                      "tp=%d, or --allow-slow-tp",
-                      tp, domain, tier, domain);
-    } else {
-        ms_diag_error(diag,
-                      "groups of tp=%d leave the %d GPUs that share tier '%s'; put tp innermost "
-                      "with a size that divides %d, such as tp=%d, or --allow-slow-tp",
-                      tp, domain, tier, domain, divisor_below(domain, tp));
+        return ms_diag_error(
+            diag,
+            "tp=%d is more than the %d GPUs that share tier '%s'; the nearest legal is "
+            "tp=%d, or --allow-slow-tp",
+            tp, domain, tier, domain);
     }
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "groups of tp=%d leave the %d GPUs that share tier '%s'; put tp innermost "
+                         "with a size that divides %d, such as tp=%d, or --allow-slow-tp",
+                         tp, domain, tier, domain, divisor_below(domain, tp));
 }
 
 ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *mesh_out) {
@@ -164,9 +163,8 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
         arrange(wish, dp, &list);
         status = wish->order == NULL ? MS_OK : reorder(wish, diag, &list);
     }
-    if (status == MS_OK) {
-        status = ms_mesh_init(&mesh, list.names, list.sizes, list.count, diag);
-    }
+    status =
+        status == MS_OK ? ms_mesh_init(&mesh, list.names, list.sizes, list.count, diag) : status;
     status = status == MS_OK ? check_scale_up_domain(wish, &mesh, diag) : status;
     if (status == MS_OK) {
         *mesh_out = mesh;

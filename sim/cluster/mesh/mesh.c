@@ -83,13 +83,11 @@ ms_status ms_mesh_find_axis(const ms_mesh *mesh, const char *name, ms_diag *diag
     bool is_known = ms_axis_from_name(name) != MS_AXIS_OTHER;
     const char *nearest = is_known ? NULL : ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
     if (nearest != NULL) {
-        ms_diag_error(diag, "the mesh has no axis '%s'; did you mean '%s'?", name, nearest);
-    } else {
-        char axes[MS_MESH_AXES_MAX * 16];
-        list_axes(mesh, axes, sizeof axes);
-        ms_diag_error(diag, "the mesh has no axis '%s'; its axes are %s", name, axes);
+        return ms_diag_error(diag, "the mesh has no axis '%s'; did you mean '%s'?", name, nearest);
     }
-    return MS_E_INPUT;
+    char axes[MS_MESH_AXES_MAX * 16];
+    list_axes(mesh, axes, sizeof axes);
+    return ms_diag_error(diag, "the mesh has no axis '%s'; its axes are %s", name, axes);
 }
 
 static int axis_of_kind(const ms_mesh *mesh, ms_axis kind) {

@@ -2,6 +2,7 @@
 #include "cluster/mesh/sharding.h"
 
 #include <stdio.h>
+#include <string.h>
 
 char *ms_tensor_placement_text(ms_tensor_placement placement, char *text_out, size_t size) {
     if (placement.kind == MS_SHARD) {
@@ -18,28 +19,27 @@ typedef struct uneven_cut {
     int64_t left;
 } uneven_cut;
 
-static void report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, const uneven_cut *cut,
-                          ms_diag *diag) {
+static ms_status report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, const uneven_cut *cut,
+                               ms_diag *diag) {
     long long whole = tensor->shape[cut->dimension];
     const char *name = mesh->names[cut->axis];
     int size = mesh->sizes[cut->axis];
     if (cut->left == whole) {
-        ms_diag_error(diag, "dimension %d of size %lld does not divide by axis '%s' of size %d",
-                      cut->dimension, whole, name, size);
-    } else {
-        ms_diag_error(diag,
-                      "dimension %d of size %lld, of which axes outside '%s' leave %lld, does not "
-                      "divide by axis '%s' of size %d",
-                      cut->dimension, whole, name, (long long)cut->left, name, size);
+        return ms_diag_error(diag,
+                             "dimension %d of size %lld does not divide by axis '%s' of size %d",
+                             cut->dimension, whole, name, size);
     }
+    return ms_diag_error(
+        diag,
+        "dimension %d of size %lld, of which axes outside '%s' leave %lld, does not "
+        "divide by axis '%s' of size %d",
+        cut->dimension, whole, name, (long long)cut->left, name, size);
 }
 
 ms_status ms_spec_local_shape(const ms_mesh *mesh, const ms_spec *spec, const ms_tensor *tensor,
                               ms_diag *diag, int64_t *local_out) {
     int64_t local[MS_TENSOR_DIMENSIONS_MAX];
-    for (int d = 0; d < tensor->dimensions; d++) {
-        local[d] = tensor->shape[d];
-    }
+    memcpy(local, tensor->shape, sizeof local);
     for (int axis = 0; axis < mesh->axes; axis++) {
         int d = spec->on[axis].dimension;
         if (spec->on[axis].kind != MS_SHARD) {
@@ -51,14 +51,11 @@ ms_status ms_spec_local_shape(const ms_mesh *mesh, const ms_spec *spec, const ms
         }
         if (local[d] % mesh->sizes[axis] != 0) {
             const uneven_cut cut = {.dimension = d, .left = local[d], .axis = axis};
-            report_uneven(mesh, tensor, &cut, diag);
-            return MS_E_INPUT;
+            return report_uneven(mesh, tensor, &cut, diag);
         }
         local[d] /= mesh->sizes[axis];
     }
-    for (int d = 0; d < tensor->dimensions; d++) {
-        local_out[d] = local[d];
-    }
+    memcpy(local_out, local, (size_t)tensor->dimensions * sizeof *local);
     return MS_OK;
 }
 

@@ -165,9 +165,9 @@ ms_status ms_measured_load(const ms_node *node, ms_arena *arena, ms_diag *diag,
     }
     ms_buffer_init(&text);
     ms_status status = ms_file_read(path, MS_FILE_CSV, &text, diag);
-    if (status == MS_OK) {
-        status = ms_measured_read(ms_buffer_text(&text), text.length, path, arena, diag, table_out);
-    }
+    status = status == MS_OK ? ms_measured_read(ms_buffer_text(&text), text.length, path, arena,
+                                                diag, table_out)
+                             : status;
     ms_buffer_release(&text);
     return status;
 }

@@ -80,23 +80,22 @@ static ms_status check_rest(const ms_schedule_type *type, const ms_schedule_spec
 static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
     int group = ms_schedule_group(spec);
     if (group >= spec->pipeline_ranks) {
-        ms_diag_error(diag,
-                      "M = '%d' in groups of N = %d leaves a last group of %d, and the ranks would "
-                      "wait for each other there; a last group of P = %d or none always runs, as "
-                      "with N = %d",
-                      spec->microbatches, group, spec->microbatches % group, spec->pipeline_ranks,
-                      nearest_group(spec, group, spec->pipeline_ranks));
-    } else {
-        ms_diag_error(diag,
-                      "in groups of N = '%d' less than P = %d the ranks would wait for each other; "
-                      "nearest N that always runs: %d",
-                      group, spec->pipeline_ranks,
-                      nearest_group(spec, group,
-                                    spec->microbatches < spec->pipeline_ranks
-                                        ? spec->microbatches
-                                        : spec->pipeline_ranks));
+        return ms_diag_error(
+            diag,
+            "M = '%d' in groups of N = %d leaves a last group of %d, and the ranks would "
+            "wait for each other there; a last group of P = %d or none always runs, as "
+            "with N = %d",
+            spec->microbatches, group, spec->microbatches % group, spec->pipeline_ranks,
+            nearest_group(spec, group, spec->pipeline_ranks));
     }
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "in groups of N = '%d' less than P = %d the ranks would wait for each other; "
+        "nearest N that always runs: %d",
+        group, spec->pipeline_ranks,
+        nearest_group(spec, group,
+                      spec->microbatches < spec->pipeline_ranks ? spec->microbatches
+                                                                : spec->pipeline_ranks));
 }
 
 /* With many chunks small groups, or a very short last one, wait for themselves. */
