@@ -33,7 +33,7 @@ ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int m
     if (order.gpus == NULL || order.runs == NULL || sorted == NULL) {
         return MS_E_NOMEM;
     }
-    bool is_sorted = true; /* as groups mostly come */
+    bool is_sorted = true; /* most groups come in the order of nodes */
     for (int i = 0; i < members; i++) {
         sorted[i] = (member){ms_platform_node(platform, gpus[i]), i, gpus[i]};
         is_sorted = is_sorted && (i == 0 || sorted[i - 1].node <= sorted[i].node);

@@ -38,7 +38,8 @@ static void add_node_links(const ms_node_order *order, ms_crossings *crossings) 
     }
 }
 
-/* What switches carry inside nodes and trees between them in the same chunks, one by one. */
+/* Lay the operation out step by step: in every step the switches inside nodes and the trees between
+ * nodes carry the same chunks. */
 static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan *plan) {
     size_t inside = l->inside.messages.count;
     size_t count = inside + l->between.messages.count;

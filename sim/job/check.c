@@ -4,7 +4,7 @@
 
 #include "job/internal.h"
 
-/* One check. */
+/* A check of a spec under way. */
 typedef struct checking {
     const ms_job_spec *spec;
     const ms_platform *cluster;
@@ -263,7 +263,9 @@ static bool lay_out_shape(checking *c) {
         note(c, check_single(c));
         note(c, check_sms(c));
     }
-    has_mesh = has_mesh && note(c, build_expert_mesh(c)); /* its ranks sit where they sit */
+    has_mesh =
+        has_mesh &&
+        note(c, build_expert_mesh(c)); /* the experts' mesh has the same ranks on the same GPUs */
     if (!has_mesh || !has_order(spec)) {
         return false;
     }

@@ -186,7 +186,7 @@ static const ms_field FRAMEWORK_FIELDS[] = {
     {0},
 };
 
-/* Its other keys are those of the platform's file. */
+/* The other keys of the mapping are those of a platform's file. */
 static const ms_field PLATFORM_FIELDS[] = {
     MS_KEY("file", "a platform by its name or path; any other key of `platform` changes its file's",
            STRING, 0, .is_required = true),

@@ -137,8 +137,8 @@ static ms_status check_profile(const ms_node *profile, const profile_lookup *ld)
     return status;
 }
 
-/* Leave what the workload's model has no use for out of the profile's: how models of another family
- * are made, and experts where there are none. */
+/* Leave out of the profile's `model` keys that the workload's model has no use for: those of
+ * another family of models, and `moe` where the model has no experts. */
 static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *ld) {
     ms_node *choices = ms_node_get(profile, "model");
     const ms_node *model = ms_node_get(root, "model");
@@ -151,7 +151,7 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
         }
     }
     if (choices != NULL && !ld->is_alone) {
-        ms_node_drop(choices, "type"); /* the workload's to say */
+        ms_node_drop(choices, "type"); /* the workload says the type itself */
     }
     bool has_experts = ms_node_get(model, "moe") != NULL;
     if (has_experts || ms_node_get(choices, "moe") == NULL) {
@@ -212,7 +212,7 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
 
 /* ---- fitting ---- */
 
-/* A key by its mapping and its own name; at the root without a mapping. */
+/* A key by the name of its mapping (NULL: the root) and its own name. */
 typedef struct choice_key {
     const char *mapping; /* NULL: the root */
     const char *key;
@@ -245,11 +245,11 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     bool is_odd_round = spec->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
     if (takes_back(root, choices->zero < 2 || is_odd_round,
                    (choice_key){"data_parallel", "reduce"})) {
-        spec->reduce = MS_SPEC_USUAL; /* whole gradients are reduced once */
+        spec->reduce = MS_SPEC_USUAL; /* below ZeRO 2 whole gradients are reduced once per step */
     }
     if (takes_back(root, choices->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
         choices->all_reduces_gradients =
-            false; /* they are without shards, and cannot be with fewer of them */
+            false; /* gradients that are all-reduced go with ZeRO 1 alone */
     }
     if (takes_back(root, choices->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
         choices->has_gather_overlap = false; /* nothing is gathered */
@@ -355,7 +355,7 @@ static void fit_attention(ms_node *root, ms_job_spec *spec) {
     }
 }
 
-/* Take a profile's choice of a part back. */
+/* Take back a profile's choice to recompute a part of layers. */
 static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
     const choice_key at = {NULL, "recompute_parts"};
     unsigned parts = spec->choices.recompute_parts & ~(unsigned)part;

@@ -20,7 +20,7 @@ static ms_status check_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_are
     return MS_OK;
 }
 
-/* Axes whose ranks see other data: what state can be sharded over. */
+/* Whether ranks along an axis see different data, so that ZeRO can shard state over the axis. */
 static bool is_replica_axis(ms_axis axis) {
     return axis == MS_AXIS_DP || axis == MS_AXIS_CP || axis == MS_AXIS_EP || axis == MS_AXIS_OTHER;
 }
@@ -95,12 +95,12 @@ ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
         (ms_spec_host_of(spec).syncs & MS_SYNC_EXPERTS) != 0 && spec->host.launch_s > 0;
     layout->blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0;
     set_degrees(job, layout);
-    if (job->platform != NULL) { /* else its faults are reported already */
+    if (job->platform != NULL) { /* without a platform its faults are reported already */
         layout->slowest_gpu =
             ms_platform_slowest(job->platform, mesh->ranks, !spec->host.replaces_slow_nodes);
     }
-    /* only a ring has something to hide behind; where it is not asked for, it is not wanted
-     * elsewhere */
+    /* only a ring's blocks can travel beside the attention; where the user gives no choice, a ring
+     * overlaps and other kinds do not */
     bool is_ring = layout->cp > 1 && layout->cp_kind == MS_CP_RING;
     layout->has_cp_overlap = spec->cp_overlap == MS_SPEC_USUAL ? is_ring : spec->cp_overlap == 1;
     layout->reduce = spec->reduce == MS_SPEC_USUAL ? usual_reduce(layout) : (ms_reduce)spec->reduce;

@@ -5,16 +5,17 @@
 #include "base/config/input.h"
 #include "job/internal.h"
 
-/* One reading. */
+/* A workload that is being read. */
 typedef struct reading {
     const ms_job_request *request;
     ms_arena *arena;
     ms_diag *diag;
     ms_node *root;
     ms_spec_text text;
-    bool keeps_platform; /* it is in text.spec already */
-    bool lacks_model;    /* what its keys leave out could not be read: they say too little */
-    ms_status status;    /* first fault of any part */
+    bool keeps_platform; /* text.spec holds the platform already, which stays */
+    bool lacks_model; /* the config that `model.hf` names could not be read, so the keys beside it
+                         say too little of the model */
+    ms_status status; /* first fault of any part */
 } reading;
 
 static bool note(reading *r, ms_status status) {
@@ -41,7 +42,7 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     for (size_t i = 0; i < request->set_count; i++) {
         ms_status status = ms_node_set(root, request->sets[i], arena, diag);
         if (status == MS_OK) {
-            status = normalise(root, arena); /* it may have named another platform */
+            status = normalise(root, arena); /* the override may have named another platform */
         }
         first = first == MS_OK ? status : first;
     }
@@ -82,7 +83,7 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
                                : refuse_keys_of_models(root, MS_WORKLOAD_FIELDS, text, diag);
 }
 
-/* The tree: file and overrides. */
+/* Read the workload's file or text into a tree, and apply the overrides. */
 static ms_status read_tree(reading *r) {
     const char *path = r->request->workload;
     const char *text = r->request->text;
@@ -108,7 +109,7 @@ static ms_status fault_kind(const reading *r, const char *name) {
     return status;
 }
 
-/* A kind by its name, or the path of a file. */
+/* Read `schedule.kind`: the name of a kind, or csv: and the path of a file. */
 static ms_status read_kind(reading *r) {
     ms_spec_schedule *schedule = &r->text.spec.schedule;
     const char *name = r->text.schedule_kind;
@@ -236,7 +237,7 @@ static void read_parts(reading *r) {
     note(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
 }
 
-/* What the tree says, its framework's choices below it. */
+/* Read the spec from the tree, with the framework's choices laid below the tree's keys. */
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
     r->lacks_model =

@@ -5,7 +5,7 @@
 
 #include "job/internal.h"
 
-/* One listing. */
+/* A listing under way. */
 typedef struct resolving {
     const ms_job_spec *spec;
     ms_arena *arena;
@@ -20,7 +20,8 @@ static void mark(ms_node *node, const char *origin) {
     }
 }
 
-/* The keys as the user and the framework give them, without what is listed otherwise. */
+/* A copy of the keys that the user and the framework give, without the keys that are listed in
+ * another way. */
 static ms_node *copy_given(const resolving *r) {
     static const ms_node EMPTY = {.type = MS_NODE_MAPPING, .origin = "file"};
     const ms_node *root = r->spec->source.root;
@@ -30,14 +31,14 @@ static ms_node *copy_given(const resolving *r) {
         ms_node *framework = ms_node_get(given, "framework");
         if (framework != NULL) {
             ms_node_drop(framework,
-                         "expanded"); /* says how the file is written, and not what is run */
+                         "expanded"); /* the key says how the file is written, not what is run */
         }
     }
     return given;
 }
 
-/* What the spec holds besides: the values of keys that follow from others. Of a spec that comes
- * from no file, they are what somebody set. */
+/* Add the values of keys that follow from other keys. In a spec that comes from no file, somebody
+ * set these values by hand. */
 static ms_status lay_derived(const resolving *r, ms_node *keys) {
     ms_node *derived = NULL;
     ms_status status = ms_spec_write_root(r->spec, r->arena, &derived);

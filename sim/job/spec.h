@@ -77,7 +77,8 @@ enum { MS_BATCH_MAX = 100000000 };
 typedef struct ms_spec_framework {
     const char *name; /**< of its profile, as the user writes it; NULL: none */
     bool is_none;     /**< the workload says `framework: none`: no profile fills its keys in */
-    bool is_expanded; /**< its choices are among the spec's own values; always so after reading */
+    bool is_expanded; /**< the profile's choices are among the spec's own values, as they always are
+                         after reading */
 } ms_spec_framework;
 
 /** The cluster: how it is named, and what it is. */
@@ -87,9 +88,10 @@ typedef struct ms_spec_platform {
     const ms_node *changes;     /**< mapping laid over the file; NULL: none */
     const ms_platform *cluster; /**< what they make; shared by the specs derived from one */
     const ms_node *document;    /**< the effective platform as a tree */
-    const char *text;           /**< the same as YAML */
-    const char *effective_text; /**< its given keys with value and origin */
-    const char *sources_text;   /**< the comments behind them in its files */
+    const char *text;           /**< the effective platform as YAML */
+    const char *effective_text; /**< the platform's given keys with their values and origins */
+    const char
+        *sources_text; /**< the comments that stand behind these keys in the platform's files */
 } ms_spec_platform;
 
 /** Sizes of the axes. */
@@ -109,7 +111,8 @@ typedef enum ms_sends { MS_SENDS_ASYNC, MS_SENDS_BLOCKING } ms_sends;
 /** Whether all ranks wait for the gradient's norm before they update, or each updates at once. */
 typedef enum ms_step_end { MS_STEP_END_SYNCHRONOUS, MS_STEP_END_POST_VALIDATION } ms_step_end;
 
-/** Layers per virtual stage: the same everywhere, or so that the busiest rank is least busy. */
+/** How layers are shared out over virtual stages: equally, or so that the slowest pipeline rank
+ * takes least time. */
 typedef enum ms_partition_kind { MS_PARTITION_EVEN, MS_PARTITION_BALANCED } ms_partition_kind;
 
 /** Which stage has which layers. */
@@ -158,7 +161,8 @@ typedef enum ms_host_sync {
     MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows one that the rank
                              has sent and waits for */
     MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
-    MS_SYNC_KERNELS = 4,  /**< behind every kernel, which so takes its launch longer */
+    MS_SYNC_KERNELS = 4,  /**< after every kernel, so that the launch adds to the kernel's time
+                             (CUDA_LAUNCH_BLOCKING) */
     MS_SYNC_BATCH = 8,    /**< before every forward pass, for the sizes of its batch */
     MS_SYNC_EXPERTS = 16, /**< in every forward pass of routed experts, for the copies of each */
 } ms_host_sync;
@@ -199,7 +203,7 @@ typedef struct ms_spec_source {
 
 /** A job. */
 typedef struct ms_job_spec {
-    const char *name; /**< NULL: that of its file */
+    const char *name; /**< name of the job; NULL: the name of its file */
     const char *description;
     const char *folder; /**< where relative paths in it start; "." or a path without '/' at its end
                          */
@@ -297,7 +301,7 @@ ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);
 
 /** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
 typedef struct ms_idle_key {
-    const char *key; /**< dotted path, such as "data_parallel.bucket" */
+    const char *key; /**< dotted path of the key, such as "data_parallel.bucket" */
     ms_mark mark;    /**< where it stands */
     const char *why; /**< as the end of "changes nothing: ..." */
 } ms_idle_key;

@@ -3,7 +3,7 @@
 
 #include "job/internal.h"
 
-/* Axes as the mapping has them: a size by each name, and the order. */
+/* The `mesh` mapping: the size of every axis, and their order. */
 typedef struct mesh_text {
     int sizes[MS_MESH_AXES_MAX];
     ms_words order;
@@ -30,7 +30,7 @@ static ms_status write_mesh(const ms_spec_mesh *mesh, ms_arena *arena, ms_node *
     return ms_config_write(fields, &text, arena, node_out);
 }
 
-/* The file's name, and behind it what the user changes in it. */
+/* Write the `platform` mapping: the file's name, then the keys that the user changes. */
 static ms_status write_platform(const ms_spec_platform *platform, ms_arena *arena,
                                 ms_node **node_out) {
     static const ms_field FILE_FIELDS[] = {
@@ -41,7 +41,7 @@ static ms_status write_platform(const ms_spec_platform *platform, ms_arena *aren
                : status;
 }
 
-/* The mappings that have tables of their own. */
+/* Write the mappings that have tables of their own. */
 static ms_status write_parts(const ms_job_spec *spec, ms_arena *arena, ms_spec_text *text) {
     ms_node *platform = NULL, *mesh = NULL, *placement = NULL, *inner = NULL;
     ms_status status = write_platform(&spec->platform, arena, &platform);

@@ -49,7 +49,7 @@ static bool has_lone_table(const ms_cost_builder *builder) {
            builder->model->has_tied_embeddings && !ms_has_joined_ends(layout);
 }
 
-/* ---- finding them ---- */
+/* ---- how gradients fall into buckets ---- */
 
 typedef struct bucket_finder {
     ms_cost_builder *builder;
@@ -58,7 +58,8 @@ typedef struct bucket_finder {
     ms_bucket open[MS_BUCKET_KINDS];
     ms_vector weights; /* ms_made_weights of a unit */
     double limit;
-    double alone; /* a weight of at least so many parameters is a bucket of its own; 0: none is */
+    double alone; /* a weight of at least this many parameters is a bucket of its own; 0: no weight
+                     is */
 } bucket_finder;
 
 static void close_bucket(bucket_finder *f, int kind, int event) {
@@ -94,8 +95,9 @@ static int kind_of(const ms_cost_builder *builder, bool is_expert) {
     return is_expert && is_separate ? MS_BUCKET_EXPERT : MS_BUCKET_DENSE;
 }
 
-/* Take the events of a unit's weights, then what it has besides them. Where they have more
- * parameters than the unit, which has them from elsewhere, all comes at its end. */
+/* Add the events of a unit's weights, then its other parameters (norms, biases) at the unit's end.
+ * Where the weights' products count more parameters than the unit holds (a head that uses the
+ * embedding's table), all gradients of the unit come at its end. */
 static void add_unit(bucket_finder *f, const ms_fsdp_unit *of, ms_bucket_unit *unit) {
     const double all[MS_BUCKET_KINDS] = {of->parameters.dense, of->parameters.expert};
     const double cast[MS_BUCKET_KINDS] = {of->parameters.dense_quantized,

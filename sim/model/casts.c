@@ -33,6 +33,7 @@
  */
 #include <math.h>
 
+#include "model/attention_casts.h"
 #include "model/moe.h"
 
 static const ms_products *products_of(const ms_cost_builder *builder) {
@@ -296,7 +297,8 @@ void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_exp
     }
 }
 
-/* Ranks that share maxima: those of a layer, and with them those that hold replicas of it. */
+/* The axes over which ranks share maxima: tp, and with MS_AMAX_REPLICAS also the axes over which
+ * ranks hold replicas of the layer. */
 static unsigned amax_axes(const ms_cost_builder *builder) {
     bool is_all = products_of(builder)->amax == MS_AMAX_REPLICAS;
     return MS_AXIS_BIT(MS_AXIS_TP) | (is_all ? ms_shard_group_of(builder->layout, false).all : 0);

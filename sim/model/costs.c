@@ -179,7 +179,7 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
     }
 }
 
-/* What pipeline ranks do once per step. */
+/* Cost what pipeline ranks do once per step: reductions and the optimizer's update. */
 static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     const ms_model_layout *layout = builder->layout;
     const ms_parameter_count none = {.dense = 0};
@@ -191,7 +191,7 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     for (int stage = 0; stage < costs->stages; stage++) {
         add_stage(builder, costs, stage, ranks);
     }
-    costs->optimizer_launches = 1; /* as its time is that of one kernel */
+    costs->optimizer_launches = 1; /* because the update's time is that of one kernel */
     for (int p = 0; p < layout->pp; p++) {
         ms_parameter_count count = ranks[p].count;
         costs->optimizer_s[p] = ms_optimizer_time_s(builder, count) + layout->blocking_launch_s;

@@ -32,7 +32,8 @@ static bool shares_table(const ms_model_layout *layout) {
     return layout->pp == 1 || (layout->zero < 3 && ms_has_joined_ends(layout));
 }
 
-/* Whether the head has a table of its own on its rank. */
+/* Whether the head's rank holds an own table for the head: the embeddings are untied, or the
+ * embedding's table is on another rank. */
 static bool has_own_table(const ms_cost_builder *builder) {
     return !builder->model->has_tied_embeddings || !shares_table(builder->layout);
 }

@@ -93,7 +93,7 @@ ms_status ms_check_split(ms_diag *diag, const ms_split *split);
 /** MS_E_INPUT if one of [count] statuses is no success, else MS_OK. */
 ms_status ms_any_fault(const ms_status *found, size_t count);
 
-/** Refuse degrees that clash with the experts. */
+/** Refuse degrees that do not fit the experts of a model. */
 ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag);
 
 #endif

@@ -36,13 +36,14 @@ double ms_moe_active_weights(const ms_model *model) {
     return model->hidden * (gates + matrices_of(model) * width);
 }
 
-/* Columns of a rank's inner tensors: input of the activation and its result. */
+/* Columns of the tensors between the two products of an expert on one rank: the activation's input
+ * (twice ffn when gated) and its result. */
 static double inner_width(const ms_model *model, double ffn) {
     return (model->is_gated ? 3 : 2) * ffn;
 }
 
-/* Bytes of these that are kept of a token: the activation's result as the input of a product,
- * unless it is repeated. */
+/* Bytes of a token's inner tensors that are kept for the backward pass: the activation's input, and
+ * its result as the second product's input unless recomputation repeats the activation. */
 static double kept_inner_B(const ms_cost_builder *builder, ms_product_kind kind, double ffn) {
     bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
     double given_B = builder->model->moe.kept_element_B;
@@ -65,8 +66,8 @@ static double kept_routed_B(const ms_cost_builder *builder, double ffn) {
            (is_weighted_apart ? ffn * result_B : 0);
 }
 
-/* Copies are kept as they came, in the element they were sent in, if they were; else as the input
- * of a product. */
+/* Bytes of an element of a kept copy: the element it was sent in where tokens cross ep ranks in
+ * fp8, else that of a product's input. */
 static double copy_element_B(const ms_cost_builder *builder) {
     double sent_B = builder->model->moe.dispatch_element_B;
     return ms_ep_of(builder->layout) > 1 && sent_B > 0
@@ -74,7 +75,7 @@ static double copy_element_B(const ms_cost_builder *builder) {
                : ms_kept_input_B(builder, MS_PRODUCT_EXPERTS);
 }
 
-/* Copies that the busiest rank computes. */
+/* Copies of tokens that the busiest rank computes, gathered over the ranks that share an expert. */
 static double computed(const ms_cost_builder *builder, const ms_moe_load *load) {
     return load->busiest * ms_moe_gather_ranks(builder->layout);
 }
@@ -146,7 +147,7 @@ static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, m
         (moe->top_k + per_node - 1) / per_node);
 }
 
-/* What an expert mesh needs: experts, and ranks that all hold different tokens. */
+/* An expert mesh needs a model with experts, and ranks that all hold different tokens. */
 static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout *layout,
                                    ms_diag *diag) {
     const char *fault = NULL;

@@ -1,7 +1,7 @@
 #include "schedule/order.h"
 #include "schedule/unshard.h"
 
-/* One bit per pass of a (stage, microbatch). */
+/* The bit of a pass in the set of passes of a (stage, microbatch). */
 static unsigned bit(ms_pass pass) {
     return 1U << (unsigned)pass;
 }
@@ -40,7 +40,7 @@ static ms_status check_action(const list_checker *c, int rank, size_t index) {
     return MS_OK;
 }
 
-/* An overlapped pair: a forward and a backward pass, of different work, on one rank. */
+/* Check an overlapped pair: one forward and one backward pass, of different work, on one rank. */
 static ms_status check_pair(const list_checker *c, int rank, size_t index) {
     const ms_action *one = &c->program->actions[index];
     if (index + 1 == c->program->first[rank + 1]) {
@@ -89,7 +89,8 @@ bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
     return check_form(&(list_checker){.program = program, .diag = diag}) == MS_OK;
 }
 
-/* `seen` holds what came before on this rank. */
+/* Check that a pass stands in a legal place of its list. seen: bits of the passes of the same stage
+ * and microbatch that stand before it on this rank. */
 static ms_status check_order(const list_checker *c, int rank, size_t index, unsigned seen) {
     ms_pass pass = (ms_pass)c->program->actions[index].pass;
     if ((seen & bit(pass)) != 0) {

@@ -152,12 +152,12 @@ static inline size_t ms_program_key(const ms_program *program, int stage, int mb
     return (size_t)stage * (size_t)program->mb_count + (size_t)mb;
 }
 
-/** Number of these indices. */
+/** Number of ms_program_key's indices. */
 static inline size_t ms_program_keys(const ms_program *program) {
     return (size_t)program->stages * (size_t)program->mb_count;
 }
 
-/** An action another action waits for (besides its place in its rank's list). */
+/** An action whose result another action needs, apart from the order of a rank's list. */
 typedef struct ms_producer {
     int stage;
     int mb;

@@ -6,11 +6,11 @@
 
 /* A stage that the rest of the list still has passes of. */
 typedef struct upcoming {
-    size_t at; /* its next pass */
+    size_t at; /* index of the stage's next pass in the list */
     int16_t stage;
 } upcoming;
 
-/* The unshards and reshards of one list under way. */
+/* The placing of unshards and reshards in one rank's list. */
 typedef struct planner {
     const ms_action *actions;
     size_t count;
@@ -47,7 +47,7 @@ static void look_ahead(planner *p, size_t *first, int stages) {
     }
 }
 
-/* Leave the pass at hand, which is that of the first stage in order. */
+/* Go past the pass at hand, which belongs to the first stage in `order`. */
 static void advance(planner *p) {
     upcoming entry = p->order[0];
     p->waiting--;
@@ -58,7 +58,8 @@ static void advance(planner *p) {
     }
 }
 
-/* Stages in order that are wanted now: the next `active` ones; an overlapped pair counts whole. */
+/* Number of stages at the front of `order` whose parameters are wanted now: `active` of them, or
+ * one more where the last one's pass is the first of an overlapped pair. */
 static int count_wanted(const planner *p, int active) {
     if (p->waiting <= active) {
         return p->waiting;

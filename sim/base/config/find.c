@@ -13,7 +13,8 @@ size_t ms_file_stem_B(const char *name) {
     return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0 ? length - suffix : 0;
 }
 
-/* Whether two names lead to the same folder; one that is not there is the same as its name only. */
+/* Whether two names lead to the same folder. A folder that does not exist equals only its own name.
+ */
 static bool is_same_folder(const char *a, const char *b) {
     struct stat at_a;
     struct stat at_b;

@@ -47,7 +47,8 @@ static void skip_string(text_cursor *c) {
     advance(c);
 }
 
-/* The token that begins here, and its place; ends behind it. A bracket is one of its own. */
+/* Take the token that begins at the cursor, and return its place; the cursor ends behind the token.
+ * A bracket is a token of its own. */
 static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
     skip_separators(c);
     size_t from = c->at_characters;
@@ -150,7 +151,8 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
     size_t position = error->position < 0 ? 0 : (size_t)error->position;
     size_t characters =
         ms_text_characters(source->text, position < source->length_B ? position : source->length_B);
-    size_t at = characters > 0 ? characters - 1 : 0; /* it has read one further */
+    size_t at = characters > 0 ? characters - 1
+                               : 0; /* jansson has read one character further than the fault */
     ms_mark mark = ms_source_mark(source, at, at + 1);
     snprintf(text, sizeof text, "%s", error->text);
     char *quote = strstr(text, " near ");

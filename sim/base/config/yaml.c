@@ -31,7 +31,7 @@ typedef struct builder {
     anchor *anchors; /* [MS_ANCHOR_LIMIT], made with the first */
     size_t anchor_count;
     size_t nodes;       /* made so far */
-    size_t alias_nodes; /* of these, by aliases */
+    size_t alias_nodes; /* nodes among these that copies of aliases made */
     ms_node *root;
 } builder;
 

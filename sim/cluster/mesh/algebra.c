@@ -10,7 +10,7 @@ static int compare_ints(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Index in the list of a device's occurrence number `nth`, from 0. */
+/* Index in the list of the `nth` occurrence (from 0) of a device. */
 static int place_of(const int *devices, int device, int nth) {
     int index = 0;
     for (; devices[index] != device || nth > 0; index++) {
@@ -231,7 +231,8 @@ static ms_status merge_axes(const ms_mesh *mesh, const int *merged, int count, m
     return MS_OK;
 }
 
-/* No strides say it: number the ranks afresh, in the order of the flattened mesh. */
+/* The flattened axis has no constant stride: number the ranks afresh in the order of the flattened
+ * mesh, with a table of devices. */
 static ms_status renumber(const ms_mesh *mesh, const int *merged, int count, ms_arena *arena,
                           ms_mesh *flat) {
     int order[MS_MESH_AXES_MAX] = {0};

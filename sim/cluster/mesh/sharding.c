@@ -67,13 +67,14 @@ double ms_tensor_bytes(const ms_tensor *tensor, const int64_t *shape) {
     return bytes;
 }
 
-/* A redistribution on its way. */
+/* A redistribution while its steps are found. */
 typedef struct journey {
     const ms_mesh *mesh;
     ms_spec target;
     ms_spec now;
-    double local_B;                    /* what a rank holds now */
-    bool must_leave[MS_MESH_AXES_MAX]; /* axes that stand on their dimension wrongly */
+    double local_B;                    /* bytes that a rank holds now */
+    bool must_leave[MS_MESH_AXES_MAX]; /* axes that have to leave the dimension that they shard now
+                                        */
     ms_reshard_plan plan;
 } journey;
 
@@ -102,7 +103,8 @@ static void mark_leaving(journey *j) {
     }
 }
 
-/* No axis inside this one cuts the same dimension. */
+/* Whether an axis may leave its dimension: it has to, and no axis inside it cuts the same
+ * dimension. */
 static bool may_leave(const journey *j, int axis) {
     if (j->now.on[axis].kind != MS_SHARD || !j->must_leave[axis]) {
         return false;
@@ -115,7 +117,8 @@ static bool may_leave(const journey *j, int axis) {
     return true;
 }
 
-/* The target shards here, all axes outside this one are on that dimension already, none inside. */
+/* Whether an axis may begin to shard its target's dimension: all axes outside it that belong on the
+ * dimension are on it, and no other axis is. */
 static bool may_enter(const journey *j, int axis) {
     ms_tensor_placement to = j->target.on[axis];
     if (to.kind != MS_SHARD || is_same(j->now.on[axis], to)) {
@@ -137,7 +140,7 @@ typedef enum move {
     MOVE_ALL_TO_ALL,     /* shard to shard of another dimension */
     MOVE_ALL_REDUCE,     /* partial to replicate */
     MOVE_ALL_GATHER,     /* shard to replicate, for good */
-    MOVE_STEP_ASIDE,     /* the same where the axis is to be on a dimension again later */
+    MOVE_STEP_ASIDE,     /* shard to replicate where the axis shards a dimension again later */
     MOVE_COUNT,
 } move;
 

@@ -20,7 +20,7 @@ typedef struct making {
 
 /* ---- nodes ---- */
 
-/* Spares that are named. */
+/* Mark the spare nodes that the user names. */
 static ms_status mark_named_spares(making *m) {
     const ms_ints *spares = &m->choice->spares;
     for (size_t i = 0; i < spares->count; i++) {
@@ -37,7 +37,7 @@ static ms_status mark_named_spares(making *m) {
     return MS_OK;
 }
 
-/* All nodes that are no spares; of unnamed spares, the last nodes. */
+/* List all nodes that are no spares. Spares that are only counted are the last nodes. */
 static void take_free_nodes(making *m) {
     for (int node = 0; node < m->platform->nodes - m->choice->spare_count; node++) {
         if (!m->is_spare[node]) {
@@ -70,7 +70,7 @@ static ms_status take_listed_nodes(making *m) {
     return MS_OK;
 }
 
-/* Rank after rank onto the nodes. */
+/* Place rank after rank on the listed nodes. */
 static ms_status fill_nodes(making *m) {
     int per_node = m->platform->gpus_per_node;
     int64_t room = (int64_t)m->node_count * per_node;
@@ -103,7 +103,7 @@ static ms_status place_by_nodes(making *m) {
     return status == MS_OK ? fill_nodes(m) : status;
 }
 
-/* ---- what is left ---- */
+/* ---- spare and idle GPUs ---- */
 
 static void mark_used(making *m) {
     memset(m->uses, MS_GPU_IDLE, (size_t)ms_platform_gpus(m->platform));
@@ -113,7 +113,7 @@ static void mark_used(making *m) {
     }
 }
 
-/* Spares that are only counted: the last nodes without a rank. */
+/* Take spares that are only counted: the last nodes without a rank. */
 static ms_status take_last_nodes(making *m) {
     int wanted = m->choice->spare_count;
     int found = 0;

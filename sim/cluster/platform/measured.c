@@ -12,7 +12,7 @@
 
 enum { CELLS = 3, TEXT_MAX = 96 };
 
-/* A kernel's name, and how many numbers its shape has. */
+/* Kernels that a table may name, and how many numbers a kernel's shape has. */
 static const struct {
     const char *name;
     int fewest, most;
@@ -114,7 +114,7 @@ static void read_body(table_reader *r) {
     }
 }
 
-/* The rows in the arena. */
+/* Move the rows to the arena. */
 static ms_status keep(table_reader *r, ms_arena *arena, const ms_kernel_table **table_out) {
     ms_kernel_table *table = MS_NEW(arena, ms_kernel_table, 1);
     bool is_short = table == NULL;
@@ -130,7 +130,7 @@ static ms_status keep(table_reader *r, ms_arena *arena, const ms_kernel_table **
     return MS_OK;
 }
 
-/* A file's name, beside the file that a node stands in. */
+/* The path of a file that a node names relative to the file in which the node stands. */
 static const char *beside(const ms_node *node, ms_arena *arena) {
     const char *file = node->mark.file != NULL ? node->mark.file : "";
     const char *slash = strrchr(file, '/');
@@ -189,7 +189,7 @@ double ms_measured_ratio(const ms_kernel_table *table, ms_measured_kernel kernel
         if (farthest > REACH || (is_met && !is_same)) {
             continue;
         }
-        if (is_same && !is_met) { /* what was measured itself needs no neighbours */
+        if (is_same && !is_met) { /* a shape that was measured itself needs no neighbours */
             weights = sum = 0;
             is_met = true;
         }

@@ -6,7 +6,7 @@
 
 enum { LAYERS_MAX = 100000 };
 
-/* Layers with a dense MLP, marked. */
+/* Which layers have a dense MLP. */
 typedef struct dense_layers {
     bool *is_dense; /* [count] */
     int count;

@@ -45,7 +45,7 @@ static bool is_null(const ms_node *node) {
     return node->type == MS_NODE_SCALAR && !node->is_quoted && strcmp(node->text, "null") == 0;
 }
 
-/* A key by its name, or by its path where that has a dot. */
+/* The value of a key by its name, or by its dotted path below nested mappings. */
 static const ms_node *node_of(const ms_hf_reader *r, const char *name) {
     bool is_there = false;
     const ms_node *node = strchr(name, '.') == NULL ? ms_node_get(r->config, name)
@@ -66,7 +66,8 @@ static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
     }
 }
 
-/* Transformers' default as if it stood in the config.  goal: NULL: nobody uses it. */
+/* Transformers' default for a key, as if it stood in the config. goal: the workload's key that gets
+ * the value; NULL: none does. */
 static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal) {
     const ms_node *usual = ms_node_get(r->family.defaults, key);
     ms_node *node = usual == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);

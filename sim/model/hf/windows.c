@@ -15,8 +15,8 @@ static int number_of(ms_hf_reader *r, const char *key) {
     return ms_hf_whole_of(ms_hf_look(r, key));
 }
 
-/* Whether a layer of a list of types has one.  Source: Transformers, configuration_utils
- * (ALLOWED_LAYER_TYPES). */
+/* Whether an entry of `layer_types` gives its layer a window. Source: Transformers,
+ * configuration_utils (ALLOWED_LAYER_TYPES). */
 static bool is_windowed(ms_hf_reader *r, const ms_node *entry) {
     const char *type = entry->type == MS_NODE_SCALAR ? entry->text : "";
     bool is_sliding = strcmp(type, "sliding_attention") == 0;
@@ -30,8 +30,8 @@ static bool is_windowed(ms_hf_reader *r, const ms_node *entry) {
     return is_sliding;
 }
 
-/* The rhythm of a list: N where each N-th layer has no window and all others have one, 0: all have
- * one; -1: there is none. */
+/* The rhythm of a list of layer types: N where each N-th layer has no window and all other layers
+ * have one; 0: all layers have one; -1: the list has no rhythm, or no layer has a window. */
 static int rhythm_of(ms_hf_reader *r, const ms_node *list, int layers) {
     int every = 0, layer = 0;
     bool is_regular = list->count == (size_t)layers, has_one = false;
@@ -45,7 +45,8 @@ static int rhythm_of(ms_hf_reader *r, const ms_node *list, int layers) {
     return is_regular && has_one ? every : -1;
 }
 
-/* The same of the first layer that has one, which all behind it have. */
+/* The rhythm where `first` is the first layer with a window and all layers behind it have one: 0
+ * where that is every layer, else -1, as other starts are not built. */
 static int rhythm_from(int first, int layers) {
     int without = first < layers ? first : layers;
     return without == 0 ? 0 : -1;

@@ -79,7 +79,8 @@ static ms_status check_rows(const comms *c) {
     return MS_OK;
 }
 
-/* A receive was checked with its pass, so only sends can be missing. */
+/* Check that no send is missing. Receives need no check here: check_rows refuses a pass whose
+ * receive is not there. */
 static ms_status check_sends(const comms *c) {
     static const ms_csv_op SENDS[2] = {MS_CSV_SEND_B, MS_CSV_SEND_F};
     for (int stage = 0; stage < c->program->stages; stage++) {
@@ -120,7 +121,7 @@ static bool is_at_end(const run *r, int rank) {
     return r->at[rank] == r->c->table->first[rank + 1];
 }
 
-/* Rank that a stuck rank waits for. */
+/* The rank whose message a stuck rank waits for. */
 static int next_of(const run *r, int rank) {
     int source = awaited_stage(r, &r->c->table->cells[r->at[rank]]);
     return r->c->program->stage_rank[source];

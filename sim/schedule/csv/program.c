@@ -1,4 +1,5 @@
-/* Cells to a program: sizes, placement, directions, and the order of the passes. */
+/* Make a program from the cells of a schedule file: sizes, placement, directions, and the order of
+ * the passes. */
 #include <string.h>
 
 #include "schedule/csv/table.h"
@@ -9,7 +10,7 @@ typedef struct program_builder {
     ms_program program;
     size_t *cell_of; /* [actions] cell an action stands in */
     size_t passes;
-    size_t moves; /* cells that unshard parameters or reshard them */
+    size_t moves; /* number of UNSHARD and RESHARD cells */
 } program_builder;
 
 static bool is_move(const ms_csv_cell *cell) {
@@ -198,7 +199,8 @@ static ms_status number_chunks(program_builder *b, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Units of work to microbatches. */
+/* Find the number of microbatches from the number of units of work that the file counts per stage.
+ */
 static ms_status count_microbatches(program_builder *b) {
     ms_program *program = &b->program;
     int slices = program->spec.slices;

@@ -35,7 +35,8 @@ static bool has_mb(ms_csv_op op) {
     return op != MS_CSV_UNSHARD && op != MS_CSV_RESHARD && op != MS_CSV_REDUCE_GRAD;
 }
 
-/* Up to the next `end`, or the rest; `rest` goes behind the end, to NULL if there was none. */
+/* Take the text up to the next `end`, or all of it. *rest: becomes the text behind `end`; its start
+ * is NULL where there was no `end`. */
 static ms_span take(ms_span *rest, char end) {
     const char *found = memchr(rest->from, end, (size_t)(rest->to - rest->from));
     ms_span taken = {rest->from, found == NULL ? rest->to : found};
@@ -106,7 +107,8 @@ typedef struct cell_reader {
     size_t weights;
 } cell_reader;
 
-/* Whether one more fault is only counted: then its words and its place need not be found. */
+/* Whether so many faults were printed that the next one is only counted. Its text and place are
+ * then not needed. */
 static bool is_only_counted(const cell_reader *r) {
     return r->diag->errors >= r->diag->limit;
 }

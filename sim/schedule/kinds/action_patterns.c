@@ -40,7 +40,7 @@ ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedu
                          spec->pipeline_ranks);
 }
 
-/* One stage's microbatches, one after the other. */
+/* Add the passes of one stage's microbatches, one microbatch after the other. */
 static void add_in_order(const ms_1f1b_order *order, ms_pass pass, int64_t k,
                          ms_action_list *list) {
     ms_action_list_add(list, pass, order->rank, (int)k);

@@ -6,7 +6,7 @@
 
 #include "schedule/kinds/v_memory.h"
 
-/* All ranks on a grid of slots of one pass each. */
+/* The lists of all ranks on a grid of slots that hold one pass each. */
 typedef struct grid {
     ms_program *program;
     int width;       /* slots per rank */
@@ -66,7 +66,7 @@ static int count_held(grid *g, int rank) {
     return most;
 }
 
-/* First slot in which all inputs of an action are there. */
+/* The first slot in which all inputs of an action have arrived. */
 static int ready_at(const grid *g, const ms_action *action) {
     ms_producer producers[2];
     int count = ms_action_producers(g->program, action, producers);
@@ -110,7 +110,7 @@ static void move(grid *g, int rank, int slot) {
     }
 }
 
-/* One round over all slots in the order of time. */
+/* Move the passes of all ranks once, in the order of their slots. */
 static void move_all(grid *g) {
     int ranks = g->program->spec.pipeline_ranks;
     for (int rank = 0; rank < ranks; rank++) {
@@ -179,7 +179,8 @@ static void write_rank(const grid *g, int rank, ms_action *out) {
     }
 }
 
-/* A program with all passes equal and free messages. */
+/* Makespan and peak of a program whose passes all take the same time and whose messages take none.
+ */
 typedef struct measure {
     double makespan; /* negative if it cannot run or memory ran out */
     int peak;

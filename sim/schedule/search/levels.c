@@ -69,23 +69,23 @@ typedef struct family {
 } family;
 
 typedef struct climber {
-    ms_search_run *search; /* its cap is that of the level */
+    ms_search_run *search; /* the memory cap that the search works with is that of the level */
     ms_search_result *result;
-    ms_score *best; /* of the result */
+    ms_score *best; /* score of the result */
     bool has_best;
     family family;
-    double level_span; /* shortest under the cap so far */
+    double level_span; /* the shortest schedule under the cap so far */
     ms_program patterns[PATTERN_COUNT];
     int pattern_count;
     int peaks[PATTERN_COUNT];
     ms_program trial;
     ms_schedule_slot *slots; /* [actions] */
     double *urgency[2];      /* [S * M], see ms_list_rule */
-    int *limit;              /* [P], likewise */
+    int *limit;              /* [P], see ms_list_rule */
     ms_rank_way *ways;       /* [P] */
     double period;           /* work of the busiest rank per microbatch */
-    int stride;              /* of the rules, every so many are tried */
-    int rule;                /* their number in the family so far */
+    int stride;              /* every `stride`-th rule is tried */
+    int rule;                /* number of rules of the family so far */
 } climber;
 
 static size_t count_actions(const climber *c) {
@@ -187,7 +187,8 @@ static ms_status follow_best(climber *c) {
     return c->family.has_best ? follow(c, &c->family.program, c->family.from.name) : MS_OK;
 }
 
-/* Microbatch 0 as if it were alone, the others one period after the other. */
+/* Set the urgency of every pass: microbatch 0 as if it ran alone, every further microbatch one
+ * period behind the one before. */
 static void set_urgency(climber *c, double bias) {
     const ms_program *program = &c->trial;
     const ms_schedule_costs *costs = c->search->costs;

@@ -172,7 +172,7 @@ static bool choose(const lister *l, int rank, candidate *next_out, double *start
     int count = list_candidates(l, rank, candidates);
     int weight = oldest_weight(l, rank);
     double start = earliest(l, rank, candidates, count);
-    const candidate *best = NULL; /* of those that have arrived by then */
+    const candidate *best = NULL; /* among the passes whose inputs have arrived by then */
     for (int i = 0; i < count; i++) {
         bool counts =
             candidates[i].arrival <= start && (weight >= 0 || fits(l, rank, &candidates[i]));
