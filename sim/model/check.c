@@ -5,32 +5,6 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
-/* Whether a degree fits a size: it divides the size, or where ranks may share what they hold, the
- * size divides it. */
-static bool fits(const ms_split *split, int degree) {
-    return split->size % degree == 0 || (split->is_shared && degree % split->size == 0);
-}
-
-ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
-    if (fits(split, split->degree)) {
-        return MS_OK;
-    }
-    int below = split->degree < split->size ? split->degree : split->size;
-    while (below > 1 && !fits(split, below)) {
-        below--;
-    }
-    int above = split->degree + 1;
-    while (above < split->size && !fits(split, above)) {
-        above++;
-    }
-    char other[24] = "";
-    if (above <= split->size) {
-        snprintf(other, sizeof other, " or %d", above);
-    }
-    return ms_diag_error(diag, "%s '%d' does not %s %d %s: nearest that does is %d%s", split->name,
-                         split->degree, split->verb, split->size, split->what, below, other);
-}
-
 /* How tensor parallelism splits a size. */
 static ms_status check_tp(ms_diag *diag, int tp, int size, const char *what, bool is_shared) {
     return ms_check_split(
@@ -93,15 +67,6 @@ static ms_status check_cut(ms_diag *diag, cut c) {
 
 static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
     return is_wrong ? ms_diag_error(diag, "%s", text) : MS_OK;
-}
-
-ms_status ms_any_fault(const ms_status *found, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (found[i] != MS_OK) {
-            return MS_E_INPUT;
-        }
-    }
-    return MS_OK;
 }
 
 static ms_status check_sequence_parallel(const ms_model *model, const ms_model_layout *layout,

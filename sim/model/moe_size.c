@@ -1,5 +1,6 @@
-/* Parameters, memory and legal degrees of mixture-of-experts layers. */
-#include <math.h>
+/* Parameters, memory and legal degrees of mixture-of-experts layers, and how any degree is checked
+ * against the size that it splits. */
+#include <stdio.h>
 
 #include "model/moe.h"
 
@@ -114,6 +115,41 @@ double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load)
     double inner_B = copies * inner_width(model, model->moe.ffn / ms_expert_tp(builder->layout)) *
                      shard->element_B;
     return inner_B + (load->sent + copies) * model->hidden * shard->element_B;
+}
+
+/* Whether a degree fits a size: it divides the size, or where ranks may share what they hold, the
+ * size divides it. */
+static bool fits(const ms_split *split, int degree) {
+    return split->size % degree == 0 || (split->is_shared && degree % split->size == 0);
+}
+
+ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
+    if (fits(split, split->degree)) {
+        return MS_OK;
+    }
+    int below = split->degree < split->size ? split->degree : split->size;
+    while (below > 1 && !fits(split, below)) {
+        below--;
+    }
+    int above = split->degree + 1;
+    while (above < split->size && !fits(split, above)) {
+        above++;
+    }
+    char other[24] = "";
+    if (above <= split->size) {
+        snprintf(other, sizeof other, " or %d", above);
+    }
+    return ms_diag_error(diag, "%s '%d' does not %s %d %s: nearest that does is %d%s", split->name,
+                         split->degree, split->verb, split->size, split->what, below, other);
+}
+
+ms_status ms_any_fault(const ms_status *found, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (found[i] != MS_OK) {
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
 }
 
 static ms_status check_divides(ms_diag *diag, const char *name, int degree, int size,

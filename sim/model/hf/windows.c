@@ -45,13 +45,6 @@ static int rhythm_of(ms_hf_reader *r, const ms_node *list, int layers) {
     return is_regular && has_one ? every : -1;
 }
 
-/* The rhythm where `first` is the first layer with a window and all layers behind it have one: 0
- * where that is every layer, else -1, as other starts are not built. */
-static int rhythm_from(int first, int layers) {
-    int without = first < layers ? first : layers;
-    return without == 0 ? 0 : -1;
-}
-
 static void use(ms_hf_reader *r, const char *key) {
     (void)ms_hf_take(r, key, NULL);
 }
@@ -66,7 +59,7 @@ void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
     } else if (pattern > 1) {
         every = pattern;
     } else if (is_on != NULL && first >= 0) {
-        every = rhythm_from(first, layers);
+        every = first == 0 ? 0 : -1; /* windows that begin at a later layer are not built */
     }
     bool is_off = is_on != NULL && (is_on->text == NULL || strcmp(is_on->text, "true") != 0);
     if (every < 0 || every > LAYERS_MAX || is_off || ms_hf_look(r, SIZE) == NULL) {
