@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/value.h"
 
 enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
@@ -83,10 +84,6 @@ static const char *find_line(const ms_mark *mark, size_t *length_out) {
     return at;
 }
 
-static bool is_continuation(char byte) {
-    return ((unsigned char)byte & 0xC0U) == 0x80U;
-}
-
 static void add_caret(ms_buffer *text, const ms_mark *mark) {
     if (mark->source == NULL || mark->line <= 0) {
         return;
@@ -104,7 +101,7 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, "\n");
     int columns = 0;
     for (size_t i = 0; i < length; i++) {
-        columns += is_continuation(line[i]) ? 0 : 1;
+        columns += ms_text_goes_on(line[i]) ? 0 : 1;
     }
     if (mark->column <= 0 || mark->column > columns + 1) {
         return;
@@ -133,11 +130,12 @@ static void report_error(ms_diag *diag, const char *format, va_list args) {
     emit(diag, &text);
 }
 
-void ms_diag_error(ms_diag *diag, const char *format, ...) {
+ms_status ms_diag_error(ms_diag *diag, const char *format, ...) {
     va_list args;
     va_start(args, format);
     report_error(diag, format, args);
     va_end(args);
+    return MS_E_INPUT;
 }
 
 ms_status ms_diag_usage(ms_diag *diag, const char *format, ...) {
@@ -197,9 +195,10 @@ void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, cons
     emit(diag, &text);
 }
 
-void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...) {
+ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
+                     ...) {
     if (diag->errors++ >= diag->limit) {
-        return;
+        return MS_E_INPUT;
     }
     ms_buffer text;
     ms_buffer_init(&text);
@@ -213,6 +212,7 @@ void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const 
         add_caret(&text, mark);
     }
     emit(diag, &text);
+    return MS_E_INPUT;
 }
 
 void ms_diag_finish(ms_diag *diag) {

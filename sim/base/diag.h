@@ -46,8 +46,10 @@ void ms_diag_init_mute(ms_diag *diag);
 /** A sink that calls `write(context, text)` for each message. */
 void ms_diag_init(ms_diag *diag, void (*write)(void *, const char *), void *context);
 
-/** Report a fault that has no place in an input: "meshsim: error: ...". */
-void ms_diag_error(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Report a fault that has no place in an input: "meshsim: error: ...".
+ *  Returns MS_E_INPUT, for callers whose fault is one of an input. */
+ms_status ms_diag_error(ms_diag *diag, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /** Report a fault of the command line likewise.  Returns MS_E_USAGE. */
 ms_status ms_diag_usage(ms_diag *diag, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -56,6 +58,11 @@ static inline ms_status ms_diag_no_memory(ms_diag *diag) {
     ms_failure_note_memory();
     ms_diag_error(diag, "out of memory");
     return MS_E_NOMEM;
+}
+
+/** The ending of a counted noun in a message: "s", or none for one. */
+static inline const char *ms_plural(long count) {
+    return count == 1 ? "" : "s";
 }
 
 /** Report something worth knowing that stops nothing: "meshsim: warning: ...". Not counted. */
@@ -67,9 +74,10 @@ void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, cons
     __attribute__((format(printf, 4, 5)));
 
 /** Report a fault of an input: "file:line:column: error: key.path: ...", the source line and a
- * caret. mark: NULL or without file prints as ms_diag_error.  key_path: NULL leaves it out. */
-void ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+ * caret. mark: NULL or without file prints as ms_diag_error.  key_path: NULL leaves it out. Returns
+ * MS_E_INPUT. */
+ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
 
 /** Report the end of a list of faults: "... and 7 more faults", when more than `limit` came. */
 void ms_diag_finish(ms_diag *diag);

@@ -12,7 +12,7 @@
 typedef struct ms_progress {
     const char *phase; /**< such as "simulating"; NULL: nothing that takes long */
     int64_t done;      /**< operations of this phase so far */
-    int64_t total;     /**< operations of it; 0: not known */
+    int64_t total;     /**< operations of the whole phase; 0: not known */
     double began_s;    /**< when it began, on the clock of ms_wall_s() [s] */
 } ms_progress;
 

@@ -19,7 +19,7 @@ static ms_status refuse(ms_diag *diag, const char *path, const char *cause) {
 
 /* ---- where it goes ---- */
 
-/* Folder part of a path, "." when it has no slash, and its last name. */
+/* The folder of a path, "." where the path has no slash, and the last name of the path. */
 static bool split(const char *path, char folder_out[MS_TARGET_PATH_MAX], const char **name_out) {
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);

@@ -92,8 +92,8 @@ static bool is_ours(const char *name, const char *boot) {
     return random[RANDOM_LENGTH] == '\0';
 }
 
-/* Remove a file unless somebody holds its lock. Under the lock its maker cannot come to hold it, so
- * what is removed is nobody's. */
+/* Remove a file unless a process holds its lock. While this process holds the lock, the file's
+ * maker cannot take it, so no file in use is removed. */
 static void remove_dead(int folder, const char *name) {
     struct stat facts;
     int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -16,6 +16,14 @@ static const code_range UNSEEN[] = {
     {0xE0000, 0xE0FFF},
 };
 
+size_t ms_text_characters(const char *text, size_t length_B) {
+    size_t count = 0;
+    for (size_t i = 0; i < length_B; i++) {
+        count += ms_text_goes_on(text[i]) ? 0 : 1;
+    }
+    return count;
+}
+
 size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out) {
     static const uint32_t LEAST[5] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *at = (const unsigned char *)text;

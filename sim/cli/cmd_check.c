@@ -239,7 +239,7 @@ static ms_status with_layout(const ms_job *job, ms_arena *arena, ms_job_spec *sp
     memcpy(layers, job->layout.stage_layers, stages * sizeof *layers);
     spec_out->schedule.partition.stage_layers = (ms_ints){.items = layers, .count = stages};
     spec_out->schedule.chunks = job->layout.chunks;
-    spec_out->data.reduce = (int)job->layout.reduce;
+    spec_out->reduce = (int)job->layout.reduce;
     return MS_OK;
 }
 

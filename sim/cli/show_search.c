@@ -72,8 +72,8 @@ static void add_result(const ms_search_row *found, ms_value *list) {
                                                    : ms_schedule_kind_name(spec->schedule.kind));
     ms_value_add_int(row, "v", found->figures.chunks);
     ms_value_add_int(row, "micro_batch", spec->batch.micro);
-    ms_value_add_string(row, "recompute", ms_job_spec_words("recompute")[spec->recompute.kind]);
-    ms_value_add_int(row, "zero", spec->data.zero);
+    ms_value_add_string(row, "recompute", ms_job_spec_words("recompute")[spec->choices.recompute]);
+    ms_value_add_int(row, "zero", spec->choices.zero);
     ms_value_add_int(row, "gpus", ms_spec_ranks(spec));
     ms_value_add_string(row, "platform", spec->platform.cluster->name);
     if (found->is_simulated) {

@@ -40,15 +40,16 @@ ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *r
     return MS_OK;
 }
 
-/* The NIC of its node that a GPU uses; where the fabric is straight at the GPUs, its place. */
+/* The number, inside its node, of the NIC that a GPU uses; in a flat fabric, the GPU's own number
+ * in its node. */
 static int rail_of(const ms_platform *platform, int gpu) {
     int nics = platform->nics_per_node > 0 ? platform->nics_per_node : platform->gpus_per_node;
     return gpu % platform->gpus_per_node % nics;
 }
 
-/* The member of a node that a copy from `source`, the `place`-th of its own node, crosses to: the
- * one at the same place if it is on the same rail, else the first that is, else the one at the
- * place. */
+/* The member of a node to which `source`, the `place`-th member of its own node, sends a copy: the
+ * member at the same place if that is on the source's rail, else the first member on that rail,
+ * else the member at that place. */
 static int landing(const ms_exchange *e, int source, int place, const ms_node_run *node) {
     const int *gpus = &e->nodes.gpus[node->first];
     int rail = rail_of(e->platform, source);
@@ -64,7 +65,8 @@ static int landing(const ms_exchange *e, int source, int place, const ms_node_ru
     return at_place;
 }
 
-/* Messages from the members of one node to those of another, or among them. */
+/* Add the messages from the members of one node to the members of another node, or among the
+ * members of one node. */
 static void visit_nodes(const ms_exchange *e, const ms_node_run *from, const ms_node_run *to,
                         ms_message_visit *each, void *context) {
     bool is_across = e->is_by_node && from != to;

@@ -92,14 +92,10 @@ static ms_status build_plans(const class_layout *c, bool is_coarse, ms_coll_plan
     return status;
 }
 
-/* Whether two groups are laid out in the same phases, be it with other flows. */
-static bool has_same_phases(const ms_coll_plan *a, const ms_coll_plan *b) {
-    return a->algorithm == b->algorithm && a->protocol == b->protocol &&
-           a->phase_count == b->phase_count;
-}
-
+/* Whether two groups are laid out in the same phases, with flows of the same kinds. */
 static bool has_same_flows(const ms_coll_plan *a, const ms_coll_plan *b) {
-    bool is_same = has_same_phases(a, b);
+    bool is_same = a->algorithm == b->algorithm && a->protocol == b->protocol &&
+                   a->phase_count == b->phase_count;
     for (int p = 0; p < a->phase_count && is_same; p++) {
         is_same = a->phases[p].count == b->phases[p].count;
         for (int f = 0; f < a->phases[p].count && is_same; f++) {
@@ -221,7 +217,8 @@ static bool tells_all_load(const class_layout *c, const ms_coll_plan *plans) {
     return !lacks;
 }
 
-/* Plans of all groups with the same flows in the same places, each loaded by all groups. */
+/* Make the plans of all groups with the same flows in the same order, each flow with the load of
+ * all groups on its links. */
 static ms_status plan_together(const class_layout *c, ms_coll_class *together) {
     together->plans = together->own;
     together->is_even = have_same_flows(together->own, c->groups);

@@ -12,9 +12,10 @@
 /** A class that is laid out. */
 typedef struct ms_coll_class {
     ms_coll_plan *own;   /**< [groups] how each would be laid out by itself */
-    ms_coll_plan *plans; /**< [groups] as they are together: those of one algorithm have the same
-                            flows in the same places, which may be empty; every flow has the load of
-                            all groups.  The same as `own` where that is so already */
+    ms_coll_plan *plans; /**< [groups] plans while all groups run: groups of one algorithm have the
+                            same flows in the same order, some perhaps empty, and every flow has the
+                            load that all groups put on its links. Equal to `own` where the groups'
+                            own plans have that form already */
     int groups;
     int slowest;  /**< the group that takes longest while all run */
     bool is_even; /**< all groups are laid out in the same flows and take equally long */

@@ -42,14 +42,15 @@ enum { MS_PAIRWISE_MEMBERS_MAX = 4096, MS_EXCHANGE_MEMBERS_MAX = 131072 };
 typedef enum ms_coll_algorithm {
     MS_ALGORITHM_AUTO = 0, /**< ms_coll_choose decides */
     MS_ALGORITHM_RING = 1,
-    MS_ALGORITHM_DIRECT = 2,         /**< straight from source to destination: p2p, all-to-all */
-    MS_ALGORITHM_TREE = 3,           /**< up and down a double binary tree of nodes */
-    MS_ALGORITHM_NVLS = 4,           /**< switches of a node reduce and multicast */
-    MS_ALGORITHM_NVLS_TREE = 5,      /**< the same, trees of nodes between them */
-    MS_ALGORITHM_PAT = 6,            /**< log2(n) rounds among nodes of one member each */
+    MS_ALGORITHM_DIRECT = 2,    /**< straight from source to destination: p2p, all-to-all */
+    MS_ALGORITHM_TREE = 3,      /**< up and down a double binary tree of nodes */
+    MS_ALGORITHM_NVLS = 4,      /**< NVLS: the NVLink switches of a node reduce and multicast */
+    MS_ALGORITHM_NVLS_TREE = 5, /**< NVLS inside nodes, a double binary tree between them */
+    MS_ALGORITHM_PAT = 6,       /**< log2(n) rounds among nodes of one member each */
     MS_ALGORITHM_COLLNET_DIRECT = 7, /**< the network's switches reduce what the members on its
                                         ports gather straight from their node */
-    MS_ALGORITHM_COLLNET_CHAIN = 8,  /**< the same, gathered along a chain through the node */
+    MS_ALGORITHM_COLLNET_CHAIN = 8,  /**< as COLLNET_DIRECT, but the members' data is gathered along
+                                        a chain through the node */
     MS_ALGORITHM_OWN = 16,           /**< first number for rows that ms_coll_algorithm_add adds */
     MS_ALGORITHM_MAX = 255,
 } ms_coll_algorithm;
@@ -69,16 +70,17 @@ typedef enum ms_protocol {
  * ProcessGroupNCCL (sends and receives of a batch take the group's communicator, others one of
  * their two ranks). */
 typedef enum ms_message_comm {
-    MS_MESSAGES_PAIR,     /**< one of the two ranks */
-    MS_MESSAGES_PIPELINE, /**< that of the ranks of a pipeline */
-    MS_MESSAGES_WORLD,    /**< that of all ranks */
+    MS_MESSAGES_PAIR,     /**< a communicator of the two ranks */
+    MS_MESSAGES_PIPELINE, /**< the communicator of all ranks of a pipeline */
+    MS_MESSAGES_WORLD,    /**< the communicator of all ranks of the job */
 } ms_message_comm;
 
 /** A link a flow crosses. */
 typedef struct ms_flow_link {
     int32_t link;   /**< platform link */
     int32_t weight; /**< how often the flow crosses it, >= 1 */
-    int32_t load;   /**< how often all flows do that this one stands for: as built, its weight */
+    int32_t load;   /**< how often all flows that this flow stands for cross the link; equal to
+                       `weight` when built */
 } ms_flow_link;
 
 /** One fluid transfer: equal messages that are alike in what they cross, or the edges of rings, all
@@ -109,7 +111,7 @@ typedef struct ms_coll_plan {
     ms_protocol protocol; /**< MS_PROTOCOL_AUTO on a platform without a library */
     int members;
     double size_B;    /**< full buffer as nccl-tests counts it [B] */
-    double sent_B;    /**< bytes each member sends, the mean [B] */
+    double sent_B;    /**< mean of the bytes that a member sends [B] */
     int tier;         /**< outermost tier crossed; -1 for one member */
     ms_phase *phases; /**< [phase_count] */
     int phase_count;  /**< 0 for one member */
@@ -148,8 +150,9 @@ typedef struct ms_coll_request {
 typedef struct ms_coll_algorithm_row {
     ms_coll_kind kind;
     ms_coll_algorithm algorithm; /**< its number; rows of several kinds may share it */
-    const char *name;            /**< in files and output; the same for the same number */
-    /** Whether it can lay `request` out, by its bytes and by where its GPUs are; NULL: always. */
+    const char *name; /**< name in files and output; rows with the same number have the same name */
+    /** Whether the row can lay `request` out, by the request's bytes and the places of its GPUs;
+     * NULL: always. */
     bool (*applies)(const ms_platform *platform, const ms_coll_request *request);
     const char *needs; /**< what `applies` asks for, as in "at most 4096 ranks"; NULL without it */
     /** By the routes between the GPUs, not by their numbers: set sent_B, tier and phases of *plan,

@@ -24,77 +24,26 @@ double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     return ms_crossings_add_weighted(crossings, source, destination, 1);
 }
 
-ms_status ms_crossings_remember(ms_crossings *crossings, size_t routes, ms_arena *arena) {
-    uint32_t size = 16;
-    while (size < 2 * routes) {
-        size *= 2;
-    }
-    crossings->known = MS_NEW(arena, ms_known_route, size);
-    crossings->known_size = size;
-    return crossings->known == NULL ? MS_E_NOMEM : MS_OK;
-}
-
-/* The slot of a route in the table, or the free slot that it would get. */
-static ms_known_route *place_of(const ms_crossings *crossings, int source, int destination) {
-    uint32_t mask = crossings->known_size - 1;
-    uint32_t at = ((uint32_t)source * 0x9E3779B1U + (uint32_t)destination) & mask;
-    while (crossings->known[at].source != 0 && (crossings->known[at].source != source + 1 ||
-                                                crossings->known[at].destination != destination)) {
-        at = (at + 1) & mask;
-    }
-    return &crossings->known[at];
-}
-
-/* Find a route, and add its links. */
-static ms_known_route add_links(ms_crossings *crossings, int source, int destination, int weight) {
+double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
     const ms_platform *platform = crossings->platform;
     ms_route route;
     ms_platform_route(platform, source, destination, &route);
-    ms_known_route found = {.source = source + 1,
-                            .destination = destination,
-                            .first = (int32_t)crossings->links.count,
-                            .count = route.count};
     ms_flow_link *links = ms_vector_add(&crossings->links, NULL, (size_t)route.count);
     for (int i = 0; i < route.count && links != NULL; i++) {
         links[i] = (ms_flow_link){.link = route.links[i], .weight = weight};
     }
     bool is_inside = ms_platform_node(platform, source) == ms_platform_node(platform, destination);
-    found.latency_s =
+    double latency_s =
         route.latency_s - (is_inside ? crossings->node_step_s : crossings->net_step_s);
     crossings->tier = route.tier > crossings->tier ? route.tier : crossings->tier;
-    return found;
-}
-
-/* Add a route's links by the table of known routes: `weight` more crossings for a route that is in
- * the table. */
-static ms_known_route add_known(ms_crossings *crossings, int source, int destination, int weight) {
-    ms_known_route *known = place_of(crossings, source, destination);
-    if (known->source == 0) {
-        ms_known_route found = add_links(crossings, source, destination, weight);
-        if (2 * crossings->known_count < crossings->known_size) { /* so that a place stays free */
-            *known = found;
-            crossings->known_count++;
-        }
-        return found;
-    }
-    for (int i = 0; i < known->count && !crossings->links.failed; i++) {
-        MS_AT(&crossings->links, ms_flow_link, known->first + i).weight += weight;
-    }
-    return *known;
-}
-
-double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
-    ms_known_route route = crossings->known == NULL
-                               ? add_links(crossings, source, destination, weight)
-                               : add_known(crossings, source, destination, weight);
-    crossings->latency_sum_s += route.latency_s;
-    crossings->latency_max_s = fmax(crossings->latency_max_s, route.latency_s);
+    crossings->latency_sum_s += latency_s;
+    crossings->latency_max_s = fmax(crossings->latency_max_s, latency_s);
     crossings->routes++;
     if (crossings->is_stepped) {
         const ms_message message = {.source = source, .destination = destination};
         ms_vector_add(&crossings->messages, &message, 1);
     }
-    return route.latency_s;
+    return latency_s;
 }
 
 static int by_link(const void *a, const void *b) {
@@ -102,10 +51,6 @@ static int by_link(const void *a, const void *b) {
     int32_t y = ((const ms_flow_link *)b)->link;
     return (x > y) - (x < y);
 }
-
-/* Lists as short as those of a message or a small group, which are sorted by insertion; and one
- * digit of a link's number in longer ones. */
-enum { SHORT = 24, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
 static void sort_short(ms_flow_link *links, size_t count) {
     for (size_t i = 1; i < count; i++) {
@@ -118,56 +63,41 @@ static void sort_short(ms_flow_link *links, size_t count) {
     }
 }
 
-/* Put links in order of one digit, those of equal digits in the order they come in. */
-static void sort_digit(const ms_flow_link *from, size_t count, int shift, ms_flow_link *to) {
-    size_t next[DIGITS + 1] = {0};
-    for (size_t i = 0; i < count; i++) {
-        next[(from[i].link >> shift & (DIGITS - 1)) + 1]++;
-    }
-    for (int digit = 0; digit < DIGITS; digit++) {
-        next[digit + 1] += next[digit];
-    }
-    for (size_t i = 0; i < count; i++) {
-        to[next[from[i].link >> shift & (DIGITS - 1)]++] = from[i];
-    }
-}
-
-/* Digit after digit from the lowest one, there and back, as many as the highest number has. */
-static void sort_long(ms_flow_link *links, size_t count, ms_flow_link *other) {
-    int32_t highest = 0;
-    for (size_t i = 0; i < count; i++) {
-        highest = links[i].link > highest ? links[i].link : highest;
-    }
-    ms_flow_link *from = links, *to = other;
-    for (int shift = 0; shift < 32 && highest >> shift > 0; shift += DIGIT_BITS) {
-        sort_digit(from, count, shift, to);
-        ms_flow_link *sorted = to;
-        to = from;
-        from = sorted;
-    }
-    if (from != links) {
-        memcpy(links, from, count * sizeof *links);
-    }
-}
-
 void ms_flow_links_sort(ms_flow_link *links, size_t count) {
+    enum { SHORT = 24 }; /* links of a message or of a small group */
     if (count <= SHORT) {
         sort_short(links, count);
-        return;
-    }
-    ms_vector other;
-    ms_vector_init(&other, sizeof *links);
-    if (ms_vector_add(&other, NULL, count) != NULL) {
-        sort_long(links, count, other.data);
     } else {
         qsort(links, count, sizeof *links, by_link);
     }
-    ms_vector_release(&other);
 }
 
-/* Add up crossings of the same link in place; returns how many links there are. */
-static int add_up(ms_flow_link *all, size_t count) {
+/* Add up crossings of the same link in place, in a table of all links of the platform. */
+static int add_up_in_table(ms_flow_link *all, size_t count, int32_t *weights, int links) {
     int unique = 0;
+    for (size_t i = 0; i < count; i++) {
+        weights[all[i].link] += all[i].weight;
+    }
+    for (int link = 0; link < links; link++) {
+        if (weights[link] > 0) {
+            all[unique++] = (ms_flow_link){.link = link, .weight = weights[link]};
+        }
+    }
+    return unique;
+}
+
+/* Add up crossings of the same link in place, by links in order; returns how many links there are.
+ * Crossings that are many for the platform's links are added up in a table, which takes less time
+ * than a sort. */
+static int add_up(const ms_crossings *crossings, ms_flow_link *all, size_t count) {
+    int unique = 0, links = crossings->platform->link_count;
+    ms_vector table;
+    ms_vector_init(&table, sizeof(int32_t));
+    if (count > (size_t)links / 8 && ms_vector_add(&table, NULL, (size_t)links) != NULL) {
+        unique = add_up_in_table(all, count, table.data, links);
+        ms_vector_release(&table);
+        return unique;
+    }
     ms_flow_links_sort(all, count);
     for (size_t i = 0; i < count; i++) {
         if (unique > 0 && all[unique - 1].link == all[i].link) {
@@ -185,7 +115,7 @@ static ms_status merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow) 
         return MS_E_NOMEM;
     }
     ms_flow_link *all = crossings->links.data;
-    int count = add_up(all, crossings->links.count);
+    int count = add_up(crossings, all, crossings->links.count);
     ms_flow_link *links = MS_NEW(arena, ms_flow_link, count);
     if (links == NULL) {
         return MS_E_NOMEM;

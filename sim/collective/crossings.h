@@ -6,24 +6,15 @@
 #include "collective/all_to_all.h"
 #include "collective/collective.h"
 
-/* A route that was added, for when it is added again. */
-typedef struct ms_known_route {
-    int32_t source, destination; /* source + 1; 0: none */
-    int32_t first, count;        /* of its links among those added */
-    double latency_s;
-} ms_known_route;
-
 typedef struct ms_crossings {
     const ms_platform *platform;
-    ms_vector links;                  /* of ms_flow_link, one per crossing until merged */
-    ms_known_route *known;            /* [known_size] open hash; NULL: routes are not remembered */
-    uint32_t known_size, known_count; /* a power of two; routes in it */
+    ms_vector links;    /* of ms_flow_link, one per crossing until merged */
     double node_step_s; /* taken off the latency of every route inside a node, and between nodes */
     double net_step_s;
     double slowness;      /* of the flow, as in ms_flow */
     double latency_sum_s; /* over all routes added */
     double latency_max_s; /* of the slowest route, at least 0 */
-    int routes;           /* added so far */
+    int routes;           /* routes added so far */
     int tier;             /* outermost crossed, -1 none */
     bool is_stepped;      /* messages are kept, for plans of fidelity `step` */
     bool is_coarse;       /* they need not be told apart */
@@ -34,10 +25,6 @@ typedef struct ms_crossings {
 void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform,
                        const ms_coll_request *request);
 void ms_crossings_release(ms_crossings *crossings);
-/* Remember routes from here on, as many different ones as `routes`, since the rings of several
- * channels take the same ways inside nodes. More than these are found anew each time.  Returns
- * MS_OK; MS_E_NOMEM. */
-ms_status ms_crossings_remember(ms_crossings *crossings, size_t routes, ms_arena *arena);
 /* Add the route from one GPU to another.  Returns its latency [s]. Memory failures show up in
  * ms_crossings_plan. */
 double ms_crossings_add(ms_crossings *crossings, int source, int destination);
@@ -48,7 +35,7 @@ double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destin
  * MS_OK; MS_E_NOMEM. O(crossings log crossings). */
 ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
                             ms_arena *arena, ms_coll_plan *plan);
-/* Sort links of a flow by number. */
+/* Sort links of a flow by number; those of equal numbers come in any order. */
 void ms_flow_links_sort(ms_flow_link *links, size_t count);
 
 #endif

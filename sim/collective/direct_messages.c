@@ -6,7 +6,8 @@
 #include "collective/nccl.h"
 #include "collective/route_kinds.h"
 
-/* How many times as long as the links alone the channels of its peer let a message keep them. */
+/* How many times longer a message holds its links than at full bandwidth, because NCCL's channels
+ * to the peer carry less than the links. */
 static double message_slowness(const ms_platform *platform, const ms_coll_request *request) {
     ms_route route;
     int tier = 0;

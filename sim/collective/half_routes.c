@@ -18,10 +18,10 @@
  * apart. */
 enum { HALF_KINDS_MAX = 2 * MS_ROUTE_KINDS_MAX };
 
-/* The links of a route before its turn, or those behind it. */
+/* One half of a route: its links up to the turn, or its links behind the turn. */
 typedef struct half_route {
-    int32_t first; /* of its links in `link_indices` */
-    int16_t count; /* of links; -1: no message takes it */
+    int32_t first; /* index of the half's first link in `link_indices` */
+    int16_t count; /* number of links; -1: no message takes this half */
     int16_t tier;  /* outermost tier of the whole route */
 } half_route;
 
@@ -29,14 +29,14 @@ typedef struct half_route {
 typedef struct route_end {
     const int *members; /* [count] */
     int count;
-    int other_rail; /* of the members at the other end */
-    int end;        /* 0: these send; 1: they receive */
+    int other_rail; /* rail of the members at the other end of the messages */
+    int end;        /* 0: the members at this end send; 1: they receive */
     int *half_kind; /* [all members] index of the kind of a member's half route; -1: no message
                        takes it */
     uint64_t half_kinds[HALF_KINDS_MAX]; /* sum of the link colours of a half route, by kind */
     int64_t totals[HALF_KINDS_MAX];      /* members of each kind */
-    int kind_count;                      /* HALF_KINDS_MAX + 1: too many */
-    int tier;                            /* outermost tier of the routes */
+    int kind_count; /* number of kinds; HALF_KINDS_MAX + 1: there are too many */
+    int tier;       /* outermost tier of the routes */
 } route_end;
 
 typedef struct ms_halves {
@@ -254,7 +254,8 @@ static void visit_rails(ms_folding *f, void (*visit)(ms_folding *f)) {
     }
 }
 
-/* Visit all messages: those that meet inside a node, then inside a unit, and so on. */
+/* Visit all messages level by level: first those inside a node, then those inside a unit of leaf
+ * switches, and so on. */
 static void visit_domains(ms_folding *f, void (*visit)(ms_folding *f)) {
     ms_halves *h = f->halves;
     const int *gpus = f->set->gpus;

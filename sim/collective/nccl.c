@@ -46,12 +46,12 @@ static bool is_old(const nccl_way *w) {
     return w->platform->library->formulas != MS_FORMULAS_2_28;
 }
 
-/* Of these, NCCL 2.5 to 2.7: limits on bandwidths are of all channels together, most of them. */
+/* NCCL 2.5 to 2.7, whose limits on bandwidth are mostly of all channels together. */
 static bool is_2_7(const nccl_way *w) {
     return w->platform->library->formulas == MS_FORMULAS_2_7;
 }
 
-/* A node has one member: what it sends goes straight to the network. */
+/* Whether every node has one member, whose messages go straight to the network. */
 static bool is_spread(const ms_nccl_comm *comm) {
     return comm->ranks == comm->nodes;
 }
@@ -242,7 +242,7 @@ static double reach_Bps(const nccl_way *w, double bus_Bps) {
     return bus_Bps;
 }
 
-/* Steps of a ring; *between_out: those of them between nodes. */
+/* Number of steps of a ring. *between_out: how many of the steps are between nodes. */
 static double ring_steps(const nccl_way *w, double *between_out) {
     double passes = is_all_reduce(w) ? 2.0 : 1.0;
     *between_out = passes * (w->comm->nodes - 1);
@@ -427,7 +427,8 @@ ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *c
 double ms_nccl_latency_s(const ms_platform *platform, const ms_nccl_comm *comm,
                          const ms_coll_request *way, double size_B) {
     nccl_way w = way_of(platform, comm, way);
-    w.nic_s = 0.0; /* reported for the choice alone: messages do not take that long */
+    w.nic_s = 0.0; /* drivers report the NIC's latency for the choice alone: messages do not take
+                      that long */
     return latency_s(&w) * plateau(&w, size_B);
 }
 
@@ -438,7 +439,7 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
         return w.generation->nvls_share;
     }
     if (is_collnet(&w)) {
-        return 1.0; /* what NCCL expects less of it is for its choice */
+        return 1.0; /* NCCL's lower estimate for CollNet serves its choice of an algorithm alone */
     }
     double links_Bps = graph_Bps(&w);
     double share = isfinite(links_Bps) ? reach_Bps(&w, links_Bps) / links_Bps : 1.0;

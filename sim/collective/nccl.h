@@ -45,26 +45,27 @@ double ms_nccl_overhead_s(const ms_platform *platform);
  * O(1). */
 double ms_nccl_message_Bps(const ms_platform *platform, const int gpus[2], bool leaves_node);
 
-/** Time of one way to do a collective of `size_B`, as NCCL predicts it; INFINITY where it does not
- * offer it. */
+/** Time that NCCL predicts for a collective of `size_B` with one algorithm and protocol; INFINITY
+ * where NCCL does not offer them. */
 double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,
                       const ms_coll_request *way, double size_B);
 
-/** The way that takes least by ms_nccl_time_s, of those that have the request's algorithm and
- * protocol where it names them.  request: its kind, algorithm and protocol. */
+/** The algorithm and protocol with the least ms_nccl_time_s, among those that the request allows.
+ * request: its kind, algorithm and protocol are read. */
 ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *comm,
                               const ms_coll_request *request, double size_B);
 
-/** Latency of a way as NCCL predicts it, without the launch and what links add [s]. */
+/** Latency that NCCL predicts for an algorithm and protocol, without the launch and without the
+ * latency of links [s]. */
 double ms_nccl_latency_s(const ms_platform *platform, const ms_nccl_comm *comm,
                          const ms_coll_request *way, double size_B);
 
-/** Share of the bandwidth of links that a way reaches, 0..1. */
+/** Share of the links' bandwidth that an algorithm and protocol reach, 0..1. */
 double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *way);
 
-/** What tells the times of two sizes apart beside the bytes: the same number for sizes that are
- * done in the same way with the same latency. */
+/** A number that is equal for two sizes which NCCL moves with the same algorithm, protocol and
+ * latency, so that their times differ by their bytes alone. */
 uint32_t ms_nccl_way(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *request, double size_B);
 

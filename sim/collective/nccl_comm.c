@@ -49,10 +49,6 @@ static ms_status count_sorted(const ms_platform *platform, const int *gpus, int 
     return status;
 }
 
-static double tier_Bps(const ms_platform *platform, int tier) {
-    return platform->tiers[tier].bandwidth_Bps * platform->tiers[tier].efficiency;
-}
-
 ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int members,
                             ms_nccl_comm *comm_out) {
     node_counts counts;
@@ -63,7 +59,9 @@ ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int me
         }
     }
     int nics = counts.fewest < platform->nics_per_node ? counts.fewest : platform->nics_per_node;
-    double inter_Bps = platform->tier_count > 1 ? nics * tier_Bps(platform, 1) : INFINITY;
+    const ms_tier *net = &platform->tiers[1];
+    double inter_Bps =
+        platform->tier_count > 1 ? nics * (net->bandwidth_Bps * net->efficiency) : INFINITY;
     *comm_out = (ms_nccl_comm){
         .ranks = members,
         .nodes = counts.nodes,

@@ -38,7 +38,8 @@ static void add_node_links(const ms_node_order *order, ms_crossings *crossings) 
     }
 }
 
-/* What switches carry inside nodes and trees between them in the same chunks, one by one. */
+/* Lay the operation out step by step: in every step the switches inside nodes and the trees between
+ * nodes carry the same chunks. */
 static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan *plan) {
     size_t inside = l->inside.messages.count;
     size_t count = inside + l->between.messages.count;
@@ -66,9 +67,8 @@ static ms_status plan_flows(nvls_layout *l, double latency_s, ms_coll_plan *plan
         return MS_E_NOMEM;
     }
     ms_status status = ms_crossings_plan(&l->inside, l->inside_B, latency_s, l->arena, plan);
-    if (status == MS_OK) {
-        status = ms_crossings_plan(&l->between, l->between_B, 0.0, l->arena, &trees);
-    }
+    status = status == MS_OK ? ms_crossings_plan(&l->between, l->between_B, 0.0, l->arena, &trees)
+                             : status;
     if (status != MS_OK) {
         return status;
     }
@@ -158,9 +158,9 @@ ms_status ms_nvls_plan(const ms_platform *platform, const ms_coll_request *reque
     ms_crossings_init(&l.between, platform, request);
     l.between.node_step_s = l.inside.node_step_s;
     l.between.net_step_s = l.inside.net_step_s;
-    if (status == MS_OK) {
-        status = ms_node_order_find(platform, request->gpus, request->members, arena, &l.order);
-    }
+    status = status == MS_OK
+                 ? ms_node_order_find(platform, request->gpus, request->members, arena, &l.order)
+                 : status;
     status = status == MS_OK ? plan_all(&l, plan) : status;
     ms_crossings_release(&l.inside);
     ms_crossings_release(&l.between);

@@ -37,7 +37,7 @@ static void add_round(const ms_coll_request *request, int distance, int parts,
     }
 }
 
-/* Every round as a step of its own; its messages are those of `all` in their turn. */
+/* Lay every round out as a step of its own. all: the messages of all rounds, round after round. */
 static ms_status plan_rounds(const ms_crossings *all, const ms_coll_request *request, double part_B,
                              double latency_s, ms_arena *arena, ms_coll_plan *plan) {
     pat_rounds rounds = rounds_of(request->members);

@@ -18,7 +18,7 @@ typedef struct plan_reuse {
     int members;
     ms_arena *arena;
     original originals[ORIGINALS_MAX];
-    int count; /* groups laid out by themselves so far */
+    int count; /* number of originals: groups that were laid out by themselves so far */
 } plan_reuse;
 
 static void widen(int bounds[2], int value) {
@@ -125,7 +125,7 @@ ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request
     for (int g = 0; g < groups && status == MS_OK; g++) {
         int shifts[MS_TIER_MAX];
         group.gpus = first->gpus + (size_t)g * (size_t)first->members;
-        /* a copy takes as long as its original, so that links have to be alike */
+        /* a copy gets its original's time, so the links of both have to be alike */
         const original *from =
             platform->link_factors == NULL ? find_original(&m, group.gpus, shifts) : NULL;
         if (from != NULL) {

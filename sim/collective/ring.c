@@ -45,10 +45,6 @@ static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max
         return status;
     }
     int rings = nodes.channels < rings_max ? nodes.channels : rings_max;
-    if (rings >
-        1) { /* inside nodes each takes the ways of the first but one, between them its own */
-        status = ms_crossings_remember(crossings, 2 * (size_t)request->members, arena);
-    }
     for (int ring = 0; ring < rings && status == MS_OK; ring++) {
         int place = 0;
         for (int node = 0; node < nodes.count; node++) {

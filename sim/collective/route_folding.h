@@ -14,15 +14,15 @@
 /* A link that messages cross. */
 typedef struct ms_crossed_link {
     int32_t link;
-    uint64_t colour; /* equal: not told apart so far */
-    uint64_t sum;    /* of the mixed kinds of the messages across it */
+    uint64_t colour; /* links of equal colour are not told apart so far */
+    uint64_t sum;    /* sum of the hashed kinds of the messages that cross the link */
 } ms_crossed_link;
 
-/* Messages told apart so far. */
+/* The kinds of messages that are told apart so far. */
 typedef struct ms_kind_table {
     uint64_t kinds[MS_ROUTE_KINDS_MAX];
     int family[MS_ROUTE_KINDS_MAX];
-    int count;                              /* MS_ROUTE_KINDS_MAX + 1: too many */
+    int count; /* number of kinds; MS_ROUTE_KINDS_MAX + 1: there are too many */
     int32_t *crossings[MS_ROUTE_KINDS_MAX]; /* [links] of each kind's messages; NULL: never used */
 } ms_kind_table;
 
@@ -43,7 +43,7 @@ typedef struct ms_folding {
 /* Take note of a message's latency and outermost tier. */
 void ms_folding_note_message(ms_folding *f, const ms_route *route, int family);
 
-/* Take note of a link.  Returns its index among those noted. */
+/* Add a link to the folding, if it is not there yet. Returns the link's index in the folding. */
 int32_t ms_folding_note_link(ms_folding *f, int32_t link);
 
 /* A link's colour: what the link adds to the kind of the messages that cross it. */
@@ -60,7 +60,8 @@ static inline uint64_t ms_folding_kind(int tier, int family, uint64_t colours) {
 /* Index of a kind in the table, -1 if it is full. */
 int ms_folding_find_kind(ms_folding *f, uint64_t kind, int family);
 
-/* Count so many messages of a kind, by its index in the table, across a link. */
+/* Count `messages` messages of a kind across a link. kind: index in the table. index: of the link
+ * in the folding. */
 static inline void ms_folding_cross(ms_folding *f, int kind, int32_t index, int64_t messages) {
     MS_AT(&f->links, ms_crossed_link, index).sum +=
         (uint64_t)messages * ms_random_mix(f->table->kinds[kind]);
@@ -71,8 +72,8 @@ static inline void ms_folding_cross(ms_folding *f, int kind, int32_t index, int6
 void ms_folding_note_pairs(ms_folding *f);
 void ms_folding_count_pairs(ms_folding *f);
 
-/* The same where every GPU of the set sends to every other one and routes have halves.  Returns
- * MS_OK; MS_E_NOMEM.  O(members * rails * tiers). */
+/* Note and count the messages half route by half route, where every GPU of the set sends to every
+ * other GPU and the platform has rails. Returns MS_OK; MS_E_NOMEM. O(members * rails * tiers). */
 ms_status ms_folding_note_halves(ms_folding *f);
 void ms_folding_count_halves(ms_folding *f);
 void ms_folding_release_halves(ms_folding *f);

@@ -18,8 +18,8 @@ bool ms_slowdown_is_needed(const double *factors);
 /** A computation under way. */
 typedef struct ms_running {
     double left_s;  /**< time that the rest of it takes from `since_s` on, at full speed */
-    double since_s; /**< when its factor last changed */
-    double factor;  /**< its factor since `since_s` */
+    double since_s; /**< when the computation's factor last changed */
+    double factor;  /**< factor on the computation's time since `since_s` */
 } ms_running;
 
 /** When a computation ends if its factor stays as it is. */

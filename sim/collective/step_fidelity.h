@@ -24,12 +24,13 @@ typedef struct ms_step_messages {
 ms_status ms_steps_repeat(const ms_platform *platform, const ms_step_messages *messages, int steps,
                           double latency_s, ms_arena *arena, ms_coll_plan *plan);
 
-/* Play the one phase of a plan in `steps` equal parts, its flows as they are.  Returns as above. */
+/* Repeat the one phase of a plan `steps` times with an equal part of the bytes each, over the same
+ * flows. Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_steps_split(int steps, ms_arena *arena, ms_coll_plan *plan);
 
-/* The routes of `crossings` as ms_crossings_plan has them, or where they are stepped as messages in
- * as many steps; in groups that are not laid out alike as the one flow in as many.  Returns as
- * above. */
+/* Plan the routes of `crossings`: as ms_crossings_plan does, or, where `crossings` is stepped, as
+ * messages in `steps` equal steps; where messages are not told apart (is_coarse), as one flow in
+ * `steps` equal steps. Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_steps_plan(ms_crossings *crossings, double crossing_B, double latency_s, int steps,
                         ms_arena *arena, ms_coll_plan *plan);
 

@@ -118,9 +118,9 @@ ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *reque
     ms_tuned tuned;
     double links_s = 0.0;
     ms_status status = ms_tuned_find(platform, request, &crossings, &tuned);
-    if (status == MS_OK) {
-        status = ms_node_order_find(platform, request->gpus, request->members, arena, &order);
-    }
+    status = status == MS_OK
+                 ? ms_node_order_find(platform, request->gpus, request->members, arena, &order)
+                 : status;
     if (status == MS_OK) {
         int channels_max = ms_channels_at_most(request->size_B);
         /* where nodes are wired in pairs, channels come as mirror images, so all of them stay */

@@ -136,13 +136,14 @@ static ms_status list_meshes(fit_search *search) {
 /* ---- choices ---- */
 
 static trial_choice choice_now(const ms_job_spec *spec) {
-    const bool is_full = spec->recompute.kind == MS_RECOMPUTE_FULL && spec->recompute.layers == 0;
-    return (trial_choice){.zero = spec->data.zero,
-                          .reduces_every = spec->data.reduce == MS_REDUCE_EVERY,
-                          .recompute = spec->recompute.kind == MS_RECOMPUTE_FULL && !is_full
+    const bool is_full =
+        spec->choices.recompute == MS_RECOMPUTE_FULL && spec->choices.recompute_layers == 0;
+    return (trial_choice){.zero = spec->choices.zero,
+                          .reduces_every = spec->reduce == MS_REDUCE_EVERY,
+                          .recompute = spec->choices.recompute == MS_RECOMPUTE_FULL && !is_full
                                            ? MS_RECOMPUTE_NONE
-                                           : spec->recompute.kind,
-                          .has_sequence_parallel = spec->tensor.has_sequence_parallel};
+                                           : spec->choices.recompute,
+                          .has_sequence_parallel = spec->choices.has_sequence_parallel};
 }
 
 static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_sets *sets) {
@@ -158,16 +159,16 @@ static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_
     if (choice->recompute != now.recompute && choice->recompute == MS_RECOMPUTE_SELECTIVE) {
         ms_trial_add(trials, sets, "recompute=selective");
     } else if (choice->recompute != now.recompute) {
-        if (spec->recompute.kind != MS_RECOMPUTE_FULL) {
+        if (spec->choices.recompute != MS_RECOMPUTE_FULL) {
             ms_trial_add(trials, sets, "recompute=full");
         }
-        if (spec->recompute.layers > 0) {
+        if (spec->choices.recompute_layers > 0) {
             ms_trial_add(trials, sets, "recompute_layers=0");
         }
     }
     if (choice->has_sequence_parallel && !now.has_sequence_parallel) {
         ms_trial_add(trials, sets, "tensor_parallel.sequence=true");
-        if (spec->has_scatter_gather) {
+        if (spec->choices.has_scatter_gather) {
             ms_trial_add(trials, sets, "pipeline.scatter_gather=false");
         }
     }
@@ -176,7 +177,7 @@ static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_
 /* Whether reducing gradients every microbatch is possible and a change: without pipeline ranks ZeRO
  * 2 and 3 do so by default. */
 static bool may_reduce_every(const fit_search *search, const trial_mesh *mesh, int zero) {
-    const int reduce = search->trials.spec->data.reduce;
+    const int reduce = search->trials.spec->reduce;
     return zero >= 2 && reduce != MS_REDUCE_EVERY &&
            (mesh->sizes.pp > 1 || reduce != MS_SPEC_USUAL);
 }
@@ -264,7 +265,7 @@ static ms_status judge_zero(fit_search *search, const trial_mesh *mesh, int zero
 static ms_status judge(fit_search *search, trial_mesh *mesh) {
     bool was_laid_out = false, fits = false, is_enough = false;
     ms_status status = MS_OK;
-    const int now = search->trials.spec->data.zero;
+    const int now = search->trials.spec->choices.zero;
     /* what ZeRO 3 gathers may take more memory than it saves; ZeRO 2 lies between the others */
     const int zeros[] = {3, at_least(now, 1), now};
     for (int i = 0; i < 3 && !fits && !is_enough && status == MS_OK; i++) {

@@ -14,19 +14,19 @@ typedef struct change {
 
 static void full_recompute(ms_trials *trials, ms_trial_sets *sets) {
     ms_trial_add(trials, sets, "recompute=full");
-    if (trials->spec->recompute.layers > 0) {
+    if (trials->spec->choices.recompute_layers > 0) {
         ms_trial_add(trials, sets, "recompute_layers=0");
     }
 }
 
 static void selective_recompute(ms_trials *trials, ms_trial_sets *sets) {
-    if (trials->spec->recompute.kind == MS_RECOMPUTE_NONE) {
+    if (trials->spec->choices.recompute == MS_RECOMPUTE_NONE) {
         ms_trial_add(trials, sets, "recompute=selective");
     }
 }
 
 static void recompute_parts(ms_trials *trials, ms_trial_sets *sets) {
-    const unsigned parts = trials->spec->recompute.parts;
+    const unsigned parts = trials->spec->choices.recompute_parts;
     ms_trial_add(trials, sets, "recompute_parts=[norms,activations%s%s]",
                  parts & MS_RECOMPUTE_LATENT_UP ? ",latent_up" : "",
                  parts & MS_RECOMPUTE_PRODUCTS ? ",products" : "");
@@ -34,13 +34,13 @@ static void recompute_parts(ms_trials *trials, ms_trial_sets *sets) {
 
 static void sequence_parallel(ms_trials *trials, ms_trial_sets *sets) {
     ms_trial_add(trials, sets, "tensor_parallel.sequence=true");
-    if (trials->spec->has_scatter_gather) {
+    if (trials->spec->choices.has_scatter_gather) {
         ms_trial_add(trials, sets, "pipeline.scatter_gather=false");
     }
 }
 
 static void more_zero(ms_trials *trials, ms_trial_sets *sets, int zero) {
-    if (trials->spec->data.zero >= zero) {
+    if (trials->spec->choices.zero >= zero) {
         return;
     }
     ms_trial_add(trials, sets, "data_parallel.zero=%d", zero);
@@ -62,13 +62,13 @@ static void zero_3(ms_trials *trials, ms_trial_sets *sets) {
 }
 
 static void reduce_every(ms_trials *trials, ms_trial_sets *sets) {
-    if (trials->spec->data.zero >= 2) {
+    if (trials->spec->choices.zero >= 2) {
         ms_trial_add(trials, sets, "data_parallel.reduce=every");
     }
 }
 
 static void reduce_round(ms_trials *trials, ms_trial_sets *sets) {
-    if (trials->spec->data.zero >= 2) {
+    if (trials->spec->choices.zero >= 2) {
         ms_trial_add(trials, sets, "data_parallel.reduce=round");
     }
 }

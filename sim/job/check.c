@@ -4,7 +4,7 @@
 
 #include "job/internal.h"
 
-/* One check. */
+/* A check of a spec under way. */
 typedef struct checking {
     const ms_job_spec *spec;
     const ms_platform *cluster;
@@ -17,11 +17,6 @@ typedef struct checking {
 static bool note(checking *c, ms_status status) {
     c->status = c->status == MS_OK ? status : c->status;
     return status == MS_OK;
-}
-
-/* The ending of a counted noun in a message. */
-static const char *plural(int count) {
-    return count == 1 ? "" : "s";
 }
 
 /* "pp 64 x dp 6 x tp 8" */
@@ -51,8 +46,8 @@ static ms_status check_ranks(const checking *c) {
     }
     return ms_spec_fault(c->spec, c->diag, "mesh",
                          "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
-                         c->out->mesh.ranks, plural(c->out->mesh.ranks), c->cluster->name, gpus,
-                         c->cluster->nodes, plural(c->cluster->nodes), per_node, advice);
+                         c->out->mesh.ranks, ms_plural(c->out->mesh.ranks), c->cluster->name, gpus,
+                         c->cluster->nodes, ms_plural(c->cluster->nodes), per_node, advice);
 }
 
 /* The GPU of every rank. Without the key a mesh takes the whole platform: a job that leaves GPUs
@@ -61,10 +56,10 @@ static ms_status place_ranks(const checking *c) {
     ms_key_diag placed;
     ms_key_diag_init(&placed, c->spec, "placement", c->diag);
     ms_status status = c->spec->placement.is_given ? MS_OK : check_ranks(c);
-    if (status == MS_OK) {
-        status = ms_placement_make(&c->spec->placement, c->cluster, c->out->mesh.ranks, c->arena,
-                                   &placed.diag, &c->out->placement);
-    }
+    status = status == MS_OK
+                 ? ms_placement_make(&c->spec->placement, c->cluster, c->out->mesh.ranks, c->arena,
+                                     &placed.diag, &c->out->placement)
+                 : status;
     if (status == MS_OK) {
         c->out->mesh.devices = c->out->placement.gpus;
     }
@@ -75,13 +70,13 @@ static ms_status place_ranks(const checking *c) {
 static ms_status check_tensor_domain(const checking *c) {
     int tp = ms_mesh_size(&c->out->mesh, MS_AXIS_TP);
     int domain = ms_platform_scale_up_domain(c->cluster);
-    if (tp <= domain || c->spec->tensor.allows_slow) {
+    if (tp <= domain || c->spec->allows_slow_tp) {
         return MS_OK;
     }
     return ms_spec_fault(c->spec, c->diag, "mesh.tp",
                          "%d tensor-parallel ranks are more than the %d GPU%s that share the fast "
                          "links; at most %d, or set tensor_parallel.allow_slow",
-                         tp, domain, plural(domain), domain);
+                         tp, domain, ms_plural(domain), domain);
 }
 
 /* Microbatches per step and replica from the batch keys. */
@@ -268,7 +263,9 @@ static bool lay_out_shape(checking *c) {
         note(c, check_single(c));
         note(c, check_sms(c));
     }
-    has_mesh = has_mesh && note(c, build_expert_mesh(c)); /* its ranks sit where they sit */
+    has_mesh =
+        has_mesh &&
+        note(c, build_expert_mesh(c)); /* the experts' mesh has the same ranks on the same GPUs */
     if (!has_mesh || !has_order(spec)) {
         return false;
     }

@@ -186,7 +186,7 @@ static const ms_field FRAMEWORK_FIELDS[] = {
     {0},
 };
 
-/* Its other keys are those of the platform's file. */
+/* The other keys of the mapping are those of a platform's file. */
 static const ms_field PLATFORM_FIELDS[] = {
     MS_KEY("file", "a platform by its name or path; any other key of `platform` changes its file's",
            STRING, 0, .is_required = true),
@@ -246,13 +246,13 @@ const ms_field MS_WORKLOAD_FIELDS[] = {
     MS_KEY("host", "how fast the hosts launch what the GPUs run", MAP, 0, .fields = HOST_FIELDS),
     MS_KEY("memory", "what memory is lost to", MAP, 0, .fields = MS_MEMORY_FIELDS,
            .needs_model = true),
-    MS_KEY("recompute", "activations recomputed in the backward pass", ENUM, AT(recompute.kind),
+    MS_KEY("recompute", "activations recomputed in the backward pass", ENUM, AT(choices.recompute),
            .fallback = "none", .words = RECOMPUTES, .needs_model = true),
-    MS_KEY("recompute_parts", "parts of layers recomputed beside that", FLAGS, AT(recompute.parts),
-           .words = RECOMPUTE_PARTS, .needs_model = true),
+    MS_KEY("recompute_parts", "parts of layers recomputed beside that", FLAGS,
+           AT(choices.recompute_parts), .words = RECOMPUTE_PARTS, .needs_model = true),
     MS_KEY("recompute_layers",
            "full: first layers of each virtual stage that are recomputed; 0: all", INT,
-           AT(recompute.layers), .fallback = "0", MS_RANGE(0, 100000), .needs_model = true),
+           AT(choices.recompute_layers), .fallback = "0", MS_RANGE(0, 100000), .needs_model = true),
     MS_KEY("steps", "optimizer steps that are simulated; of several the first is not measured", INT,
            AT(simulation.steps), .fallback = "1", MS_RANGE(1, 64)),
     MS_KEY("fidelity",

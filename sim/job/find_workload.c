@@ -21,9 +21,8 @@ ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, 
         return ms_diag_no_memory(diag);
     }
     if (path == NULL && strchr(name, '.') == NULL) { /* else a file that opening it will miss */
-        ms_diag_error(diag, "no workload '%s'%s%s", name, looked,
-                      ms_find_yaml_hint(name, &search, arena));
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "no workload '%s'%s%s", name, looked,
+                             ms_find_yaml_hint(name, &search, arena));
     }
     found_out->workload = path == NULL ? name : path;
     return MS_OK;

@@ -137,16 +137,8 @@ static ms_status check_profile(const ms_node *profile, const profile_lookup *ld)
     return status;
 }
 
-/* Take a key out of a mapping that has it. */
-static void drop(ms_node *mapping, const char *key) {
-    const ms_node *child = ms_node_get(mapping, key);
-    if (child != NULL) {
-        ms_node_remove(mapping, child);
-    }
-}
-
-/* Leave what the workload's model has no use for out of the profile's: how models of another family
- * are made, and experts where there are none. */
+/* Leave out of the profile's `model` keys that the workload's model has no use for: those of
+ * another family of models, and `moe` where the model has no experts. */
 static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *ld) {
     ms_node *choices = ms_node_get(profile, "model");
     const ms_node *model = ms_node_get(root, "model");
@@ -155,11 +147,11 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
                     own->type == MS_NODE_SCALAR && strcmp(given->text, own->text) != 0;
     for (const ms_field *row = MS_MODEL_FIELDS; is_other && row->key != NULL; row++) {
         if (row->is_of_family) {
-            drop(choices, row->key);
+            ms_node_drop(choices, row->key);
         }
     }
     if (choices != NULL && !ld->is_alone) {
-        drop(choices, "type"); /* the workload's to say */
+        ms_node_drop(choices, "type"); /* the workload says the type itself */
     }
     bool has_experts = ms_node_get(model, "moe") != NULL;
     if (has_experts || ms_node_get(choices, "moe") == NULL) {
@@ -168,7 +160,7 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
     if (ld->is_alone) {
         return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", ld->arena, ld->diag);
     }
-    drop(choices, "moe");
+    ms_node_drop(choices, "moe");
     return MS_OK;
 }
 
@@ -212,7 +204,7 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
         return status;
     }
     for (size_t i = 0; i < COUNT_OF(OWN); i++) {
-        drop(profile, OWN[i]);
+        ms_node_drop(profile, OWN[i]);
     }
     mark_origin(profile, origin);
     return ms_node_underlay(root, profile, arena);
@@ -220,7 +212,7 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
 
 /* ---- fitting ---- */
 
-/* A key by its mapping and its own name; at the root without a mapping. */
+/* A key by the name of its mapping (NULL: the root) and its own name. */
 typedef struct choice_key {
     const char *mapping; /* NULL: the root */
     const char *key;
@@ -237,7 +229,7 @@ static ms_node *holder_of(ms_node *root, choice_key at) {
 static bool takes_back(ms_node *root, bool is_idle, choice_key at) {
     ms_node *holder = holder_of(root, at);
     if (is_idle && holder != NULL) {
-        drop(holder, at.key);
+        ms_node_drop(holder, at.key);
     }
     return is_idle && (root == NULL || holder != NULL);
 }
@@ -249,24 +241,26 @@ static bool is_interleaved(const ms_spec_schedule *schedule) {
 }
 
 static void fit_data(ms_node *root, ms_job_spec *spec) {
-    ms_spec_data *data = &spec->data;
-    bool is_odd_round = data->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
-    if (takes_back(root, data->zero < 2 || is_odd_round, (choice_key){"data_parallel", "reduce"})) {
-        data->reduce = MS_SPEC_USUAL; /* whole gradients are reduced once */
+    ms_model_layout *choices = &spec->choices;
+    bool is_odd_round = spec->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
+    if (takes_back(root, choices->zero < 2 || is_odd_round,
+                   (choice_key){"data_parallel", "reduce"})) {
+        spec->reduce = MS_SPEC_USUAL; /* below ZeRO 2 whole gradients are reduced once per step */
     }
-    if (takes_back(root, data->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
-        data->all_reduces = false; /* they are without shards, and cannot be with fewer of them */
+    if (takes_back(root, choices->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
+        choices->all_reduces_gradients =
+            false; /* gradients that are all-reduced go with ZeRO 1 alone */
     }
-    if (takes_back(root, data->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
-        data->has_gather_overlap = false; /* nothing is gathered */
+    if (takes_back(root, choices->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
+        choices->has_gather_overlap = false; /* nothing is gathered */
     }
-    if (takes_back(root, data->zero < 2, (choice_key){"data_parallel", "units"})) {
-        data->units = MS_UNITS_IN_PLACE; /* there are no units */
+    if (takes_back(root, choices->zero < 2, (choice_key){"data_parallel", "units"})) {
+        choices->units = MS_UNITS_IN_PLACE; /* there are no units */
     }
-    bool is_odd_bucket = data->bucketing == MS_BUCKETS_MEGATRON && data->zero >= 2;
-    if (takes_back(root, is_odd_bucket || data->units != MS_UNITS_IN_PLACE,
+    bool is_odd_bucket = choices->bucketing == MS_BUCKETS_MEGATRON && choices->zero >= 2;
+    if (takes_back(root, is_odd_bucket || choices->units != MS_UNITS_IN_PLACE,
                    (choice_key){"data_parallel", "bucketing"})) {
-        data->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
+        choices->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
     }
 }
 
@@ -274,34 +268,33 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
  * sequence parallelism, and nothing is built beside experts and latents. */
 static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {
     bool is_plain = spec->model.moe.experts == 0 && spec->model.mla.kv_rank == 0;
-    bool is_whole = spec->tensor.overlap == MS_TP_OVERLAP_BULK;
-    return !is_alone && is_plain && (is_whole || spec->tensor.has_sequence_parallel);
+    bool is_whole = spec->choices.tp_overlap == MS_TP_OVERLAP_BULK;
+    return !is_alone && is_plain && (is_whole || spec->choices.has_sequence_parallel);
 }
 
 static void fit_tensor(ms_node *root, ms_job_spec *spec) {
     bool is_alone = ms_spec_axis_size(&spec->mesh, "tp") <= 1;
-    ms_spec_tensor *tensor = &spec->tensor;
     if (takes_back(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
-        tensor->has_sequence_parallel = false;
+        spec->choices.has_sequence_parallel = false;
     }
     if (takes_back(root, !runs_beside_products(spec, is_alone),
                    (choice_key){"tensor_parallel", "overlap"})) {
-        tensor->overlap = MS_TP_OVERLAP_NONE;
+        spec->choices.tp_overlap = MS_TP_OVERLAP_NONE;
     }
-    bool is_whole =
-        is_alone || ms_spec_axis_size(&spec->mesh, "pp") <= 1 || tensor->has_sequence_parallel;
+    bool is_whole = is_alone || ms_spec_axis_size(&spec->mesh, "pp") <= 1 ||
+                    spec->choices.has_sequence_parallel;
     if (takes_back(root, is_whole, (choice_key){"pipeline", "scatter_gather"})) {
-        spec->has_scatter_gather = false;
+        spec->choices.has_scatter_gather = false;
     }
 }
 
 static void fit_context(ms_node *root, ms_job_spec *spec) {
     bool is_alone = ms_spec_axis_size(&spec->mesh, "cp") <= 1;
     if (takes_back(root, is_alone, (choice_key){"context_parallel", "kind"})) {
-        spec->context.kind = MS_CP_RING;
+        spec->choices.cp_kind = MS_CP_RING;
     }
     if (takes_back(root, is_alone, (choice_key){"context_parallel", "overlap"})) {
-        spec->context.overlap = MS_SPEC_USUAL;
+        spec->cp_overlap = MS_SPEC_USUAL;
     }
 }
 
@@ -362,11 +355,11 @@ static void fit_attention(ms_node *root, ms_job_spec *spec) {
     }
 }
 
-/* Take a profile's choice of a part back. */
+/* Take back a profile's choice to recompute a part of layers. */
 static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
     const choice_key at = {NULL, "recompute_parts"};
-    unsigned parts = spec->recompute.parts & ~(unsigned)part;
-    if (parts == spec->recompute.parts || (root != NULL && holder_of(root, at) == NULL)) {
+    unsigned parts = spec->choices.recompute_parts & ~(unsigned)part;
+    if (parts == spec->choices.recompute_parts || (root != NULL && holder_of(root, at) == NULL)) {
         return;
     }
     ms_node *list = ms_node_get(root, at.key);
@@ -379,9 +372,9 @@ static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part)
         ms_node_remove(list, entry);
     }
     if (list != NULL && list->first == NULL) {
-        drop(root, at.key);
+        ms_node_drop(root, at.key);
     }
-    spec->recompute.parts = parts;
+    spec->choices.recompute_parts = parts;
 }
 
 /* A model without latents has no products out of them to recompute; every second product is that of

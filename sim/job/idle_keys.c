@@ -137,8 +137,7 @@ static void check_tensor(finding *f) {
     note(f, "tensor_parallel.chunks", l->tp_overlap != MS_TP_OVERLAP_CHUNKS,
          "only 'tensor_parallel.overlap: chunks' cuts products into them");
     note(f, "tensor_parallel.allow_slow",
-         f->spec->tensor.allows_slow &&
-             l->tp <= ms_platform_scale_up_domain(f->spec->platform.cluster),
+         f->spec->allows_slow_tp && l->tp <= ms_platform_scale_up_domain(f->spec->platform.cluster),
          "the tp ranks share the fast links");
     note(f, "pipeline.scatter_gather", l->has_scatter_gather && l->pp <= 1,
          "mesh.pp is 1: no stage sends anything");

@@ -23,7 +23,7 @@ static void pass_on(void *context, const char *text) {
     const ms_key_diag *key_diag = context;
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
         key_diag->to->errors++; /* told by the one below, which counts for itself alone */
-        key_diag->to->write(key_diag->to->context, text); /* it has a place already */
+        key_diag->to->write(key_diag->to->context, text); /* the message has a place already */
         return;
     }
     text += sizeof PREFIX - 1;

@@ -1,4 +1,6 @@
 /* The degrees and choices that lay a model out, from mesh, platform and workload. */
+#include <string.h>
+
 #include "job/internal.h"
 
 /* One axis of a name of its own holds further replicas; a second one would be ambiguous. */
@@ -18,7 +20,7 @@ static ms_status check_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_are
     return MS_OK;
 }
 
-/* Axes whose ranks see other data: what state can be sharded over. */
+/* Whether ranks along an axis see different data, so that ZeRO can shard state over the axis. */
 static bool is_replica_axis(ms_axis axis) {
     return axis == MS_AXIS_DP || axis == MS_AXIS_CP || axis == MS_AXIS_EP || axis == MS_AXIS_OTHER;
 }
@@ -26,13 +28,13 @@ static bool is_replica_axis(ms_axis axis) {
 static ms_status find_shard_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_diag *diag,
                                  unsigned *axes_out) {
     unsigned axes = 0;
-    for (size_t i = 0; i < spec->data.shard.count; i++) {
-        int index = ms_mesh_axis(mesh, spec->data.shard.items[i]);
+    for (size_t i = 0; i < spec->shard.count; i++) {
+        int index = ms_mesh_axis(mesh, spec->shard.items[i]);
         if (index < 0 || !is_replica_axis(mesh->kinds[index])) {
             return ms_spec_fault(spec, diag, "data_parallel.shard",
                                  "'%s' is no axis of replicas of this mesh; expected some of "
                                  "dp, cp, ep",
-                                 spec->data.shard.items[i]);
+                                 spec->shard.items[i]);
         }
         axes |= MS_AXIS_BIT(mesh->kinds[index]);
     }
@@ -65,39 +67,6 @@ static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_l
         WHEN[layout->cp_kind]);
 }
 
-/* Set a layout, all of whose bytes are 0, to the choices of the spec. */
-static void take_choices(const ms_job_spec *spec, ms_model_layout *layout) {
-    const ms_spec_data *data = &spec->data;
-    layout->micro_batch = spec->batch.micro;
-    layout->cp_kind = spec->context.kind;
-    layout->recompute = spec->recompute.kind;
-    layout->recompute_parts = spec->recompute.parts;
-    layout->recompute_layers = spec->recompute.layers;
-    layout->has_sequence_parallel = spec->tensor.has_sequence_parallel;
-    layout->tp_overlap = spec->tensor.overlap;
-    layout->tp_style = spec->tensor.style;
-    layout->tp_chunks = spec->tensor.chunks;
-    layout->zero = data->zero;
-    layout->state_copies = data->copies;
-    layout->offloaded = spec->offloaded;
-    layout->keeps_parameters = data->keeps_parameters;
-    layout->all_reduces_gradients = data->all_reduces;
-    layout->has_reduce_overlap = data->has_reduce_overlap;
-    layout->has_gather_overlap = data->has_gather_overlap;
-    layout->units = data->units;
-    layout->bucketing = data->bucketing;
-    layout->bucket_B = data->bucket_B;
-    layout->update = data->update;
-    layout->is_offloaded = data->is_offloaded;
-    layout->allocator_overhead = spec->allocator_overhead;
-    layout->framework_memory = spec->framework_memory;
-    layout->has_scatter_gather = spec->has_scatter_gather;
-    layout->communication_sms = spec->schedule.communication_sms;
-    layout->waits_for_counts =
-        (ms_spec_host_of(spec).syncs & MS_SYNC_EXPERTS) != 0 && spec->host.launch_s > 0;
-    layout->blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0;
-}
-
 static void set_degrees(const ms_job *job, ms_model_layout *layout) {
     const ms_mesh *mesh = &job->mesh, *experts = job->expert_mesh;
     layout->tp = ms_mesh_size(mesh, MS_AXIS_TP);
@@ -118,26 +87,27 @@ static void set_degrees(const ms_job *job, ms_model_layout *layout) {
 ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_mesh *mesh = &job->mesh;
-    ms_model_layout *layout = &job->layout; /* set in place: a copy need not keep the padding */
-    take_choices(spec, layout);
+    ms_model_layout *layout = &job->layout; /* set in place: ms_memo reads its padding */
+    memcpy(layout, &spec->choices, sizeof *layout);
+    layout->micro_batch = spec->batch.micro;
+    layout->communication_sms = spec->schedule.communication_sms;
+    layout->waits_for_counts =
+        (ms_spec_host_of(spec).syncs & MS_SYNC_EXPERTS) != 0 && spec->host.launch_s > 0;
+    layout->blocking_launch_s = spec->host.syncs & MS_SYNC_KERNELS ? spec->host.launch_s : 0;
     set_degrees(job, layout);
-    if (job->platform != NULL) { /* else its faults are reported already */
+    if (job->platform != NULL) { /* without a platform its faults are reported already */
         layout->slowest_gpu =
             ms_platform_slowest(job->platform, mesh->ranks, !spec->host.replaces_slow_nodes);
     }
-    /* only a ring has something to hide behind; where it is not asked for, it is not wanted
-     * elsewhere */
+    /* only a ring's blocks can travel beside the attention; where the user gives no choice, a ring
+     * overlaps and other kinds do not */
     bool is_ring = layout->cp > 1 && layout->cp_kind == MS_CP_RING;
-    layout->has_cp_overlap =
-        spec->context.overlap == MS_SPEC_USUAL ? is_ring : spec->context.overlap == 1;
-    layout->reduce =
-        spec->data.reduce == MS_SPEC_USUAL ? usual_reduce(layout) : (ms_reduce)spec->data.reduce;
+    layout->has_cp_overlap = spec->cp_overlap == MS_SPEC_USUAL ? is_ring : spec->cp_overlap == 1;
+    layout->reduce = spec->reduce == MS_SPEC_USUAL ? usual_reduce(layout) : (ms_reduce)spec->reduce;
     ms_status status = check_axes(spec, mesh, arena, diag);
     ms_status overlap = check_context_overlap(spec, layout, diag);
     status = status == MS_OK ? overlap : status;
-    if (status == MS_OK) {
-        status = find_shard_axes(spec, mesh, diag, &layout->shard_axes);
-    }
+    status = status == MS_OK ? find_shard_axes(spec, mesh, diag, &layout->shard_axes) : status;
     return status;
 }
 

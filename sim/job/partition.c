@@ -2,11 +2,6 @@
  * need times, which a layer above finds; that there is a layer for every stage is checked here. */
 #include "job/internal.h"
 
-/* The ending of a counted noun in a message. */
-static const char *plural(int count) {
-    return count == 1 ? "" : "s";
-}
-
 /* Whether the spec lists every stage's layers; the model checks their sum. */
 static ms_status check_given(const ms_job_spec *spec, int stages, ms_diag *diag) {
     const ms_spec_partition *given = &spec->schedule.partition;
@@ -36,15 +31,15 @@ static ms_status fault_shares(const ms_job_spec *spec, const ms_open_stages *ope
                          "number of layers: %d; or give 'schedule.partition: balanced', "
                          "'schedule.stage_layers', 'schedule.first_stage_layers' and "
                          "'schedule.last_stage_layers'",
-                         layers, plural(layers), stages, given > 0 ? " beside the given ends" : "",
-                         given + nearest);
+                         layers, ms_plural(layers), stages,
+                         given > 0 ? " beside the given ends" : "", given + nearest);
 }
 
 static ms_status fault_stages(const ms_job_spec *spec, int stages, ms_diag *diag) {
     int layers = spec->model.layers;
     return ms_spec_fault(spec, diag, "schedule",
                          "%d layer%s for %d virtual stages: more stages than layers", layers,
-                         plural(layers), stages);
+                         ms_plural(layers), stages);
 }
 
 /* Whether the open stages can have the layers that are left. Of a balanced partition the model's

@@ -14,30 +14,17 @@ typedef struct loading {
     ms_job_spec *spec;
 } loading;
 
-/* The platform mapping without its `file` key. */
+/* A copy of the `platform` mapping without its `file` key. */
 static ms_node *overrides_of(ms_arena *arena, const ms_node *platform) {
-    ms_node *copy = MS_NEW(arena, ms_node, 1);
-    if (copy == NULL) {
-        return NULL;
-    }
-    *copy = *platform;
-    copy->first = copy->last = NULL;
-    copy->count = 0;
-    for (const ms_node *child = platform->first; child != NULL; child = child->next) {
-        if (strcmp(child->key, "file") == 0) {
-            continue;
-        }
-        ms_node *kept = MS_NEW(arena, ms_node, 1);
-        if (kept == NULL) {
-            return NULL;
-        }
-        *kept = *child;
-        ms_node_append(copy, kept);
+    ms_node *copy = ms_node_copy(platform, arena);
+    if (copy != NULL) {
+        ms_node_drop(copy, "file");
     }
     return copy;
 }
 
-/* Whether a workload names a file of its own folder, also where the current one has such a file. */
+/* Whether a workload names a platform's file in the workload's own folder; that file comes before
+ * one of the same name in the current folder. */
 static bool is_beside(const char *home, const char *name, ms_arena *arena) {
     const char *path = ms_arena_printf(arena, "%s/%s", home, name);
     return strstr(name, ".yaml") != NULL && path != NULL && ms_file_is_there(path);
@@ -86,7 +73,8 @@ static ms_status write_texts(const loading *ld, const ms_node *document) {
     return has_all ? MS_OK : MS_E_NOMEM;
 }
 
-/* What the workload says of its platform; an option's file comes in the place of its own. */
+/* Read the workload's `platform`; a file given by an option replaces the file that the workload
+ * names. */
 static ms_status take_names(const loading *ld) {
     ms_spec_platform *platform = &ld->spec->platform;
     const ms_node *file = ms_node_get(ld->mapping, "file");
@@ -119,13 +107,12 @@ ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *ma
     }
     ms_status status = take_names(&ld);
     status = status == MS_OK ? find_name(&ld, &name) : status;
-    if (status == MS_OK) {
-        status = ms_platform_folders(spec->folder, request->data_folder, arena, &folders);
-    }
-    if (status == MS_OK) {
-        status = ms_platform_load(name, folders, spec->platform.changes, arena, diag, cluster,
-                                  &document);
-    }
+    status = status == MS_OK
+                 ? ms_platform_folders(spec->folder, request->data_folder, arena, &folders)
+                 : status;
+    status = status == MS_OK ? ms_platform_load(name, folders, spec->platform.changes, arena, diag,
+                                                cluster, &document)
+                             : status;
     if (status != MS_OK) {
         return status;
     }

@@ -168,15 +168,9 @@ static ms_status read_file(ms_job *job, ms_arena *arena, ms_diag *diag) {
     ms_program program;
     int slices = spec->schedule.slices < 1 ? 1 : spec->schedule.slices; /* less was reported */
     ms_status status = ms_csv_load(path, arena, diag, &table);
-    if (status == MS_OK) {
-        status = ms_csv_program(&table, name, slices, arena, diag, &program);
-    }
-    if (status == MS_OK) {
-        status = check_sizes(job, &program, diag);
-    }
-    if (status == MS_OK) {
-        status = check_keys(spec, diag);
-    }
+    status = status == MS_OK ? ms_csv_program(&table, name, slices, arena, diag, &program) : status;
+    status = status == MS_OK ? check_sizes(job, &program, diag) : status;
+    status = status == MS_OK ? check_keys(spec, diag) : status;
     if (status == MS_OK) {
         job->program = program;
         job->schedule_text = table.text;
@@ -187,7 +181,7 @@ static ms_status read_file(ms_job *job, ms_arena *arena, ms_diag *diag) {
 /* When sharded parameters are gathered, where whole stages are: as the workload's keys say, else as
  * the file does. */
 static ms_status place_gathers(ms_job *job, ms_arena *arena, ms_diag *diag) {
-    int gather_stages = job->spec.data.gather_stages;
+    int gather_stages = job->spec.gather_stages;
     ms_program *program = &job->program;
     if (gather_stages != MS_SPEC_USUAL || job->layout.keeps_parameters ||
         job->layout.has_gather_overlap) {
@@ -216,7 +210,7 @@ static ms_status check_rounds(const ms_job *job, ms_diag *diag) {
 static void apply_order(ms_job *job) {
     const ms_program *program = &job->program;
     job->layout.has_placed_unshards =
-        job->spec.data.gather_stages > 0 || (job->layout.zero >= 3 && program->shard_moves != NULL);
+        job->spec.gather_stages > 0 || (job->layout.zero >= 3 && program->shard_moves != NULL);
     job->layout.chunks = program->spec.chunks;
     job->layout.directions = program->parameter_replicas;
     job->layout.slices = program->spec.slices;
@@ -244,7 +238,7 @@ void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out) {
     memset(key_out, 0, sizeof *key_out);
     find_order(job, &key_out->order);
     key_out->csv = job->spec.schedule.csv;
-    key_out->gather_stages = job->spec.data.gather_stages;
+    key_out->gather_stages = job->spec.gather_stages;
     key_out->is_serial = job->spec.schedule.overlap == MS_OVERLAP_SERIAL;
     key_out->keeps_parameters = job->layout.keeps_parameters;
     key_out->has_gather_overlap = job->layout.has_gather_overlap;

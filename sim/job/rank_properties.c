@@ -1,4 +1,5 @@
-/* Properties of a job's ranks, and what follows from them once for all who read them. */
+/* Factors of a job's single ranks (slower computation, slower links), and what follows from the
+ * factors for all readers. */
 #include <math.h>
 
 #include "job/spec.h"
@@ -19,7 +20,7 @@ static bool are_factors(const ms_rank_properties *properties, int ranks, bool *h
     return are_valid;
 }
 
-/* Let a link of a rank have its factor; 0: it has none yet. */
+/* Give a link of a rank the rank's factor. A factor of 0 says that the link has none yet. */
 static void slow_link(double *factors, int link, double factor) {
     factors[link] = fmax(factors[link], factor);
 }

@@ -5,16 +5,17 @@
 #include "base/config/input.h"
 #include "job/internal.h"
 
-/* One reading. */
+/* A workload that is being read. */
 typedef struct reading {
     const ms_job_request *request;
     ms_arena *arena;
     ms_diag *diag;
     ms_node *root;
     ms_spec_text text;
-    bool keeps_platform; /* it is in text.spec already */
-    bool lacks_model;    /* what its keys leave out could not be read: they say too little */
-    ms_status status;    /* first fault of any part */
+    bool keeps_platform; /* text.spec holds the platform already, which stays */
+    bool lacks_model; /* the config that `model.hf` names could not be read, so the keys beside it
+                         say too little of the model */
+    ms_status status; /* first fault of any part */
 } reading;
 
 static bool note(reading *r, ms_status status) {
@@ -41,7 +42,7 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     for (size_t i = 0; i < request->set_count; i++) {
         ms_status status = ms_node_set(root, request->sets[i], arena, diag);
         if (status == MS_OK) {
-            status = normalise(root, arena); /* it may have named another platform */
+            status = normalise(root, arena); /* the override may have named another platform */
         }
         first = first == MS_OK ? status : first;
     }
@@ -82,19 +83,15 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
                                : refuse_keys_of_models(root, MS_WORKLOAD_FIELDS, text, diag);
 }
 
-/* The tree: file and overrides. */
+/* Read the workload's file or text into a tree, and apply the overrides. */
 static ms_status read_tree(reading *r) {
     const char *path = r->request->workload;
     const char *text = r->request->text;
     ms_status status = text == NULL
                            ? ms_yaml_load(path, r->arena, r->diag, &r->root)
                            : ms_yaml_parse(text, strlen(text), path, r->arena, r->diag, &r->root);
-    if (status == MS_OK) {
-        status = ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag);
-    }
-    if (status == MS_OK) {
-        status = normalise(r->root, r->arena);
-    }
+    status = status == MS_OK ? ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag) : status;
+    status = status == MS_OK ? normalise(r->root, r->arena) : status;
     return status == MS_OK ? apply_request(r->request, r->root, r->arena, r->diag) : status;
 }
 
@@ -112,7 +109,7 @@ static ms_status fault_kind(const reading *r, const char *name) {
     return status;
 }
 
-/* A kind by its name, or the path of a file. */
+/* Read `schedule.kind`: the name of a kind, or csv: and the path of a file. */
 static ms_status read_kind(reading *r) {
     ms_spec_schedule *schedule = &r->text.spec.schedule;
     const char *name = r->text.schedule_kind;
@@ -198,7 +195,8 @@ static ms_status write_texts(reading *r) {
 static void give_up_batch(reading *r) {
     const ms_node *batch = ms_node_get(r->root, "batch");
     ms_spec_batch *found = &r->text.spec.batch;
-    bool is_given = ms_config_has(batch, "global") || ms_config_has(batch, "microbatches");
+    bool is_given =
+        ms_node_get(batch, "global") != NULL || ms_node_get(batch, "microbatches") != NULL;
     if (is_given && found->global == 0 && found->microbatches == 0) {
         found->micro = 0;
     }
@@ -239,7 +237,7 @@ static void read_parts(reading *r) {
     note(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
 }
 
-/* What the tree says, its framework's choices below it. */
+/* Read the spec from the tree, with the framework's choices laid below the tree's keys. */
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
     r->lacks_model =
@@ -259,7 +257,7 @@ static void read_root(reading *r, bool is_frameworks) {
 /* Keys that are given and wrong leave these as they are. */
 static void leave_open(ms_job_spec *spec) {
     spec->schedule.chunks = MS_SPEC_USUAL;
-    spec->context.overlap = spec->data.gather_stages = spec->data.reduce = MS_SPEC_USUAL;
+    spec->cp_overlap = spec->gather_stages = spec->reduce = MS_SPEC_USUAL;
 }
 
 static void begin(reading *r) {
@@ -267,6 +265,14 @@ static void begin(reading *r) {
     leave_open(spec);
     spec->folder = folder_of(r->arena, r->request->workload);
     spec->source = (ms_spec_source){.path = r->request->workload, .root = r->root};
+}
+
+/* Begin to read what another spec was read from, or was written to, with its platform. */
+static void begin_again(reading *r, const ms_job_spec *spec) {
+    r->text.spec = (ms_job_spec){.folder = spec->folder,
+                                 .platform = spec->platform,
+                                 .source = {.path = spec->source.path, .root = r->root}};
+    leave_open(&r->text.spec);
 }
 
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
@@ -295,12 +301,8 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
         give_up_batch(&r);
         ms_spec_check_parts(spec, arena, diag);
     }
-    if (r.status == MS_OK) {
-        note(&r, read_fidelity(&r));
-    }
-    if (r.status == MS_OK) {
-        note(&r, write_texts(&r));
-    }
+    r.status = r.status == MS_OK ? read_fidelity(&r) : r.status;
+    r.status = r.status == MS_OK ? write_texts(&r) : r.status;
     if (r.status == MS_OK) {
         *spec_out = *spec;
     }
@@ -355,10 +357,7 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     if (status != MS_OK) {
         return status;
     }
-    r.text.spec = (ms_job_spec){.folder = spec->folder,
-                                .platform = spec->platform,
-                                .source = {.path = spec->source.path, .root = r.root}};
-    leave_open(&r.text.spec);
+    begin_again(&r, spec);
     read_root(&r, false);
     if (r.status == MS_OK) {
         *spec_out = ms_job_spec_derive(&r.text.spec);
@@ -377,10 +376,7 @@ ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, 
     if (r.root == NULL) {
         return ms_diag_no_memory(diag);
     }
-    r.text.spec = (ms_job_spec){.folder = spec->folder,
-                                .platform = spec->platform,
-                                .source = {.path = spec->source.path, .root = r.root}};
-    leave_open(&r.text.spec);
+    begin_again(&r, spec);
     ms_status status = apply_request(&request, r.root, arena, diag);
     if (status != MS_OK) {
         return status;

@@ -38,7 +38,8 @@ static bool interleaves_two_blocking(const ms_job_spec *spec, const ms_model_lay
 }
 
 static bool gathers_without_reducing(const ms_job_spec *spec, const ms_model_layout *layout) {
-    return layout->zero > 0 && spec->data.has_gather_overlap && !spec->data.has_reduce_overlap;
+    return layout->zero > 0 && spec->choices.has_gather_overlap &&
+           !spec->choices.has_reduce_overlap;
 }
 
 static bool has_odd_context(const ms_job_spec *spec, const ms_model_layout *layout) {

@@ -5,19 +5,12 @@
 
 #include "job/internal.h"
 
-/* One listing. */
+/* A listing under way. */
 typedef struct resolving {
     const ms_job_spec *spec;
     ms_arena *arena;
     ms_diag *diag;
 } resolving;
-
-static void drop(ms_node *mapping, const char *key) {
-    const ms_node *child = ms_node_get(mapping, key);
-    if (child != NULL) {
-        ms_node_remove(mapping, child);
-    }
-}
 
 static void mark(ms_node *node, const char *origin) {
     node->origin = origin;
@@ -27,30 +20,32 @@ static void mark(ms_node *node, const char *origin) {
     }
 }
 
-/* The keys as the user and the framework give them, without what is listed otherwise. */
+/* A copy of the keys that the user and the framework give, without the keys that are listed in
+ * another way. */
 static ms_node *copy_given(const resolving *r) {
     static const ms_node EMPTY = {.type = MS_NODE_MAPPING, .origin = "file"};
     const ms_node *root = r->spec->source.root;
     ms_node *given = ms_node_copy(root == NULL ? &EMPTY : root, r->arena);
     if (given != NULL) {
-        drop(given, "platform");
+        ms_node_drop(given, "platform");
         ms_node *framework = ms_node_get(given, "framework");
         if (framework != NULL) {
-            drop(framework, "expanded"); /* says how the file is written, and not what is run */
+            ms_node_drop(framework,
+                         "expanded"); /* the key says how the file is written, not what is run */
         }
     }
     return given;
 }
 
-/* What the spec holds besides: the values of keys that follow from others. Of a spec that comes
- * from no file, they are what somebody set. */
+/* Add the values of keys that follow from other keys. In a spec that comes from no file, somebody
+ * set these values by hand. */
 static ms_status lay_derived(const resolving *r, ms_node *keys) {
     ms_node *derived = NULL;
     ms_status status = ms_spec_write_root(r->spec, r->arena, &derived);
     if (status != MS_OK) {
         return status;
     }
-    drop(derived, "platform");
+    ms_node_drop(derived, "platform");
     mark(derived, r->spec->source.root == NULL ? "--set" : "derived");
     return ms_node_underlay(keys, derived, r->arena);
 }

@@ -77,7 +77,8 @@ enum { MS_BATCH_MAX = 100000000 };
 typedef struct ms_spec_framework {
     const char *name; /**< of its profile, as the user writes it; NULL: none */
     bool is_none;     /**< the workload says `framework: none`: no profile fills its keys in */
-    bool is_expanded; /**< its choices are among the spec's own values; always so after reading */
+    bool is_expanded; /**< the profile's choices are among the spec's own values, as they always are
+                         after reading */
 } ms_spec_framework;
 
 /** The cluster: how it is named, and what it is. */
@@ -87,9 +88,10 @@ typedef struct ms_spec_platform {
     const ms_node *changes;     /**< mapping laid over the file; NULL: none */
     const ms_platform *cluster; /**< what they make; shared by the specs derived from one */
     const ms_node *document;    /**< the effective platform as a tree */
-    const char *text;           /**< the same as YAML */
-    const char *effective_text; /**< its given keys with value and origin */
-    const char *sources_text;   /**< the comments behind them in its files */
+    const char *text;           /**< the effective platform as YAML */
+    const char *effective_text; /**< the platform's given keys with their values and origins */
+    const char
+        *sources_text; /**< the comments that stand behind these keys in the platform's files */
 } ms_spec_platform;
 
 /** Sizes of the axes. */
@@ -109,7 +111,8 @@ typedef enum ms_sends { MS_SENDS_ASYNC, MS_SENDS_BLOCKING } ms_sends;
 /** Whether all ranks wait for the gradient's norm before they update, or each updates at once. */
 typedef enum ms_step_end { MS_STEP_END_SYNCHRONOUS, MS_STEP_END_POST_VALIDATION } ms_step_end;
 
-/** Layers per virtual stage: the same everywhere, or so that the busiest rank is least busy. */
+/** How layers are shared out over virtual stages: equally, or so that the slowest pipeline rank
+ * takes least time. */
 typedef enum ms_partition_kind { MS_PARTITION_EVEN, MS_PARTITION_BALANCED } ms_partition_kind;
 
 /** Which stage has which layers. */
@@ -153,53 +156,13 @@ typedef struct ms_spec_precision {
     ms_products products;
 } ms_spec_precision;
 
-/** How tp ranks share a layer. */
-typedef struct ms_spec_tensor {
-    bool has_sequence_parallel;
-    ms_tp_overlap overlap;
-    ms_tp_style style;
-    int chunks;       /**< pieces of MS_TP_OVERLAP_CHUNKS */
-    bool allows_slow; /**< more tp ranks than GPUs that share the fast links */
-} ms_spec_tensor;
-
-/** How cp ranks share a sequence. */
-typedef struct ms_spec_context {
-    ms_cp_kind kind;
-    int overlap; /**< 0, 1, or MS_SPEC_USUAL: for a ring */
-} ms_spec_context;
-
-/** Data parallelism: what replicas share. */
-typedef struct ms_spec_data {
-    int zero;              /**< stage of ZeRO, 0 to 3 */
-    ms_words shard;        /**< axes that state is sharded over; count 0: all replicas */
-    int copies;            /**< equal sets of shards among the replicas, >= 1 */
-    bool keeps_parameters; /**< zero 3: gathered once per step */
-    int gather_stages;     /**< whole stages gathered at a time, 0: layer by layer; MS_SPEC_USUAL:
-                              where a schedule file says so, else 0 */
-    int reduce;            /**< ms_reduce, or MS_SPEC_USUAL */
-    bool all_reduces; /**< zero 1: gradients are summed on all replicas, not scattered to shards */
-    bool has_reduce_overlap;
-    bool has_gather_overlap;
-    ms_units units;
-    ms_bucketing bucketing;
-    double bucket_B; /**< smallest gradient bucket, or largest [B]; 0: the rule's own */
-    ms_update_kernels update;
-    bool is_offloaded;
-} ms_spec_data;
-
-/** Activation recomputation. */
-typedef struct ms_spec_recompute {
-    ms_recompute kind;
-    unsigned parts; /**< MS_RECOMPUTE_ bits */
-    int layers;     /**< full: first layers of each virtual stage; 0: all */
-} ms_spec_recompute;
-
 /** Where the host waits for its GPU, bits. */
 typedef enum ms_host_sync {
     MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows one that the rank
                              has sent and waits for */
     MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
-    MS_SYNC_KERNELS = 4,  /**< behind every kernel, which so takes its launch longer */
+    MS_SYNC_KERNELS = 4,  /**< after every kernel, so that the launch adds to the kernel's time
+                             (CUDA_LAUNCH_BLOCKING) */
     MS_SYNC_BATCH = 8,    /**< before every forward pass, for the sizes of its batch */
     MS_SYNC_EXPERTS = 16, /**< in every forward pass of routed experts, for the copies of each */
 } ms_host_sync;
@@ -240,7 +203,7 @@ typedef struct ms_spec_source {
 
 /** A job. */
 typedef struct ms_job_spec {
-    const char *name; /**< NULL: that of its file */
+    const char *name; /**< name of the job; NULL: the name of its file */
     const char *description;
     const char *folder; /**< where relative paths in it start; "." or a path without '/' at its end
                          */
@@ -255,14 +218,14 @@ typedef struct ms_job_spec {
     ms_spec_schedule schedule;
     ms_spec_batch batch;
     ms_spec_precision precision;
-    ms_spec_tensor tensor;
-    ms_spec_context context;
-    ms_spec_data data;
-    bool has_scatter_gather;   /**< stages exchange tensors in tp shares */
-    double allocator_overhead; /**< share of activations and working memory lost on top */
-    ms_framework_memory framework_memory;
-    unsigned offloaded; /**< MS_OFFLOAD_ bits */
-    ms_spec_recompute recompute;
+    ms_model_layout choices; /**< what the keys say of the layout as it stands; what follows from
+                                mesh, platform and the rest is 0 */
+    bool allows_slow_tp;     /**< more tp ranks than GPUs that share the fast links are allowed */
+    int cp_overlap;          /**< 0, 1, or MS_SPEC_USUAL: a ring's blocks travel beside attention */
+    ms_words shard;          /**< axes that state is sharded over; count 0: all replicas */
+    int gather_stages;       /**< zero 3: whole stages gathered at a time, 0: layer by layer;
+                                MS_SPEC_USUAL: where a schedule file says so, else 0 */
+    int reduce;              /**< ms_reduce, or MS_SPEC_USUAL */
     ms_coll_choices algorithms; /**< what collectives are laid out by */
     ms_spec_host host;          /**< without a model nothing is launched */
     ms_spec_simulation simulation;
@@ -338,7 +301,7 @@ ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);
 
 /** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
 typedef struct ms_idle_key {
-    const char *key; /**< dotted path, such as "data_parallel.bucket" */
+    const char *key; /**< dotted path of the key, such as "data_parallel.bucket" */
     ms_mark mark;    /**< where it stands */
     const char *why; /**< as the end of "changes nothing: ..." */
 } ms_idle_key;
@@ -470,7 +433,7 @@ ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag);
 typedef struct ms_job_order_key {
     ms_schedule_spec order;
     const char *csv;   /**< the file that holds it, by its address; NULL: a kind makes it */
-    int gather_stages; /**< as in ms_spec_data */
+    int gather_stages; /**< as in ms_job_spec */
     bool is_serial, keeps_parameters, has_gather_overlap, has_rounds;
 } ms_job_order_key;
 

@@ -10,7 +10,8 @@ typedef struct step_telling {
     ms_diag *diag;
 } step_telling;
 
-/* The pipeline rank that holds the same stages as `p`; `p` itself where there is one direction. */
+/* The pipeline rank that holds the same stages as `p` in the other direction of the pipeline; `p`
+ * itself where the pipeline has one direction. */
 static int partner_of(const ms_program *program, int p) {
     for (int stage = 0; stage < program->stages; stage++) {
         if (program->stage_rank[stage] == p) {
@@ -34,8 +35,8 @@ static ms_status tell_groups(const step_telling *t, int p, const ms_pass_plan *p
     return status;
 }
 
-/* The plans of pipeline rank `p` and its partner, which have the same collectives between each
- * other in the same order. */
+/* The step-end plans of pipeline rank `p` and its partner. Both plans have the collectives between
+ * the two ranks in the same order. */
 static ms_status tell_plan(const step_telling *t, int p, const ms_pass_plan *plans) {
     int ends[2] = {p, partner_of(&t->job->program, p)};
     int count = ends[0] == ends[1] ? 1 : 2;

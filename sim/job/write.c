@@ -3,7 +3,7 @@
 
 #include "job/internal.h"
 
-/* Axes as the mapping has them: a size by each name, and the order. */
+/* The `mesh` mapping: the size of every axis, and their order. */
 typedef struct mesh_text {
     int sizes[MS_MESH_AXES_MAX];
     ms_words order;
@@ -30,7 +30,7 @@ static ms_status write_mesh(const ms_spec_mesh *mesh, ms_arena *arena, ms_node *
     return ms_config_write(fields, &text, arena, node_out);
 }
 
-/* The file's name, and behind it what the user changes in it. */
+/* Write the `platform` mapping: the file's name, then the keys that the user changes. */
 static ms_status write_platform(const ms_spec_platform *platform, ms_arena *arena,
                                 ms_node **node_out) {
     static const ms_field FILE_FIELDS[] = {
@@ -41,7 +41,7 @@ static ms_status write_platform(const ms_spec_platform *platform, ms_arena *aren
                : status;
 }
 
-/* The mappings that have tables of their own. */
+/* Write the mappings that have tables of their own. */
 static ms_status write_parts(const ms_job_spec *spec, ms_arena *arena, ms_spec_text *text) {
     ms_node *platform = NULL, *mesh = NULL, *placement = NULL, *inner = NULL;
     ms_status status = write_platform(&spec->platform, arena, &platform);
@@ -65,15 +65,12 @@ static const char *all_reduce_text(const ms_job_spec *spec) {
     return ms_coll_algorithm_name(spec->algorithms.of[MS_COLL_ALL_REDUCE]);
 }
 
-static const char *kind_text(const ms_spec_schedule *schedule, ms_arena *arena) {
-    return schedule->csv == NULL ? ms_schedule_kind_name(schedule->kind)
-                                 : ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", schedule->csv);
-}
-
 ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out) {
-    ms_spec_text text = {.spec = *spec,
-                         .schedule_kind = kind_text(&spec->schedule, arena),
-                         .all_reduce = all_reduce_text(spec)};
+    const ms_spec_schedule *schedule = &spec->schedule;
+    ms_spec_text text = {.spec = *spec, .all_reduce = all_reduce_text(spec)};
+    text.schedule_kind = schedule->csv == NULL
+                             ? ms_schedule_kind_name(schedule->kind)
+                             : ms_arena_printf(arena, MS_SPEC_CSV_PREFIX "%s", schedule->csv);
     ms_status status = text.schedule_kind == NULL ? MS_E_NOMEM : write_parts(spec, arena, &text);
     return status == MS_OK ? ms_config_write(MS_WORKLOAD_FIELDS, &text, arena, root_out) : status;
 }

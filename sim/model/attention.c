@@ -159,8 +159,8 @@ void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
     ms_cost_operators(builder, parts, OPERATORS, sizeof OPERATORS / sizeof OPERATORS[0]);
 }
 
-/* The output projection of a parallel block: its partial sums are reduced together with those of
- * the MLP branch. */
+/* The output projection of a parallel block, without a collective of its own: the MLP branch
+ * reduces the partial sums of both. */
 static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
     ms_cost_unsplit(builder, parts, add_output);
 }

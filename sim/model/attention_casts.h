@@ -1,22 +1,30 @@
-/*
- * An attention in fp8: what is cast around its kernel, and what is kept of it.
- */
+/* Attention in fp8: the casts around its kernel, and the elements that are kept for the backward
+ * pass. */
 #ifndef MESHSIM_MODEL_ATTENTION_CASTS_H
 #define MESHSIM_MODEL_ATTENTION_CASTS_H
 
 #include "model/internal.h"
 
-/** Add what stands before the fused kernel of an attention in fp8: casts of q, k and v, or of the
- * gradient of its result. */
+/** Whether the products of fused attention multiply in fp8 in the layer being added. */
+bool ms_has_fp8_attention(const ms_cost_builder *builder, bool is_backward);
+/** Whether the output projection behind an attention in fp8 takes the attention's result in fp8
+ * without a cast, and computes the result's gradient in fp8. */
+bool ms_attention_gives_fp8(const ms_cost_builder *builder);
+/** Whether an attention in fp8 takes q, k and v in fp8 from the qkv product without a cast, and
+ * returns their gradients in fp8. */
+bool ms_attention_takes_fp8(const ms_cost_builder *builder);
+/** Add the casts before the fused kernel of an attention in fp8: of q, k and v in the forward pass,
+ * of the result's gradient in the backward pass. */
 void ms_cost_attention_casts(ms_cost_builder *builder, const ms_core *core, bool is_backward);
-/** Add what stands behind it: casts back of its result, or of the gradients of q, k and v. */
+/** Add the casts behind the fused kernel back to 16 bits: of the result in the forward pass, of the
+ * gradients of q, k and v in the backward pass. */
 void ms_cost_attention_casts_back(ms_cost_builder *builder, const ms_core *core, bool is_backward);
-/** Bytes of an element of what an attention in fp8 writes [B]. */
+/** Bytes of an element of the tensor that the kernel of an attention in fp8 writes [B]. */
 double ms_attention_result_B(const ms_cost_builder *builder);
 /** Bytes of an element of q, k and v as the attention keeps them for its backward pass [B]. */
 double ms_kept_operand_B(const ms_cost_builder *builder);
-/** Bytes of an element of the attention's result, as itself and the projection behind it keep it
- * together [B]. */
+/** Bytes per element of the attention's result that the attention and the output projection behind
+ * it keep together for the backward pass [B]. */
 double ms_kept_context_B(const ms_cost_builder *builder);
 
 #endif

@@ -229,7 +229,8 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
         ms_cost_passes(builder, "softmax_backward", softmax_of(builder, batch), true, scores);
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
-        /* dq, dk, dv into one matrix, of a slice those of its own tokens */
+        /* dq, dk and dv are copied into one matrix; with slices, only those of the slice's own
+         * tokens */
         double own = builder->shard.slice.count > 1 ? q : k;
         double widths = work->heads * d * q + work->kv_heads * (d + v) * own;
         ms_cost_memory(builder, "qkv_concat", 2 * builder->shard.batch * widths * e);
@@ -502,17 +503,13 @@ void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core)
     add_part(builder, MS_PART_INPUT, core);
 }
 
-static bool exchanges_heads(const ms_cost_builder *builder) {
-    return builder->shard.cp > 1 && builder->layout->cp_kind == MS_CP_ALL_TO_ALL;
-}
-
 /* Bytes kept where tokens are redistributed to heads: q, k and v wait for the backward pass as they
  * arrived, with the copies of fewer key and value heads; and fused attention's output is kept a
  * second time, for its own backward pass.
  * Source: DeepSpeed, deepspeed/sequence/layer.py (attention between all-to-alls keeps its inputs
  * and its output, the output product its own input). */
 static double kept_exchanged_B(const ms_cost_builder *builder, const ms_core *core) {
-    if (!exchanges_heads(builder)) {
+    if (builder->shard.cp <= 1 || builder->layout->cp_kind != MS_CP_ALL_TO_ALL) {
         return 0;
     }
     exchanged_widths width = exchanged_of(builder, core), again = exchanged_again(builder, core);
@@ -548,7 +545,8 @@ double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core)
 
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    if (shard->slice.count > 1) { /* of the last slice those of the others are in place already */
+    if (shard->slice.count > 1) { /* the last slice needs no buffer for the gradients of the other
+                                     slices' keys and values, which are in place already */
         bool is_last = shard->slice.index == shard->slice.count - 1;
         return ms_core_key_value_B(builder, core,
                                    is_last ? shard->tokens : shard->batch * shard->slice.keys);

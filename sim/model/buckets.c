@@ -49,7 +49,7 @@ static bool has_lone_table(const ms_cost_builder *builder) {
            builder->model->has_tied_embeddings && !ms_has_joined_ends(layout);
 }
 
-/* ---- finding them ---- */
+/* ---- how gradients fall into buckets ---- */
 
 typedef struct bucket_finder {
     ms_cost_builder *builder;
@@ -58,7 +58,8 @@ typedef struct bucket_finder {
     ms_bucket open[MS_BUCKET_KINDS];
     ms_vector weights; /* ms_made_weights of a unit */
     double limit;
-    double alone; /* a weight of at least so many parameters is a bucket of its own; 0: none is */
+    double alone; /* a weight of at least this many parameters is a bucket of its own; 0: no weight
+                     is */
 } bucket_finder;
 
 static void close_bucket(bucket_finder *f, int kind, int event) {
@@ -94,8 +95,9 @@ static int kind_of(const ms_cost_builder *builder, bool is_expert) {
     return is_expert && is_separate ? MS_BUCKET_EXPERT : MS_BUCKET_DENSE;
 }
 
-/* Take the events of a unit's weights, then what it has besides them. Where they have more
- * parameters than the unit, which has them from elsewhere, all comes at its end. */
+/* Add the events of a unit's weights, then its other parameters (norms, biases) at the unit's end.
+ * Where the weights' products count more parameters than the unit holds (a head that uses the
+ * embedding's table), all gradients of the unit come at its end. */
 static void add_unit(bucket_finder *f, const ms_fsdp_unit *of, ms_bucket_unit *unit) {
     const double all[MS_BUCKET_KINDS] = {of->parameters.dense, of->parameters.expert};
     const double cast[MS_BUCKET_KINDS] = {of->parameters.dense_quantized,
@@ -194,13 +196,9 @@ static ms_status keep(bucket_finder *f) {
     for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
         ms_bucket_list *list = &f->found->of[kind];
         list->count = (int)f->closed[kind].count;
-        list->items = MS_NEW(arena, ms_bucket, list->count);
+        list->items = ms_vector_keep(&f->closed[kind], arena);
         f->found->gathers[kind] = MS_NEW(arena, int, list->count);
-        has_failed = has_failed || f->closed[kind].failed || list->items == NULL ||
-                     f->found->gathers[kind] == NULL;
-        for (int i = 0; i < list->count && !has_failed; i++) {
-            list->items[i] = MS_AT(&f->closed[kind], ms_bucket, i);
-        }
+        has_failed = has_failed || list->items == NULL || f->found->gathers[kind] == NULL;
     }
     note_reached(f->found);
     return has_failed ? MS_E_NOMEM : MS_OK;
@@ -231,9 +229,6 @@ ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bo
     builder->stage_first = content.layer_first;
     add_units(&f, content);
     ms_status status = keep(&f);
-    for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
-        ms_vector_release(&f.closed[kind]);
-    }
     ms_vector_release(&f.weights);
     *buckets_out = found;
     return status;

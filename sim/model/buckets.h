@@ -23,8 +23,8 @@ typedef struct ms_bucket_list {
     int count;
 } ms_bucket_list;
 
-/** A unit of a stage.  Its events: each kernel that makes a weight's gradient, and its end, when
- * what it has besides (norms, biases, tables) is there. */
+/** An FSDP unit of a stage. Its events: each kernel that makes a weight's gradient, and its end,
+ * when what it has besides (norms, biases, tables) is there. */
 typedef struct ms_bucket_unit {
     int first_event, events;
     int lowest[MS_BUCKET_KINDS];  /**< first bucket with parameters of it; -1: none */
@@ -42,7 +42,7 @@ typedef struct ms_stage_buckets {
                          by layer, which stands for a gather that was started a stage ahead */
     int *gathers[MS_BUCKET_KINDS]; /**< of each bucket what to wait for */
     int unit;                      /**< being added */
-    int event;                     /**< next one of it */
+    int event;                     /**< index of the unit's next event */
     int next[MS_BUCKET_KINDS];     /**< next bucket to be reduced */
     bool is_reducing;              /**< the pass reduces gradients */
     bool is_ordered; /**< a bucket ends inside the unit, whose kernels stand in the order they run
@@ -75,12 +75,12 @@ void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit);
 /** Note that the unit's next kernel has made the gradients of `count` weights of `each` parameters:
  * what is complete by that is reduced. */
 void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool is_expert);
-/** End a unit: what it completes and what is left of it is reduced. */
+/** End a unit: reduce the buckets that the unit completes, and what is left of its gradients. */
 void ms_buckets_end_unit(ms_cost_builder *builder, int layer);
 
 /** Go from one unit to another one alike, with what was gathered for it. */
 void ms_buckets_skip(ms_cost_builder *builder, int from, int to);
-/** Whether two units that stand side by side complete the same buckets in the same places. */
+/** Whether two neighbouring units complete the same buckets at the same events. */
 bool ms_buckets_are_alike(const ms_stage_buckets *buckets, int a, int b);
 
 #endif

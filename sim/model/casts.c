@@ -33,6 +33,7 @@
  */
 #include <math.h>
 
+#include "model/attention_casts.h"
 #include "model/moe.h"
 
 static const ms_products *products_of(const ms_cost_builder *builder) {
@@ -296,14 +297,11 @@ void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_exp
     }
 }
 
-/* Ranks that share maxima: those of a layer, and with them those that hold replicas of it. */
+/* The axes over which ranks share maxima: tp, and with MS_AMAX_REPLICAS also the axes over which
+ * ranks hold replicas of the layer. */
 static unsigned amax_axes(const ms_cost_builder *builder) {
-    const ms_model_layout *layout = builder->layout;
-    unsigned replicas = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) |
-                        MS_AXIS_BIT(MS_AXIS_OTHER) |
-                        (layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP));
     bool is_all = products_of(builder)->amax == MS_AMAX_REPLICAS;
-    return MS_AXIS_BIT(MS_AXIS_TP) | (is_all ? replicas : 0);
+    return MS_AXIS_BIT(MS_AXIS_TP) | (is_all ? ms_shard_group_of(builder->layout, false).all : 0);
 }
 
 /* Maxima that a stage's pass finds. Linear layers whose products have fewer bits, two around the

@@ -5,45 +5,10 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
-/* Whether a size can be split by a degree. */
-typedef bool (*is_legal_fn)(int size, int degree);
-
-static bool divides(int size, int degree) {
-    return size % degree == 0;
-}
-
-/* A rank holds whole key/value heads, or ranks share copies of one. */
-static bool divides_either_way(int size, int degree) {
-    return size % degree == 0 || degree % size == 0;
-}
-
-/* Nearest degrees that a size allows, as text: "4 or 8".  text: [48]. */
-static void nearest_legal(int size, int degree, is_legal_fn is_legal, char *text) {
-    int below = degree < size ? degree : size;
-    while (below > 1 && !is_legal(size, below)) {
-        below--;
-    }
-    int above = degree + 1;
-    while (above < size && !is_legal(size, above)) {
-        above++;
-    }
-    if (above <= size && is_legal(size, above)) {
-        snprintf(text, 48, "%d or %d", below, above);
-    } else {
-        snprintf(text, 48, "%d", below);
-    }
-}
-
-static ms_status check_split(ms_diag *diag, int tp, int size, const char *what,
-                             is_legal_fn is_legal) {
-    if (is_legal(size, tp)) {
-        return MS_OK;
-    }
-    char legal[48];
-    nearest_legal(size, tp, is_legal, legal);
-    ms_diag_error(diag, "tensor-parallel degree '%d' does not fit %d %s: nearest that does is %s",
-                  tp, size, what, legal);
-    return MS_E_INPUT;
+/* How tensor parallelism splits a size. */
+static ms_status check_tp(ms_diag *diag, int tp, int size, const char *what, bool is_shared) {
+    return ms_check_split(
+        diag, &(ms_split){"tensor-parallel degree", tp, "fit", size, what, .is_shared = is_shared});
 }
 
 static ms_status check_degrees(const ms_model_layout *layout, ms_diag *diag) {
@@ -58,14 +23,13 @@ static ms_status check_degrees(const ms_model_layout *layout, ms_diag *diag) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < sizeof DEGREES / sizeof DEGREES[0]; i++) {
         if (DEGREES[i].value < 1) {
-            ms_diag_error(diag, "%s is '%d', expected at least 1", DEGREES[i].name,
-                          DEGREES[i].value);
-            status = MS_E_INPUT;
+            status = ms_diag_error(diag, "%s is '%d', expected at least 1", DEGREES[i].name,
+                                   DEGREES[i].value);
         }
     }
     if (layout->zero < 0 || layout->zero > 3) {
-        ms_diag_error(diag, "ZeRO stage '%d' does not exist, expected 0 to 3", layout->zero);
-        status = MS_E_INPUT;
+        status =
+            ms_diag_error(diag, "ZeRO stage '%d' does not exist, expected 0 to 3", layout->zero);
     }
     return status;
 }
@@ -96,26 +60,13 @@ static ms_status check_cut(ms_diag *diag, cut c) {
     } else {
         snprintf(lengths, sizeof lengths, "%d", parts);
     }
-    ms_diag_error(diag, "%s of %d cannot be cut in %d parts (%s %d x %d): nearest are %s, or %s %d",
-                  c.what, c.length, parts, c.by, c.degree, c.parts, lengths, c.by, degree);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag, "%s of %d cannot be cut in %d parts (%s %d x %d): nearest are %s, or %s %d", c.what,
+        c.length, parts, c.by, c.degree, c.parts, lengths, c.by, degree);
 }
 
 static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
-    if (is_wrong) {
-        ms_diag_error(diag, "%s", text);
-    }
-    return is_wrong ? MS_E_INPUT : MS_OK;
-}
-
-/* The worse of several findings. */
-static ms_status any_fault(const ms_status *found, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (found[i] != MS_OK) {
-            return MS_E_INPUT;
-        }
-    }
-    return MS_OK;
+    return is_wrong ? ms_diag_error(diag, "%s", text) : MS_OK;
 }
 
 static ms_status check_sequence_parallel(const ms_model *model, const ms_model_layout *layout,
@@ -132,7 +83,7 @@ static ms_status check_sequence_parallel(const ms_model *model, const ms_model_l
                "tensor_parallel.chunks is outside of 2 to 64"),
         refuse(diag, layout->tp_overlap == MS_TP_OVERLAP_RING && layout->tp > 64,
                "a ring beside products takes 64 tp ranks at most")};
-    ms_status status = any_fault(found, sizeof found / sizeof found[0]);
+    ms_status status = ms_any_fault(found, sizeof found / sizeof found[0]);
     if (status == MS_OK && layout->has_sequence_parallel && model->sequence % (cp * slices) == 0) {
         status = check_cut(diag, (cut){.what = slices > 1 ? "a slice of a sequence" : whole,
                                        .length = model->sequence / cp / slices,
@@ -159,7 +110,7 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
         refuse(diag, layout->cp_kind == MS_CP_RING && model->attention == MS_ATTENTION_UNFUSED,
                "context parallelism by a ring needs fused attention: model.attention is "
                "unfused; all_gather and all_to_all do not")};
-    status = any_fault(found, sizeof found / sizeof found[0]);
+    status = ms_any_fault(found, sizeof found / sizeof found[0]);
     if (is_by_heads && model->heads % layout->tp == 0) {
         ms_status heads = check_cut(diag, (cut){.what = "a tensor-parallel rank's share of heads",
                                                 .length = model->heads / layout->tp,
@@ -169,13 +120,13 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
         status = heads == MS_OK ? status : heads;
     }
     int kv_heads = model->kv_heads > layout->tp ? model->kv_heads / layout->tp : 1;
-    if (is_by_heads && !divides_either_way(kv_heads, layout->cp)) {
-        char legal[48];
-        nearest_legal(kv_heads, layout->cp, divides_either_way, legal);
-        ms_diag_error(diag,
-                      "context-parallel degree '%d' does not fit %d key/value heads of a "
-                      "tensor-parallel rank: nearest that does is %s",
-                      layout->cp, kv_heads, legal);
+    const ms_split split = {.name = "context-parallel degree",
+                            .degree = layout->cp,
+                            .verb = "fit",
+                            .size = kv_heads,
+                            .what = "key/value heads of a tensor-parallel rank",
+                            .is_shared = true};
+    if (is_by_heads && ms_check_split(diag, &split) != MS_OK) {
         status = MS_E_INPUT;
     }
     return status;
@@ -184,8 +135,7 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
 /* Sequences cut in slices, with passes of their own. */
 static ms_status check_slices(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     if (layout->slices < 0) {
-        ms_diag_error(diag, "schedule.splits is '%d', expected at least 1", layout->slices);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "schedule.splits is '%d', expected at least 1", layout->slices);
     }
     if (layout->slices <= 1) {
         return MS_OK;
@@ -204,7 +154,7 @@ static ms_status check_slices(const ms_model *model, const ms_model_layout *layo
             diag, (layout->recompute_parts & KEYS) != 0,
             "later slices of a sequence (schedule.splits) see the keys of earlier ones, so these "
             "cannot be recomputed: leave 'latent_up' and 'products' out of recompute_parts")};
-    return any_fault(found, sizeof found / sizeof found[0]);
+    return ms_any_fault(found, sizeof found / sizeof found[0]);
 }
 
 /* Sets of shards are equal. */
@@ -216,9 +166,8 @@ static ms_status check_copies(const ms_model_layout *layout, ms_diag *diag) {
     if (replicas % copies == 0) {
         return MS_OK;
     }
-    ms_diag_error(diag, "%lld replicas are no multiple of data_parallel.copies '%d'",
-                  (long long)replicas, copies);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "%lld replicas are no multiple of data_parallel.copies '%d'",
+                         (long long)replicas, copies);
 }
 
 /* Choices that need a stage of ZeRO. */
@@ -240,9 +189,9 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < sizeof NEEDS / sizeof NEEDS[0]; i++) {
         if (NEEDS[i].is_chosen && layout->zero < NEEDS[i].lowest) {
-            ms_diag_error(diag, "%s needs ZeRO stage %d at least, data_parallel.zero is '%d'",
-                          NEEDS[i].what, NEEDS[i].lowest, layout->zero);
-            status = MS_E_INPUT;
+            status =
+                ms_diag_error(diag, "%s needs ZeRO stage %d at least, data_parallel.zero is '%d'",
+                              NEEDS[i].what, NEEDS[i].lowest, layout->zero);
         }
     }
     if (layout->all_reduces_gradients && layout->zero > 1) {
@@ -263,11 +212,11 @@ static ms_status check_offload(const ms_model_layout *layout, const ms_gpu_type 
     if (!layout->is_offloaded || (gpu->host.pcie_Bps > 0 && gpu->host.memory_Bps > 0)) {
         return MS_OK;
     }
-    ms_diag_error(diag,
-                  "an offloaded optimizer needs the 'pcie' and 'host_bandwidth' of the GPU type; "
-                  "'%s' does not give both",
-                  gpu->name);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "an offloaded optimizer needs the 'pcie' and 'host_bandwidth' of the GPU type; "
+        "'%s' does not give both",
+        gpu->name);
 }
 
 /* Most layers of a virtual stage; any number where they are not shared out yet. */
@@ -287,15 +236,13 @@ static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
     }
     int largest = largest_stage(layout);
     if (layout->recompute != MS_RECOMPUTE_FULL) {
-        ms_diag_error(diag, "recompute_layers '%d' needs full recomputation",
-                      layout->recompute_layers);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "recompute_layers '%d' needs full recomputation",
+                             layout->recompute_layers);
     }
     if (layout->recompute_layers > largest) {
-        ms_diag_error(diag,
-                      "recompute_layers '%d' are more than the %d layers of any virtual stage",
-                      layout->recompute_layers, largest);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag, "recompute_layers '%d' are more than the %d layers of any virtual stage",
+            layout->recompute_layers, largest);
     }
     return MS_OK;
 }
@@ -309,26 +256,25 @@ static ms_status check_stages(const ms_model *model, const ms_model_layout *layo
     int ends =
         stages > 1 ? (layout->stage_layers[0] == 0) + (layout->stage_layers[stages - 1] == 0) : 0;
     if (stages > model->layers + ends) {
-        ms_diag_error(diag,
-                      "%d virtual stages (pp %d x %d) are more than the model's %d layers: at most "
-                      "%d per rank fit pp %d",
-                      stages, layout->pp, layout->chunks, model->layers, model->layers / layout->pp,
-                      layout->pp);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "%d virtual stages (pp %d x %d) are more than the model's %d layers: at most "
+            "%d per rank fit pp %d",
+            stages, layout->pp, layout->chunks, model->layers, model->layers / layout->pp,
+            layout->pp);
     }
     int sum = 0;
     for (int stage = 0; stage < stages; stage++) {
         if (layout->stage_layers[stage] < 0) {
-            ms_diag_error(diag, "virtual stage %d has '%d' layers, expected at least 0", stage,
-                          layout->stage_layers[stage]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "virtual stage %d has '%d' layers, expected at least 0",
+                                 stage, layout->stage_layers[stage]);
         }
         sum += layout->stage_layers[stage];
     }
     if (sum != model->layers) {
-        ms_diag_error(diag, "the layers of the %d virtual stages sum to '%d', the model has %d",
-                      stages, sum, model->layers);
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "the layers of the %d virtual stages sum to '%d', the model has %d",
+                             stages, sum, model->layers);
     }
     return MS_OK;
 }
@@ -340,19 +286,19 @@ static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
     for (int stage = 0; stage < stages; stage++) {
         int one = ms_stage_owner(layout, 0, stage), two = ms_stage_owner(layout, 1, stage);
         if (one == two) {
-            ms_diag_error(diag, "both copies of stage %d are on pipeline rank %d", stage, one);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "both copies of stage %d are on pipeline rank %d", stage,
+                                 one);
         }
         for (int other = stage + 1; other < stages; other++) {
             int first = ms_stage_owner(layout, 0, other), second = ms_stage_owner(layout, 1, other);
             bool is_same = (first == one && second == two) || (first == two && second == one);
             bool is_disjoint = first != one && first != two && second != one && second != two;
             if (!is_same && !is_disjoint) {
-                ms_diag_error(diag,
-                              "the copies of stage %d are on pipeline ranks %d and %d, those of "
-                              "stage %d on %d and %d: ranks that share one stage have to share all",
-                              stage, one, two, other, first, second);
-                return MS_E_INPUT;
+                return ms_diag_error(
+                    diag,
+                    "the copies of stage %d are on pipeline ranks %d and %d, those of "
+                    "stage %d on %d and %d: ranks that share one stage have to share all",
+                    stage, one, two, other, first, second);
             }
         }
     }
@@ -363,9 +309,9 @@ static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
 static ms_status check_directions(const ms_model *model, const ms_model_layout *layout,
                                   ms_diag *diag) {
     if (layout->directions < 0 || layout->directions > 2) {
-        ms_diag_error(diag, "'%d' copies of every stage among the pipeline ranks, expected 1 or 2",
-                      layout->directions);
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "'%d' copies of every stage among the pipeline ranks, expected 1 or 2",
+                             layout->directions);
     }
     if (layout->directions <= 1) {
         return MS_OK;
@@ -386,9 +332,8 @@ static ms_status check_attention(const ms_model *model, const ms_gpu_type *gpu, 
     if (missing == NULL) {
         return MS_OK;
     }
-    ms_diag_error(diag, "the kernel that model.attention names does not run on '%s': %s", gpu->name,
-                  missing);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "the kernel that model.attention names does not run on '%s': %s",
+                         gpu->name, missing);
 }
 
 ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
@@ -397,9 +342,9 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
         return MS_E_INPUT;
     }
     const ms_status found[] = {
-        check_split(diag, layout->tp, model->heads, "attention heads", divides),
-        check_split(diag, layout->tp, model->kv_heads, "key/value heads", divides_either_way),
-        check_split(diag, layout->tp, model->ffn, "columns of the MLP (ffn)", divides),
+        check_tp(diag, layout->tp, model->heads, "attention heads", false),
+        check_tp(diag, layout->tp, model->kv_heads, "key/value heads", true),
+        check_tp(diag, layout->tp, model->ffn, "columns of the MLP (ffn)", false),
         check_sequence_parallel(model, layout, diag),
         check_context_parallel(model, layout, diag),
         check_slices(model, layout, diag),
@@ -448,5 +393,5 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                "latent attention turns its keys: model.positions 'alibi' is not built for it"),
         ms_moe_check(model, layout, diag),
         check_stages(model, layout, diag)};
-    return any_fault(found, sizeof found / sizeof found[0]);
+    return ms_any_fault(found, sizeof found / sizeof found[0]);
 }

@@ -172,17 +172,14 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
     for (int way = 0; way < 2 && (way == 0 || layout->directions > 1); way++) {
         int owner = ms_stage_owner(layout, way, stage);
         if (way == 0 || owner != first) {
-            ranks[owner].count.dense += count.dense;
-            ranks[owner].count.expert += count.expert;
-            ranks[owner].count.dense_quantized += count.dense_quantized;
-            ranks[owner].count.expert_quantized += count.expert_quantized;
+            ms_parameters_add(&ranks[owner].count, &count);
             ranks[owner].split_tokens += split_tokens;
             add_buckets(builder, stage, &ranks[owner].stages);
         }
     }
 }
 
-/* What pipeline ranks do once per step. */
+/* Cost what pipeline ranks do once per step: reductions and the optimizer's update. */
 static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     const ms_model_layout *layout = builder->layout;
     const ms_parameter_count none = {.dense = 0};
@@ -194,7 +191,7 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     for (int stage = 0; stage < costs->stages; stage++) {
         add_stage(builder, costs, stage, ranks);
     }
-    costs->optimizer_launches = 1; /* as its time is that of one kernel */
+    costs->optimizer_launches = 1; /* because the update's time is that of one kernel */
     for (int p = 0; p < layout->pp; p++) {
         ms_parameter_count count = ranks[p].count;
         costs->optimizer_s[p] = ms_optimizer_time_s(builder, count) + layout->blocking_launch_s;
@@ -204,16 +201,6 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
             ms_after_update(builder, &ranks[p].stages, has_gather ? count : none);
     }
     return MS_OK;
-}
-
-/* Copy of a vector's items in the arena; NULL when memory runs out. */
-static void *keep(const ms_vector *vector, ms_arena *arena, int *count_out) {
-    void *copy = ms_arena_alloc(arena, vector->count, vector->item_B);
-    if (copy && vector->count > 0) {
-        memcpy(copy, vector->data, vector->count * vector->item_B);
-    }
-    *count_out = (int)vector->count;
-    return copy;
 }
 
 static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
@@ -242,9 +229,12 @@ static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     if (fill_ranks(builder, costs) != MS_OK) {
         return MS_E_NOMEM;
     }
-    costs->segments = keep(&builder->segments, builder->arena, &costs->segment_count);
-    costs->kernels = keep(&builder->kernels, builder->arena, &costs->kernel_count);
-    costs->uses = keep(&builder->uses, builder->arena, &costs->use_count);
+    costs->segment_count = (int)builder->segments.count;
+    costs->kernel_count = (int)builder->kernels.count;
+    costs->use_count = (int)builder->uses.count;
+    costs->segments = ms_vector_keep(&builder->segments, builder->arena);
+    costs->kernels = ms_vector_keep(&builder->kernels, builder->arena);
+    costs->uses = ms_vector_keep(&builder->uses, builder->arena);
     bool is_short = !costs->segments || !costs->kernels || !costs->uses || ms_cost_failed(builder);
     return is_short ? MS_E_NOMEM : MS_OK;
 }

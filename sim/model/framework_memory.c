@@ -17,16 +17,12 @@ static const double ENGINE_HOPPER_MIB = 32, ENGINE_EARLIER_MIB = 4;
  * forward passes and autograd's, which runs the backward ones. */
 enum { CUBLAS_THREADS = 2, GROUPED_STREAMS = 4 };
 
-static bool is_hopper_or_later(const ms_gpu_type *gpu) {
-    return gpu->generation == MS_GENERATION_HOPPER || gpu->generation == MS_GENERATION_BLACKWELL;
-}
-
 double ms_workspace_B(const ms_cost_builder *builder) {
     const ms_framework_memory *framework = &builder->layout->framework_memory;
     if (framework->libraries == MS_LIBRARIES_NONE) {
         return 0;
     }
-    bool is_new = is_hopper_or_later(builder->gpu);
+    bool is_new = builder->gpu->generation >= MS_GENERATION_HOPPER;
     double usual_B = is_new ? CUBLAS_HOPPER_B : CUBLAS_EARLIER_B;
     double cublas_B = framework->cublas_B > 0 ? framework->cublas_B : usual_B;
     bool is_grouped =

@@ -32,7 +32,8 @@ static bool shares_table(const ms_model_layout *layout) {
     return layout->pp == 1 || (layout->zero < 3 && ms_has_joined_ends(layout));
 }
 
-/* Whether the head has a table of its own on its rank. */
+/* Whether the head's rank holds an own table for the head: the embeddings are untied, or the
+ * embedding's table is on another rank. */
 static bool has_own_table(const ms_cost_builder *builder) {
     return !builder->model->has_tied_embeddings || !shares_table(builder->layout);
 }
@@ -131,10 +132,7 @@ ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_
     int units = ms_stage_fsdp_unit_count(builder, content);
     for (int i = 0; i < units; i++) {
         ms_fsdp_unit unit = ms_stage_fsdp_unit(builder, content, i);
-        sum.dense += unit.parameters.dense;
-        sum.expert += unit.parameters.expert;
-        sum.dense_quantized += unit.parameters.dense_quantized;
-        sum.expert_quantized += unit.parameters.expert_quantized;
+        ms_parameters_add(&sum, &unit.parameters);
     }
     return sum;
 }

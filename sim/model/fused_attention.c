@@ -1,5 +1,6 @@
 /* Efficiency of fused attention by the generation of its kernel. */
 #include "model/fused_attention.h"
+#include "model/attention_casts.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -11,10 +11,10 @@
 #include "model/kernel_times.h"
 #include "model/model.h"
 
-/** What a pass has of a sequence. */
+/** The slice of a sequence that a pass works on. */
 typedef struct ms_sequence_slice {
     double count; /**< K, passes that a sequence is cut into */
-    double index; /**< which of them, 0-based */
+    double index; /**< number of the slice in the sequence, 0-based */
     double keys;  /**< tokens of the sequence up to the slice's last: what its queries can see */
 } ms_sequence_slice;
 
@@ -25,7 +25,7 @@ typedef struct ms_shard {
     ms_sequence_slice slice;
     double tokens;    /**< n = micro_batch * sequence / (cp K) */
     double batch;     /**< b, sequences per microbatch */
-    double sequence;  /**< s, the whole one */
+    double sequence;  /**< s, tokens of the whole sequence */
     double hidden;    /**< h */
     double plane;     /**< elements of a token by hidden tensor outside the split products: n h, or
                          n h / tp with sequence parallelism */
@@ -33,7 +33,7 @@ typedef struct ms_shard {
     double kv_heads;  /**< key/value heads on this rank, >= 1 (replicated when tp > kv_heads) */
     double head_dim;  /**< d */
     double q_width;   /**< heads * d */
-    double kv_width;  /**< kv_heads * d, of keys alone */
+    double kv_width;  /**< kv_heads * d: the width of the keys, and of the values */
     double qkv_width; /**< q_width + 2 kv_width */
     double ffn;       /**< inner MLP width on this rank */
     double up_width;  /**< columns of the first MLP matrix: ffn, or 2 ffn when gated */
@@ -42,34 +42,32 @@ typedef struct ms_shard {
     double accumulation_B; /**< gradient element that weight gradients are added to [B] */
 } ms_shard;
 
-/** What a matrix product multiplies. */
+/** The elements that a matrix product multiplies. */
 typedef struct ms_operands {
     double element_B; /**< [B] */
     double scale_B;   /**< an element's share of the scales [B] */
-    double speed;     /**< of a large product, over that of one in 16 bits */
+    double speed;     /**< rate of a large product over the rate of the same product in 16 bits */
 } ms_operands;
 
 /** Sizes of one rank, in the first slice of a sequence.  tp: degree that was checked against the
  * model.  Pure. */
 ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision);
-/** Go on to slice `slice`: the same number of tokens, behind `slice` times as many. */
+/** Set the sizes to those of slice `slice`: it has as many tokens as the first slice, and `slice`
+ * times as many tokens stand before it. */
 void ms_shard_set_slice(ms_shard *shard, int slice);
-
-/** Whether activations are in fp32, so that a copy to fp32 is none: PyTorch's Tensor.to returns
- * what it is given. */
+/** Whether activations are in fp32. A copy to fp32 then costs nothing: PyTorch's Tensor.to returns
+ * the same tensor. */
 bool ms_is_single(const ms_shard *shard);
-
-/** The window of a layer, counted from 0; 0: none. */
+/** Keys in the attention window of layer `layer` (0-based) [tokens]; 0: the layer has no window. */
 int ms_layer_window(const ms_model *model, int layer);
 
 /** Pairs of a query and a key inside a window, over all that the causal mask leaves of a sequence
  * of `sequence` tokens: w (2 s - w) / s^2. */
 double ms_window_share(int window, double sequence);
-
-/** Parameters of one transformer layer on one rank besides its routed experts. */
+/** Parameters of one transformer layer on one rank, without its routed experts. */
 double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer);
-/** Parameters of its routed experts on one rank; 0 for a dense layer. */
+/** Parameters of a layer's routed experts on one rank; 0 for a dense layer. */
 double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *layout, int layer);
 /** Parameters of a multi-token prediction module besides its layer: the product that merges the
  * hidden state with the next token's embedding, both their norms and the one before the head.
@@ -81,10 +79,8 @@ double ms_embedding_parameters(const ms_model *model, const ms_shard *shard);
 bool ms_has_bias(const ms_model *model, ms_bias bias);
 /** Parameters of one norm. */
 double ms_norm_parameters(const ms_model *model);
-
 /** Fill forward_flop, attention_flop and recompute_flop. */
 void ms_count_flop(const ms_model *model, const ms_model_layout *layout, ms_stage_costs *costs);
-
 /** Whether a layer is recomputed as a whole.  position: 0-based in its virtual stage. */
 bool ms_is_recomputed(const ms_model_layout *layout, int position);
 
@@ -99,6 +95,14 @@ typedef struct ms_parameter_count {
     double expert_quantized; /**< of `expert` */
 } ms_parameter_count;
 
+/** Add counts of parameters to a sum of such counts. */
+static inline void ms_parameters_add(ms_parameter_count *sum, const ms_parameter_count *more) {
+    sum->dense += more->dense;
+    sum->expert += more->expert;
+    sum->dense_quantized += more->dense_quantized;
+    sum->expert_quantized += more->expert_quantized;
+}
+
 /** An FSDP unit, whose parameters are gathered and whose gradients are reduced together: a
  * transformer layer, the embedding, the head or an MTP module. */
 typedef struct ms_fsdp_unit {
@@ -107,8 +111,8 @@ typedef struct ms_fsdp_unit {
     ms_parameter_count parameters;
 } ms_fsdp_unit;
 
-/** The collectives that a unit's computation waits for to have its parameters: as
- * ms_cost_communicate returned them; 0: none. */
+/** The gathers that a unit's computation waits for, of its dense and of its expert parameters: the
+ * numbers that ms_cost_communicate returned; 0: it waits for none. */
 typedef struct ms_fsdp_unit_unshards {
     int dense, expert;
 } ms_fsdp_unit_unshards;
@@ -144,25 +148,28 @@ typedef struct ms_fsdp_unit_progress {
 /** Where a product stands in its half of a layer. */
 typedef enum ms_side {
     MS_SIDE_NONE,
-    MS_SIDE_COLUMN, /**< it opens it, behind a norm, its columns split over tp */
-    MS_SIDE_ROW,    /**< it closes it, its rows split */
+    MS_SIDE_COLUMN, /**< column-parallel: the half's first product, behind the norm, with columns
+                       split over tp */
+    MS_SIDE_ROW,    /**< row-parallel: the half's last product, with rows split over tp */
 } ms_side;
 
-/** Products of one input that stand side by side where one product could be. */
+/** Products of the same input that are kernels of their own where one fused product could be. */
 typedef struct ms_side_products {
-    int more;   /**< besides the first [count] */
-    double out; /**< columns of each of these; the first has the rest [elements] */
+    int more;   /**< products beside the first one [count] */
+    double out; /**< columns of each further product; the first product has the remaining columns
+                   [elements] */
 } ms_side_products;
 
-/** Products that are being added. */
+/** The product that is being added, and where it stands in its layer. */
 typedef struct ms_product_place {
-    ms_product_kind kind; /**< 0: none that choose their format */
+    ms_product_kind kind; /**< 0: the product is of no kind whose format the user chooses */
     ms_side side;
     ms_side_products apart;
-    int layer; /**< whose halves are added; MTP modules count on from the last layer */
+    int layer; /**< layer whose halves are being added; MTP modules are numbered after the last
+                  layer */
 } ms_product_place;
 
-/** What of a model is laid out. */
+/** The part of a model's costs that the caller wants. */
 typedef struct ms_cost_wanted {
     unsigned passes; /**< 1 << ms_pass of those to be laid out */
     bool is_outline; /**< layers alike are named once, kernels are not listed (layer_outline.c) */
@@ -174,7 +181,7 @@ typedef struct ms_rank_buckets {
     int count;
 } ms_rank_buckets;
 
-/** Costs under construction. A failed allocation is kept by the vectors. */
+/** Costs under construction. The vectors remember a failed allocation. */
 typedef struct ms_cost_builder {
     const ms_model *model;
     const ms_model_layout *layout;
@@ -182,22 +189,24 @@ typedef struct ms_cost_builder {
     const ms_gpu_type *gpu;
     ms_arena *arena;
     ms_shard shard;
-    ms_vector segments;         /**< ms_segment */
-    ms_vector kernels;          /**< ms_kernel */
-    ms_vector uses;             /**< ms_kernel_use */
-    size_t pass_first;          /**< first segment of the pass being built */
-    bool is_recompute;          /**< what is added repeats forward work */
-    int layer;                  /**< layer that is being added, -1: none */
-    bool is_tp_split;           /**< the half being added runs its collectives over tp
-                                   beside its products */
-    int stage_first;            /**< first layer of the virtual stage being built */
+    ms_vector segments; /**< ms_segment */
+    ms_vector kernels;  /**< ms_kernel */
+    ms_vector uses;     /**< ms_kernel_use */
+    size_t pass_first;  /**< first segment of the pass being built */
+    bool is_recompute;  /**< segments are added for recomputation, that is, they repeat forward work
+                         */
+    int layer;          /**< layer that is being added, -1: none */
+    bool is_tp_split;   /**< the half being added runs its collectives over tp
+                           beside its products */
+    int stage_first;    /**< first layer of the virtual stage being built */
     ms_fsdp_unit_progress unit; /**< where the pass stands among its units */
     unsigned repeated;          /**< MS_RECOMPUTE_ bits of the layer being added */
     ms_product_place product;   /**< what is being added */
     ms_cost_wanted wanted;
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
-    ms_built_layer built_layers[MS_LAYER_KINDS][MS_PASS_COUNT]; /**< of the first layer of a kind,
-                                                                    repeated for the others */
+    ms_built_layer built_layers[MS_LAYER_KINDS]
+                               [MS_PASS_COUNT]; /**< segments of the first layer of a kind, which
+                                                   are repeated for the other layers of the kind */
 } ms_cost_builder;
 
 /** Fill a caller's builder, empty. */
@@ -225,19 +234,12 @@ ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,
 bool ms_has_plain_products(const ms_cost_builder *builder, int layer);
 /** Whether queries and keys are rotated. */
 bool ms_is_rotated(const ms_model *model);
-/** Whether the products of fused attention multiply in fp8 in the layer being added. */
-bool ms_has_fp8_attention(const ms_cost_builder *builder, bool is_backward);
-/** Whether the projection behind such an attention takes its result as it is, in fp8, and makes
- * the gradient of it in fp8. */
-bool ms_attention_gives_fp8(const ms_cost_builder *builder);
-/** Whether such an attention takes queries, keys and values in fp8 as their product makes them, and
- * gives their gradients back so. */
-bool ms_attention_takes_fp8(const ms_cost_builder *builder);
 /** Whether products of a kind multiply in a format of fewer bits in the layer being added. */
 bool ms_is_quantized(const ms_cost_builder *builder, ms_product_kind kind);
 /** Add a matrix product C[m,n] = A[m,k] B[k,n], `batch` times, to the open compute segment. */
 void ms_cost_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
-/** Add one of the kind being added, in the format that this kind multiplies in. */
+/** Add a matrix product of the kind being added (builder->product.kind), in the format that this
+ * kind multiplies in. */
 void ms_cost_product(ms_cost_builder *builder, const char *name, ms_gemm_shape shape);
 /** Add the product of that kind that gives a weight's gradient, and its addition to the accumulated
  * gradient: inside the kernel, or as a kernel of its own. */
@@ -251,7 +253,8 @@ bool ms_makes_gradients_anew(const ms_model_layout *layout);
 void ms_cost_accumulate(ms_cost_builder *builder, double parameters);
 /** Add a kernel that is bound by memory.  bytes: read and written [B]. */
 void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes);
-/** Add such a kernel that takes `slower` times as long as others of its bytes, 1 or more. */
+/** Add a memory-bound kernel that takes `slower` times (>= 1) as long as other memory-bound kernels
+ * of the same bytes. */
 void ms_cost_slow_memory(ms_cost_builder *builder, const char *name, double bytes, double slower);
 /** What memory-bound kernels do. */
 typedef enum ms_work {
@@ -330,7 +333,6 @@ void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double byte
 /** Repeat the segments of a layer for another layer of the pass being built. What they wait for
  * outside of themselves is forgotten. */
 void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int layer);
-
 /** Time of work on a GPU: the longer of arithmetic and memory traffic, plus the launch [s].
  *  efficiency: share of the peak, > 0.  *is_memory_bound_out: may be NULL. */
 double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double efficiency,
@@ -348,10 +350,8 @@ typedef struct ms_linear_size {
 
 /** Whether products multiply 8 bits with a scale for every row. */
 bool ms_has_row_scales(const ms_products *products);
-
 /** Whether products of gradients take copies of their operands in the other layout. */
 bool ms_has_second_forms(const ms_cost_builder *builder);
-
 /** Bytes of an element in the format of fewer bits, with its share of the scales. */
 double ms_quantized_B(const ms_cost_builder *builder);
 /** Whether tp ranks gather the tokens of the products being added in fewer bits. */
@@ -369,7 +369,7 @@ bool ms_sums_bias_in_cast(const ms_cost_builder *builder);
 /** Share of its bytes that the norm being added moves: less than 1 where it writes its result in
  * fewer bits. */
 double ms_norm_share(const ms_cost_builder *builder);
-/** A product of experts, for its casts. */
+/** The sizes of a product of routed experts, from which its casts follow. */
 typedef struct ms_expert_casts {
     double mean, busiest;                 /**< copies on a rank, all its experts together [count] */
     double in, out;                       /**< columns [elements] */
@@ -381,7 +381,8 @@ void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_exp
 /** Bytes whose traffic takes as long as casting weights once per step [B]; 0 where every pass does.
  */
 double ms_weight_casts_B(const ms_cost_builder *builder, double weights);
-/** Bytes that cast weights take beside those in the working type, or instead of them [B]. */
+/** Bytes of the quantized copies of weights, which a rank holds beside the weights in the working
+ * type or in their place [B]. */
 double ms_held_weights_B(const ms_cost_builder *builder, double weights);
 /** Bytes per element in which the input of a product waits for the backward pass [B]. */
 double ms_kept_input_B(const ms_cost_builder *builder, ms_product_kind kind);
@@ -395,7 +396,6 @@ void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operat
 /** Add an operator without its collectives over tp, which another branch of the layer runs for
  * both. */
 void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add);
-
 /** Whether a pass over `parts` has to repeat something of the layer being added. */
 bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what);
 /** Add a norm over whole tokens. */
@@ -410,7 +410,6 @@ void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_na
 /** Add a linear layer of any number of tokens. */
 void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                        ms_linear_size size);
-
 /** Add what opens a half: a linear layer whose columns are split over tp, in a half whose
  * collectives run beside its products with its own ones. Where the model has its products apart,
  * `apart` says which. */
@@ -435,8 +434,8 @@ typedef struct ms_core {
 } ms_core;
 /** Attention of plain or grouped heads. */
 ms_core ms_head_core(const ms_cost_builder *builder);
-/** Add the attention core with its exchange over cp; MS_PART_INPUT repeats its forward part first
- * under selective recomputation. */
+/** Add the attention core with its exchange over cp. Under selective recomputation the part
+ * MS_PART_INPUT first repeats the core's forward pass. */
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core);
 /** Bytes that the attention core keeps per microbatch besides q, k, v and its output, unless it is
  * recomputed [B]. */
@@ -538,11 +537,12 @@ bool ms_unshards_in_passes(const ms_model_layout *layout);
  * `next` (NULL: the last one). */
 void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
                         const ms_fsdp_unit *next);
-/** Axes that share parameters, and those of them that state is sharded over. */
+/** The axes over which ranks hold the same parameters (`all`), and those among them over which ZeRO
+ * shards state (`shard`). */
 typedef struct ms_shard_group {
     unsigned all, shard;
 } ms_shard_group;
-/** The axes of routed experts' parameters, or of all others. */
+/** The axes for the parameters of routed experts, or for all other parameters. */
 ms_shard_group ms_shard_group_of(const ms_model_layout *layout, bool is_expert);
 /** Whether passes reduce gradients; else the step's end does. */
 bool ms_reduces_in_passes(const ms_model_layout *layout);

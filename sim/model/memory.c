@@ -297,12 +297,9 @@ ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_cont
     int count = ms_stage_fsdp_unit_count(builder, content);
     for (int i = 0; i < count; i++) {
         ms_fsdp_unit unit = ms_stage_fsdp_unit(builder, content, i);
-        layers.dense += unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.dense : 0;
-        layers.expert += unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.expert : 0;
-        layers.dense_quantized +=
-            unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.dense_quantized : 0;
-        layers.expert_quantized +=
-            unit.kind == MS_FSDP_UNIT_LAYER ? unit.parameters.expert_quantized : 0;
+        if (unit.kind == MS_FSDP_UNIT_LAYER) {
+            ms_parameters_add(&layers, &unit.parameters);
+        }
     }
     ms_state_bytes states = ms_states_of(builder, ms_stage_parameters(builder, content));
     ms_state_bytes own = ms_states_of(builder, layers);

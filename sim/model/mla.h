@@ -20,7 +20,7 @@ double ms_mla_query_dim(const ms_model *model);
 typedef struct ms_mla_width {
     double down;     /**< into both latents, the shared rotary key included */
     double query_in; /**< rows of the product that makes the queries */
-    double query;    /**< its columns */
+    double query;    /**< columns of the product that makes the queries */
     double expanded; /**< columns of the product out of the latent of keys and values */
     double context;  /**< columns of the attention's output */
 } ms_mla_width;

@@ -1,4 +1,4 @@
-/* Sizes of latent attention: widths of its products and counts of its parameters. */
+/* Sizes of latent attention: the widths of its products and the numbers of its parameters. */
 #include "model/mla.h"
 
 bool ms_is_mla(const ms_model *model) {

@@ -47,19 +47,21 @@ typedef enum ms_moe_overlap {
 /** How unevenly tokens choose experts. */
 typedef enum ms_imbalance_kind {
     MS_IMBALANCE_NONE,
-    MS_IMBALANCE_LOGNORMAL, /**< popularity exp(z), its standard deviation `spread` of its mean */
-    MS_IMBALANCE_ZIPF,      /**< popularity rank^-spread, ranks in random order */
+    MS_IMBALANCE_LOGNORMAL, /**< an expert's popularity is exp(z), z normal, with a standard
+                               deviation of `spread` times the mean */
+    MS_IMBALANCE_ZIPF, /**< an expert's popularity is rank^-spread, the ranks in random order */
 } ms_imbalance_kind;
 
 /** Whose kernels choose the experts of a token. */
 typedef enum ms_moe_router {
-    MS_MOE_ROUTER_FUSED, /**< one each way */
-    MS_MOE_ROUTER_EAGER, /**< PyTorch's, an operation a kernel, as Megatron Core has them */
+    MS_MOE_ROUTER_FUSED, /**< one kernel in the forward pass and one in the backward pass */
+    MS_MOE_ROUTER_EAGER, /**< PyTorch's operations, each a kernel, in the order of Megatron Core's
+                            router */
 } ms_moe_router;
 
 /** Features of some families' mixtures of experts. */
 typedef struct ms_moe_parts {
-    ms_ints dense_layers; /**< layers that keep the dense MLP besides those at the front, counted
+    ms_ints dense_layers; /**< layers behind first_dense_layers that keep the dense MLP, counted
                              from 0 */
     bool has_shared_gate; /**< the sigmoid of a product with one column scales what the shared
                              experts give a token. Source: Qwen2-MoE (shared_expert_gate) */
@@ -72,17 +74,18 @@ typedef struct ms_moe {
     int top_k;              /**< experts each token goes to */
     int ffn;                /**< inner size of an expert [elements] */
     int shared_experts;     /**< experts that every token passes */
-    int shared_ffn;         /**< inner size of one of them [elements] */
+    int shared_ffn;         /**< inner size of a shared expert [elements] */
     int first_dense_layers; /**< layers at the front that keep the dense MLP */
     ms_moe_parts parts;
     int every; /**< of the layers after those at the front, each `every`-th is one, the last of
                   `every` */
     double capacity_factor; /**< an expert takes at most this times the mean number of tokens, the
                                rest is dropped; 0: not bounded */
-    bool has_padding;       /**< each expert computes its full capacity */
-    int node_limit;         /**< nodes a token's experts lie on at most; 0: not limited. Where it
-                               is given, a token crosses to a node once and is forwarded inside */
-    bool has_router_bias;   /**< a bias per expert in the router, adjusted without gradient */
+    bool has_padding; /**< every expert computes as many tokens as its capacity, padded where fewer
+                         arrive */
+    int node_limit;   /**< nodes a token's experts lie on at most; 0: not limited. Where it
+                         is given, a token crosses to a node once and is forwarded inside */
+    bool has_router_bias;      /**< a bias per expert in the router, adjusted without gradient */
     double dispatch_element_B; /**< element sent to the experts; 0: as activations are */
     double combine_element_B;  /**< element sent back; 0: as activations are */
     double kept_element_B;     /**< element in which results of the experts' first product wait for
@@ -154,14 +157,16 @@ typedef enum ms_bias {
 
 /** Parts of layers that some families of models have. */
 typedef struct ms_layer_parts {
-    unsigned biases;       /**< MS_BIAS_ bits, besides those of ms_model.has_bias */
+    unsigned biases; /**< MS_BIAS_ bits: biases in addition to those that ms_model.has_bias gives */
     bool has_qk_norms;     /**< queries and keys are normed head by head before the attention */
-    bool has_own_qk_gains; /**< each head has gains of its own there, else all share one head's */
+    bool has_own_qk_gains; /**< the norms of queries and keys have gains for every head, else one
+                              head's gains for all heads */
     bool has_gain_norms;   /**< layer norms without bias */
     int window_skip_freq;  /**< each so many-th layer attends to all before a token, whatever the
                               window; 0: none does */
     bool has_post_norms;   /**< results of attention and MLP are normed before they are added */
-    bool has_branch_norms; /**< side by side, attention and MLP have a norm each */
+    bool has_branch_norms; /**< parallel block: attention and MLP have a norm each, else one in
+                              common */
 } ms_layer_parts;
 
 /** A transformer, GPT or Llama shape, dense or with experts. */
@@ -173,18 +178,18 @@ typedef struct ms_model {
     int kv_heads;  /**< key and value heads (a for plain attention) */
     int head_dim;  /**< [elements], default hidden / heads */
     int ffn;       /**< inner size of the MLP [elements] */
-    bool is_gated; /**< MLP with three matrices (SwiGLU) instead of two */
+    bool is_gated; /**< the MLP has three matrices (SwiGLU) instead of two */
     bool has_bias; /**< biases in all linear layers but the head */
     ms_layer_parts parts;
-    bool is_rms_norm;              /**< norms without bias */
-    bool is_plain_norm;            /**< norms with neither gain nor bias */
-    bool has_positions;            /**< learned position embeddings */
-    bool has_alibi;                /**< linear biases on attention scores; else, without learned
-                                      positions, queries and keys are rotated */
-    bool has_parallel_block;       /**< attention and MLP side by side behind one norm */
-    int vocab;                     /**< tokens; 0: no embedding, head or loss */
-    int window;                    /**< latest keys that a query meets, its own among them; 0: all.
-                                      Which layers have it: parts.window_skip_freq */
+    bool is_rms_norm;        /**< norms without bias */
+    bool is_plain_norm;      /**< norms with neither gain nor bias */
+    bool has_positions;      /**< learned position embeddings */
+    bool has_alibi;          /**< linear biases on attention scores; else, without learned
+                                positions, queries and keys are rotated */
+    bool has_parallel_block; /**< attention and MLP side by side behind one norm */
+    int vocab;               /**< tokens; 0: no embedding, head or loss */
+    int window; /**< sliding window: a query meets this many latest keys, its own among them; 0: all
+                   keys. parts.window_skip_freq says which layers have the window */
     int sequence;                  /**< s, tokens per sequence */
     bool has_tied_embeddings;      /**< the head uses the word embedding's weights */
     ms_attention_kernel attention; /**< fused kernels keep no s*s activations */
@@ -272,8 +277,9 @@ typedef enum ms_product_kind {
 
 /** Ranks among which maxima of tensors are shared before they become scales. */
 typedef enum ms_amax_group {
-    MS_AMAX_REPLICAS, /**< those that share a layer, and those that hold replicas of it */
-    MS_AMAX_TENSOR,   /**< those that share a layer */
+    MS_AMAX_REPLICAS, /**< the tp ranks that share a layer, and the ranks that hold replicas of it
+                       */
+    MS_AMAX_TENSOR,   /**< the tp ranks that share a layer */
     MS_AMAX_NONE,
 } ms_amax_group;
 
@@ -369,14 +375,15 @@ typedef enum ms_update_kernels {
 typedef struct ms_expert_mesh {
     int tp; /**< ranks that share an expert; 0: no mesh of their own, experts lie over tp and ep,
                and are alike over the other axes */
-    int dp; /**< ranks that hold the same experts */
+    int dp; /**< ranks that hold replicas of the same experts */
 } ms_expert_mesh;
 
 /** Whose matrix products hold workspaces. */
 typedef enum ms_libraries {
     MS_LIBRARIES_NONE,
     MS_LIBRARIES_TORCH,              /**< cuBLAS, a workspace for each of PyTorch's two threads */
-    MS_LIBRARIES_TRANSFORMER_ENGINE, /**< and Transformer Engine's own */
+    MS_LIBRARIES_TRANSFORMER_ENGINE, /**< PyTorch's two cuBLAS workspaces, and Transformer Engine's
+                                        own */
 } ms_libraries;
 
 /** Buffers that a framework keeps from the first pass on, bits. */
@@ -522,14 +529,14 @@ int ms_model_expert_layers(const ms_model *model);
 
 /** Parameters of a model, part by part [count]. */
 typedef struct ms_parameter_parts {
-    double total, active;  /**< as above */
-    double modules;        /**< of these, in MTP modules with their layers */
-    double active_modules; /**< of those, active ones */
+    double total, active;  /**< as ms_model_parameters and ms_model_active_parameters have them */
+    double modules;        /**< the part of `total` that is in MTP modules, their layers included */
+    double active_modules; /**< the part of `modules` that one token meets */
     double embedding;      /**< words, and learned positions */
     double head;           /**< of the head's matrix, whether or not it is the embedding's */
 } ms_parameter_parts;
 
-/** Count them.  O(layers). */
+/** Count the parameters of a model part by part. O(layers). */
 ms_parameter_parts ms_model_parameter_parts(const ms_model *model);
 
 /** Check what a model and its layout say together, as ms_model_costs does before it starts.

@@ -18,23 +18,24 @@
 
 #include "model/moe.h"
 
-/* What the functions that add a mixture of experts share. */
+/* The mixture-of-experts half of a layer while it is added. */
 typedef struct moe_half {
     ms_cost_builder *builder;
     ms_moe_load load;
     int ep;
     double local;    /* experts on this rank */
     double ffn, up;  /* an expert's inner width on this rank, columns of its first product */
-    double row_B;    /* one token's hidden state */
-    double sent_B;   /* the same on its way to the experts, cast where it is copied */
-    double input_B;  /* the same as the experts' products take it */
-    double back_B;   /* the same on its way back */
+    double row_B;    /* a token's hidden state in the working type */
+    double sent_B;   /* a token's hidden state on its way to the experts, cast where the token is
+                        copied */
+    double input_B;  /* a token's hidden state as the experts' products take it */
+    double back_B;   /* a token's hidden state on its way back */
     bool has_shared; /* there are shared experts */
     bool is_sequence_parallel; /* tp ranks hold different tokens outside the products */
     double gather_ranks; /* ranks that share an expert and hold different tokens: each computes all
                         of theirs */
     double tokens;       /* of the rank, outside the products */
-    bool is_overlapped;  /* they run beside the all-to-alls */
+    bool is_overlapped;  /* the shared experts run beside the all-to-alls */
     bool is_delayed;     /* the experts' weight gradients run beside the last all-to-all */
     unsigned parts;
 } moe_half;
@@ -447,7 +448,8 @@ static void add_forward(const moe_half *half) {
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_unpermute", half->back_B);
     add_shared_gate(half);
-    add_sums(half, half->has_shared); /* its result and the routed experts' */
+    add_sums(half,
+             half->has_shared); /* add the shared experts' result to that of the routed experts */
     ms_cost_residual(builder, half->parts);
 }
 

@@ -78,7 +78,22 @@ double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load)
 /** Add the MLP half of a mixture-of-experts layer, collectives included. */
 void ms_cost_moe(ms_cost_builder *builder, unsigned parts);
 
-/** Refuse degrees that clash with the experts. */
+/** A degree over whose ranks a size is split. */
+typedef struct ms_split {
+    const char *name; /**< of the degree */
+    int degree;
+    const char *verb; /**< what the degree does not do in the message of a fault: "fit" */
+    int size;
+    const char *what; /**< the size counts */
+    bool is_shared;   /**< the degree may be a multiple of the size: ranks then hold the same */
+} ms_split;
+
+/** Refuse a degree that does not split its size, with the nearest degrees that do. */
+ms_status ms_check_split(ms_diag *diag, const ms_split *split);
+/** MS_E_INPUT if one of [count] statuses is no success, else MS_OK. */
+ms_status ms_any_fault(const ms_status *found, size_t count);
+
+/** Refuse degrees that do not fit the experts of a model. */
 ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag);
 
 #endif

@@ -1,5 +1,6 @@
-/* Parameters, memory and legal degrees of mixture-of-experts layers. */
-#include <math.h>
+/* Parameters, memory and legal degrees of mixture-of-experts layers, and how any degree is checked
+ * against the size that it splits. */
+#include <stdio.h>
 
 #include "model/moe.h"
 
@@ -36,13 +37,14 @@ double ms_moe_active_weights(const ms_model *model) {
     return model->hidden * (gates + matrices_of(model) * width);
 }
 
-/* Columns of a rank's inner tensors: input of the activation and its result. */
+/* Columns of the tensors between the two products of an expert on one rank: the activation's input
+ * (twice ffn when gated) and its result. */
 static double inner_width(const ms_model *model, double ffn) {
     return (model->is_gated ? 3 : 2) * ffn;
 }
 
-/* Bytes of these that are kept of a token: the activation's result as the input of a product,
- * unless it is repeated. */
+/* Bytes of a token's inner tensors that are kept for the backward pass: the activation's input, and
+ * its result as the second product's input unless recomputation repeats the activation. */
 static double kept_inner_B(const ms_cost_builder *builder, ms_product_kind kind, double ffn) {
     bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
     double given_B = builder->model->moe.kept_element_B;
@@ -65,8 +67,8 @@ static double kept_routed_B(const ms_cost_builder *builder, double ffn) {
            (is_weighted_apart ? ffn * result_B : 0);
 }
 
-/* Copies are kept as they came, in the element they were sent in, if they were; else as the input
- * of a product. */
+/* Bytes of an element of a kept copy: the element it was sent in where tokens cross ep ranks in
+ * fp8, else that of a product's input. */
 static double copy_element_B(const ms_cost_builder *builder) {
     double sent_B = builder->model->moe.dispatch_element_B;
     return ms_ep_of(builder->layout) > 1 && sent_B > 0
@@ -74,7 +76,7 @@ static double copy_element_B(const ms_cost_builder *builder) {
                : ms_kept_input_B(builder, MS_PRODUCT_EXPERTS);
 }
 
-/* Copies that the busiest rank computes. */
+/* Copies of tokens that the busiest rank computes, gathered over the ranks that share an expert. */
 static double computed(const ms_cost_builder *builder, const ms_moe_load *load) {
     return load->busiest * ms_moe_gather_ranks(builder->layout);
 }
@@ -115,41 +117,50 @@ double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load)
     return inner_B + (load->sent + copies) * model->hidden * shard->element_B;
 }
 
-/* Nearest numbers that divide `size`, below and above `degree`. */
-static void nearest_divisors(int size, int degree, int *below_out, int *above_out) {
-    int below = degree < size ? degree : size;
-    while (below > 1 && size % below != 0) {
-        below--;
-    }
-    int above = degree + 1;
-    while (above < size && size % above != 0) {
-        above++;
-    }
-    *below_out = below;
-    *above_out = above <= size ? above : below;
+/* Whether a degree fits a size: it divides the size, or where ranks may share what they hold, the
+ * size divides it. */
+static bool fits(const ms_split *split, int degree) {
+    return split->size % degree == 0 || (split->is_shared && degree % split->size == 0);
 }
 
-static ms_status check_divides(ms_diag *diag, const char *degree_name, int degree, int size,
-                               const char *what) {
-    if (size % degree == 0) {
+ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
+    if (fits(split, split->degree)) {
         return MS_OK;
     }
-    int below = 0, above = 0;
-    nearest_divisors(size, degree, &below, &above);
-    if (above > below) {
-        ms_diag_error(diag, "%s '%d' does not divide %d %s: nearest that does is %d or %d",
-                      degree_name, degree, size, what, below, above);
-    } else {
-        ms_diag_error(diag, "%s '%d' does not divide %d %s: nearest that does is %d", degree_name,
-                      degree, size, what, below);
+    int below = split->degree < split->size ? split->degree : split->size;
+    while (below > 1 && !fits(split, below)) {
+        below--;
     }
-    return MS_E_INPUT;
+    int above = split->degree + 1;
+    while (above < split->size && !fits(split, above)) {
+        above++;
+    }
+    char other[24] = "";
+    if (above <= split->size) {
+        snprintf(other, sizeof other, " or %d", above);
+    }
+    return ms_diag_error(diag, "%s '%d' does not %s %d %s: nearest that does is %d%s", split->name,
+                         split->degree, split->verb, split->size, split->what, below, other);
+}
+
+ms_status ms_any_fault(const ms_status *found, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (found[i] != MS_OK) {
+            return MS_E_INPUT;
+        }
+    }
+    return MS_OK;
+}
+
+static ms_status check_divides(ms_diag *diag, const char *name, int degree, int size,
+                               const char *what) {
+    return ms_check_split(diag, &(ms_split){name, degree, "divide", size, what, false});
 }
 
 static ms_status check_choice(const ms_moe *moe, ms_diag *diag) {
     if (moe->top_k > moe->experts) {
-        ms_diag_error(diag, "top_k '%d' is more than the %d experts", moe->top_k, moe->experts);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "top_k '%d' is more than the %d experts", moe->top_k,
+                             moe->experts);
     }
     return MS_OK;
 }
@@ -164,15 +175,15 @@ static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, m
     if ((int64_t)moe->node_limit * per_node >= moe->top_k) {
         return MS_OK;
     }
-    ms_diag_error(diag,
-                  "node_limit '%d' leaves %d experts (%d on each of %d nodes) to choose top_k %d "
-                  "from: at least %d nodes are needed",
-                  moe->node_limit, moe->node_limit * per_node, per_node, ep / node, moe->top_k,
-                  (moe->top_k + per_node - 1) / per_node);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "node_limit '%d' leaves %d experts (%d on each of %d nodes) to choose top_k %d "
+        "from: at least %d nodes are needed",
+        moe->node_limit, moe->node_limit * per_node, per_node, ep / node, moe->top_k,
+        (moe->top_k + per_node - 1) / per_node);
 }
 
-/* What an expert mesh needs: experts, and ranks that all hold different tokens. */
+/* An expert mesh needs a model with experts, and ranks that all hold different tokens. */
 static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout *layout,
                                    ms_diag *diag) {
     const char *fault = NULL;
@@ -191,8 +202,7 @@ static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout 
     if (fault == NULL) {
         return MS_OK;
     }
-    ms_diag_error(diag, "%s", fault);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "%s", fault);
 }
 
 ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
@@ -203,11 +213,10 @@ ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_
     }
     if (moe->experts == 0) {
         if (ep > 1) {
-            ms_diag_error(diag,
-                          "expert-parallel degree '%d' needs a model with experts ('moe'): "
-                          "without them it is 1, and their ranks belong to dp",
-                          ep);
-            return MS_E_INPUT;
+            return ms_diag_error(diag,
+                                 "expert-parallel degree '%d' needs a model with experts ('moe'): "
+                                 "without them it is 1, and their ranks belong to dp",
+                                 ep);
         }
         return MS_OK;
     }
@@ -226,10 +235,6 @@ ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_
                             moe->shared_experts * moe->shared_ffn,
                             "columns of the shared experts (shared_experts x shared_ffn)")
             : MS_OK};
-    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
-        if (found[i] != MS_OK) {
-            return MS_E_INPUT;
-        }
-    }
-    return check_nodes(moe, layout, diag);
+    bool is_wrong = ms_any_fault(found, sizeof found / sizeof found[0]) != MS_OK;
+    return is_wrong ? MS_E_INPUT : check_nodes(moe, layout, diag);
 }

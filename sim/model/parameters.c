@@ -30,7 +30,7 @@ static double mlp_parameters(const ms_model *model, const ms_shard *shard, int l
     return shard->hidden * (shard->up_width + shard->ffn) + biases;
 }
 
-/* Norms in a layer, besides those of latents. */
+/* Norms in a layer, without those of the latents of latent attention. */
 static int layer_norms(const ms_model *model) {
     int before = model->has_parallel_block && !model->parts.has_branch_norms ? 1 : 2;
     return before + (model->parts.has_post_norms ? 2 : 0);

@@ -1,5 +1,6 @@
 /* Which products have a bias, which multiply in another type than 16 bits, and what that makes of
  * them. */
+#include "model/attention_casts.h"
 #include "model/internal.h"
 
 bool ms_has_bias(const ms_model *model, ms_bias bias) {

@@ -21,11 +21,8 @@ bool ms_is_recomputed(const ms_model_layout *layout, int position) {
 }
 
 bool ms_copies_units(const ms_model_layout *layout) {
-    unsigned replicas = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) |
-                        MS_AXIS_BIT(MS_AXIS_OTHER) |
-                        (layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP));
-    unsigned shard = layout->shard_axes != 0 ? replicas & layout->shard_axes : replicas;
-    return layout->units != MS_UNITS_IN_PLACE && ms_group_size(layout, shard) > 1;
+    return layout->units != MS_UNITS_IN_PLACE &&
+           ms_group_size(layout, ms_shard_group_of(layout, false).shard) > 1;
 }
 
 bool ms_makes_gradients_anew(const ms_model_layout *layout) {

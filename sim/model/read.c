@@ -1,4 +1,5 @@
 /* `model:` of a workload. */
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,12 +161,19 @@ static model_text defaults_of(const ms_node *mapping) {
                                   .dropout = is_llama ? 0 : 0.1}};
 }
 
-static ms_status fault(const ms_node *mapping, const char *key_path, ms_diag *diag, const char *key,
-                       const char *text) {
+__attribute__((format(printf, 5, 6))) static ms_status fault(const ms_node *mapping,
+                                                             const char *key_path, ms_diag *diag,
+                                                             const char *key, const char *format,
+                                                             ...) {
+    char why[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
     const ms_node *node = ms_node_get(mapping, key);
     char path[160];
     snprintf(path, sizeof path, "%s%s%s", key_path, key_path[0] ? "." : "", key);
-    return ms_config_fault(diag, node ? node : mapping, path, "%s", text);
+    return ms_config_fault(diag, node ? node : mapping, path, "%s", why);
 }
 
 /* Fill what follows from other sizes; what cannot stays 0. */
@@ -196,17 +204,16 @@ static void derive(model_text *text) {
 /* Check the sizes that depend on each other.  mapping: places of the keys, or NULL. */
 static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_diag *diag,
                              const ms_model *model) {
-    char why[160];
     ms_status status = MS_OK;
     if (model->heads % model->kv_heads != 0) {
-        snprintf(why, sizeof why, "'%d' key/value heads do not divide the %d heads",
-                 model->kv_heads, model->heads);
-        status = fault(mapping, key_path, diag, "kv_heads", why);
+        status =
+            fault(mapping, key_path, diag, "kv_heads",
+                  "'%d' key/value heads do not divide the %d heads", model->kv_heads, model->heads);
     }
     if (model->head_dim == 0) {
-        snprintf(why, sizeof why, "'%d' heads do not divide hidden size %d: give 'head_dim'",
-                 model->heads, model->hidden);
-        status = fault(mapping, key_path, diag, "heads", why);
+        status = fault(mapping, key_path, diag, "heads",
+                       "'%d' heads do not divide hidden size %d: give 'head_dim'", model->heads,
+                       model->hidden);
     }
     if (model->ffn == 0) {
         status =

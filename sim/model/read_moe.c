@@ -1,4 +1,5 @@
 /* `moe:` and `mla:` of a workload's model. */
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -89,8 +90,14 @@ typedef struct place {
     ms_diag *diag;
 } place;
 
-static ms_status fault(const place *at, const char *map, const char *key, const char *why) {
+__attribute__((format(printf, 4, 5))) static ms_status
+fault(const place *at, const char *map, const char *key, const char *format, ...) {
     const ms_node *mapping = ms_node_get(at->model, map);
+    char why[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
     const ms_node *node = mapping ? ms_node_get(mapping, key) : NULL;
     char path[160];
     snprintf(path, sizeof path, "%s%s%s.%s", at->key_path, at->key_path[0] ? "." : "", map, key);
@@ -100,28 +107,26 @@ static ms_status fault(const place *at, const char *map, const char *key, const 
 static ms_status check_moe(const place *at, const ms_model *model) {
     const ms_moe *moe = &model->moe;
     ms_status status = MS_OK;
-    char why[160];
     if (moe->top_k > moe->experts) {
-        snprintf(why, sizeof why, "'%d' experts per token are more than the %d there are",
-                 moe->top_k, moe->experts);
-        status = fault(at, "moe", "top_k", why);
+        status = fault(at, "moe", "top_k", "'%d' experts per token are more than the %d there are",
+                       moe->top_k, moe->experts);
     }
     if (moe->first_dense_layers > model->layers) {
-        snprintf(why, sizeof why, "'%d' dense layers are more than the model's %d",
-                 moe->first_dense_layers, model->layers);
-        status = fault(at, "moe", "first_dense_layers", why);
+        status =
+            fault(at, "moe", "first_dense_layers", "'%d' dense layers are more than the model's %d",
+                  moe->first_dense_layers, model->layers);
     }
     if (moe->every > model->layers - moe->first_dense_layers && status == MS_OK) {
-        snprintf(why, sizeof why, "no layer has experts: %d layers, the first %d dense, every %d%s",
-                 model->layers, moe->first_dense_layers, moe->every,
-                 moe->every > 1 ? "th of the rest with them" : " of the rest with them");
-        status = fault(at, "moe", moe->every > 1 ? "every" : "first_dense_layers", why);
+        status = fault(at, "moe", moe->every > 1 ? "every" : "first_dense_layers",
+                       "no layer has experts: %d layers, the first %d dense, every %d%s",
+                       model->layers, moe->first_dense_layers, moe->every,
+                       moe->every > 1 ? "th of the rest with them" : " of the rest with them");
     }
     for (size_t i = 0; i < moe->parts.dense_layers.count; i++) {
         if (moe->parts.dense_layers.items[i] >= model->layers) {
-            snprintf(why, sizeof why, "there is no layer '%d': %d layers are counted from 0",
-                     moe->parts.dense_layers.items[i], model->layers);
-            status = fault(at, "moe", "dense_layers", why);
+            status = fault(at, "moe", "dense_layers",
+                           "there is no layer '%d': %d layers are counted from 0",
+                           moe->parts.dense_layers.items[i], model->layers);
         }
     }
     if (status == MS_OK && ms_model_expert_layers(model) == 0) {
@@ -132,11 +137,11 @@ static ms_status check_moe(const place *at, const ms_model *model) {
     }
     if (moe->spread > 0 && (model->layers > DRAWN_LAYERS_MAX ||
                             (double)moe->experts * moe->top_k * model->layers > DRAWN_MAX)) {
-        snprintf(why, sizeof why,
-                 "'%d' experts, %d per token, in %d layers are too many to draw: at most %d layers "
-                 "and %.0f in product",
-                 moe->experts, moe->top_k, model->layers, DRAWN_LAYERS_MAX, DRAWN_MAX);
-        status = fault(at, "moe", "imbalance", why);
+        status = fault(
+            at, "moe", "imbalance",
+            "'%d' experts, %d per token, in %d layers are too many to draw: at most %d layers "
+            "and %.0f in product",
+            moe->experts, moe->top_k, model->layers, DRAWN_LAYERS_MAX, DRAWN_MAX);
     }
     if (moe->has_padding && moe->capacity_factor <= 0) {
         status = fault(at, "moe", "pad", "needs a 'capacity_factor' to fill up to");
@@ -152,11 +157,9 @@ static ms_status check_moe(const place *at, const ms_model *model) {
 static ms_status check_mla(const place *at, const ms_model *model) {
     ms_status status = MS_OK;
     if (model->kv_heads != model->heads) {
-        char why[160];
-        snprintf(why, sizeof why,
-                 "latent attention has keys and values for all %d heads, 'kv_heads' is %d",
-                 model->heads, model->kv_heads);
-        status = fault(at, "mla", "kv_rank", why);
+        status = fault(at, "mla", "kv_rank",
+                       "latent attention has keys and values for all %d heads, 'kv_heads' is %d",
+                       model->heads, model->kv_heads);
     }
     if (model->has_bias) {
         status =

@@ -41,6 +41,13 @@ static void drop_empty(ms_cost_builder *builder) {
     }
 }
 
+/* A computation at the builder's place, without kernels yet. */
+static ms_segment new_segment(const ms_cost_builder *builder) {
+    return (ms_segment){.is_recompute = builder->is_recompute,
+                        .layer = builder->layer,
+                        .kernels = {.use_first = (int)builder->uses.count}};
+}
+
 void ms_cost_compute(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
@@ -48,18 +55,14 @@ void ms_cost_compute(ms_cost_builder *builder) {
         return;
     }
     drop_empty(builder);
-    ms_segment segment = {.is_recompute = builder->is_recompute,
-                          .layer = builder->layer,
-                          .kernels = {.use_first = (int)builder->uses.count}};
+    ms_segment segment = new_segment(builder);
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
 void ms_cost_host_wait(ms_cost_builder *builder) {
     drop_empty(builder);
-    ms_segment segment = {
-        .is_recompute = builder->is_recompute,
-        .layer = builder->layer,
-        .kernels = {.use_first = (int)builder->uses.count, .has_host_wait = true}};
+    ms_segment segment = new_segment(builder);
+    segment.kernels.has_host_wait = true;
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
@@ -98,11 +101,6 @@ double ms_expert_tp(const ms_model_layout *layout) {
     return degree(layout->expert_mesh.tp > 0 ? layout->expert_mesh.tp : layout->tp);
 }
 
-/* The number by which later segments wait for the newest one. */
-static int newest(const ms_cost_builder *builder) {
-    return (int)(builder->segments.count - builder->pass_first);
-}
-
 /* A host that waits behind every kernel launches a communication when the computation before it is
  * done, which is that much longer. */
 static void launch_behind(ms_cost_builder *builder) {
@@ -139,7 +137,9 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .kernels = {.use_first = (int)builder->uses.count}};
     ms_cost_wait(builder, &segment, comm->after);
     ms_vector_add(&builder->segments, &segment, 1);
-    return comm->is_async ? newest(builder) : 0;
+    int number =
+        (int)(builder->segments.count - builder->pass_first); /* later segments wait by it */
+    return comm->is_async ? number : 0;
 }
 
 void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after) {
@@ -162,9 +162,7 @@ void ms_cost_compute_after(ms_cost_builder *builder, int after) {
         return;
     }
     drop_empty(builder);
-    ms_segment segment = {.is_recompute = builder->is_recompute,
-                          .layer = builder->layer,
-                          .kernels = {.use_first = (int)builder->uses.count}};
+    ms_segment segment = new_segment(builder);
     ms_cost_wait(builder, &segment, after);
     ms_vector_add(&builder->segments, &segment, 1);
 }

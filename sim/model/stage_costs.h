@@ -45,9 +45,10 @@ typedef enum ms_when {
 /** Kernels that a segment calls. */
 typedef struct ms_segment_kernels {
     int use_first, uses; /**< ms_stage_costs.uses[use_first .. use_first + uses) */
-    int launches;        /**< calls of all of them together */
-    bool has_host_wait;  /**< the rank's host launches them once all before them has ended; in a
-                            pair of passes as any others */
+    int launches;        /**< calls of all kernels of the segment together */
+    bool
+        has_host_wait; /**< the rank's host waits for all work before the segment before it launches
+                          the segment's kernels; in an overlapped pair of passes it does not wait */
 } ms_segment_kernels;
 
 /** A piece of a pass: either computation on the compute stream or a collective.
@@ -67,15 +68,16 @@ typedef struct ms_segment {
     int wait_count;
     bool is_experts; /**< computation: where a half begins to use its routed experts' weights */
     int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
-    double time_s;       /**< computation [s] */
-    double pair_extra_s; /**< what it takes longer in an overlapped pair, whose communication holds
-                            ms_model_layout.communication_sms [s] */
-    double flop;         /**< executed: fused attention skips what the causal mask hides */
-    double bytes_moved;  /**< HBM traffic [B] */
-    ms_axis axis;        /**< collective: the axis it counts for */
+    double time_s; /**< computation [s] */
+    double
+        pair_extra_s;   /**< time that the computation takes longer in an overlapped pair of passes,
+                           where communication holds ms_model_layout.communication_sms SMs [s] */
+    double flop;        /**< executed: fused attention skips what the causal mask hides */
+    double bytes_moved; /**< HBM traffic [B] */
+    ms_axis axis;       /**< collective: the axis it counts for */
     unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each, and
                             MS_AXES_OF_EXPERTS; 0: `axis` alone */
-    ms_coll_kind coll;   /**< collective: its kind */
+    ms_coll_kind coll;   /**< collective: the kind, such as MS_COLL_ALL_GATHER */
     double coll_B; /**< collective: full buffer [B]; where coll_intra_node_B > 0, of what crosses
                       between nodes */
     double coll_intra_node_B; /**< all-to-all that sends to a node once and forwards inside it: full
@@ -86,23 +88,24 @@ typedef struct ms_segment {
     bool is_between_directions; /**< collective of a step's end: among the two pipeline ranks that
                                hold the same stages, rank by rank, once all that the passes started
                                has ended; group_axes is not used */
-    ms_segment_kernels kernels; /**< called; of a collective none are counted */
+    ms_segment_kernels kernels; /**< kernels that the segment calls; a collective counts none */
 } ms_segment;
 
 /** Segments of a pass that run several times, one time right after the other. */
 typedef struct ms_repeat {
-    int first; /**< of the first one, counted from the pass's first segment */
-    int count; /**< segments of one time; as many that are like them stand before them, and what
-                  they wait for stands among these or themselves */
-    int times; /**< how often they run besides the once that they stand there; 0: none repeat */
+    int first; /**< index of the first repeated segment, counted from the pass's first segment */
+    int count; /**< segments of one repetition. As many equal segments stand right before them, and
+                  the segments wait only for others of these two groups */
+    int times; /**< repetitions beyond the one that is listed; 0: nothing repeats */
 } ms_repeat;
 
 /** The pieces of one pass over one virtual stage and microbatch, in order. */
 typedef struct ms_pass_plan {
     int first; /**< into ms_stage_costs.segments */
     int count;
-    unsigned when;    /**< 1 << ms_when of all segments in it that do not always run */
-    ms_repeat repeat; /**< of an outline (ms_model_outline): else none */
+    unsigned when; /**< 1 << ms_when of all segments in it that do not always run */
+    ms_repeat
+        repeat; /**< repeated segments of an outline (ms_model_outline); a whole plan has none */
 } ms_pass_plan;
 
 /** Bytes per GPU of one virtual stage. */

@@ -43,11 +43,13 @@ bool ms_splits_halves(const ms_cost_builder *builder) {
     return builder->layout->tp > 1 && builder->layout->tp_overlap != MS_TP_OVERLAP_NONE;
 }
 
-/* In a half that is not split the collectives stand at its ends although its norm and residual run
- * outside of them: the sum is the same, and they hold up what follows either way. */
+/* In a half whose collectives do not run beside its products, the collectives are added at the
+ * half's two ends, although its norm and residual run outside of them. The half's time is the same,
+ * because the collectives block what follows in either place. */
 void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
     if (builder->layout->has_sequence_parallel) {
-        /* forward its input; backward its output's gradient, and its input for the weights' */
+        /* gathered tensors: forward the input; backward the output's gradient, and the input for
+         * the weight gradient */
         static const unsigned GATHERED[] = {MS_PART_FORWARD, MS_PART_INPUT, MS_PART_WEIGHT};
         bool keeps = builder->layout->tp_style == MS_TP_DTENSOR && builder->repeated == 0;
         unsigned gathered = keeps ? parts & ~(unsigned)MS_PART_WEIGHT : parts;
@@ -217,7 +219,7 @@ void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names
         ms_cost_input_cast(builder, size);
         multiply_and_reduce(builder, names->forward, in, out);
     } else {
-        if (parts & MS_PART_INPUT) { /* its gradient's columns and rows change places */
+        if (parts & MS_PART_INPUT) { /* backward, the product has columns and rows exchanged */
             ms_cost_compute(builder);
             ms_cost_gradient_cast(builder, size);
             gather_and_multiply(builder, names->input, out, in);

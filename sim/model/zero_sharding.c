@@ -184,8 +184,8 @@ ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
-/* Let the unit's first computation wait for the gather of its parameters, or the first one with
- * its experts for that of theirs. */
+/* Let the unit's first computation wait for the gather of the unit's dense parameters, and its
+ * first computation with routed experts for the gather of the expert parameters. */
 static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert) {
     for (size_t i = builder->unit.body_first; after != 0 && i < builder->segments.count; i++) {
         ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
@@ -295,7 +295,8 @@ ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *st
         }
         for (int s = 0; has_any && s < stages->count; s++) {
             const ms_bucket_list *list = &stages->of[s]->of[kind];
-            for (int i = list->count - 1; i >= 0; i--) { /* as the next forward passes need them */
+            for (int i = list->count - 1; i >= 0;
+                 i--) { /* in the order in which the next forward passes need the parameters */
                 gather_behind(builder, ms_bucket_count(&list->items[i], is_expert), is_expert);
             }
         }
@@ -319,10 +320,7 @@ static bool keeps_shards(const ms_model_layout *layout) {
 static double separate_B(const ms_cost_builder *builder, double all, double own) {
     const double MASTER_B = 4;
     const ms_model_layout *layout = builder->layout;
-    unsigned replicas = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) |
-                        MS_AXIS_BIT(MS_AXIS_OTHER) |
-                        (layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP));
-    double passes = ms_group_size(layout, replicas) > 1 ? 3 : 1;
+    double passes = ms_group_size(layout, ms_shard_group_of(layout, false).all) > 1 ? 3 : 1;
     return layout->update == MS_UPDATE_SEPARATE
                ? all * passes * builder->precision->gradient_B + own * MASTER_B
                : 0;

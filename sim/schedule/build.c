@@ -1,40 +1,32 @@
 /* From a kind and its sizes to a program. */
 #include "schedule/internal.h"
 
-static bool check_positive(const char *what, int value, ms_diag *diag) {
-    if (value >= 1) {
-        return true;
-    }
-    ms_diag_error(diag, "%s must be at least 1, got '%d'", what, value);
-    return false;
+static ms_status check_positive(const char *what, int value, ms_diag *diag) {
+    return value >= 1 ? MS_OK : ms_diag_error(diag, "%s must be at least 1, got '%d'", what, value);
 }
 
 /* What the row of the kind says about V, N, K and reordering. */
 static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_type *type,
                                ms_diag *diag) {
     if (type->chunks != 0 && spec->chunks != type->chunks) {
-        ms_diag_error(diag,
-                      "%s has %s per pipeline rank, got V = '%d'; nearest legal V: %d "
-                      "(interleaved takes more)",
-                      type->name, type->chunks == 1 ? "one stage" : "two stages", spec->chunks,
-                      type->chunks);
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "%s has %s per pipeline rank, got V = '%d'; nearest legal V: %d "
+                             "(interleaved takes more)",
+                             type->name, type->chunks == 1 ? "one stage" : "two stages",
+                             spec->chunks, type->chunks);
     }
     if (spec->group != 0 && (type->options & MS_TAKES_GROUP) == 0) {
-        ms_diag_error(diag,
-                      "%s has no groups of microbatches, got N = '%d'; only interleaved and "
-                      "interleaved_flexible have",
-                      type->name, spec->group);
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "%s has no groups of microbatches, got N = '%d'; only interleaved and "
+                             "interleaved_flexible have",
+                             type->name, spec->group);
     }
     if (spec->slices != 1 && (type->options & MS_TAKES_SLICES) == 0) {
-        ms_diag_error(diag, "%s does not slice sequences, got K = '%d'; only seq1f1b does",
-                      type->name, spec->slices);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "%s does not slice sequences, got K = '%d'; only seq1f1b does",
+                             type->name, spec->slices);
     }
     if (spec->is_reordered && (type->options & MS_TAKES_REORDER) == 0) {
-        ms_diag_error(diag, "%s cannot be reordered; only vhalf and vmin can", type->name);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "%s cannot be reordered; only vhalf and vmin can", type->name);
     }
     return MS_OK;
 }
@@ -43,34 +35,31 @@ static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_t
 static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_type *type,
                              ms_diag *diag) {
     if (spec->chunks == 0) {
-        ms_diag_error(diag, "%s needs the number of stages per rank V; expected 2 or more",
-                      type->name);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "%s needs the number of stages per rank V; expected 2 or more",
+                             type->name);
     }
-    if (!check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) ||
-        !check_positive("the number of stages per rank V", spec->chunks, diag) ||
-        !check_positive("the number of microbatches M", spec->microbatches, diag) ||
-        !check_positive("the number of slices of a sequence K", spec->slices, diag)) {
+    if (check_positive("the number of pipeline ranks P", spec->pipeline_ranks, diag) != MS_OK ||
+        check_positive("the number of stages per rank V", spec->chunks, diag) != MS_OK ||
+        check_positive("the number of microbatches M", spec->microbatches, diag) != MS_OK ||
+        check_positive("the number of slices of a sequence K", spec->slices, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     if (spec->group < 0) {
-        ms_diag_error(diag, "the group size N must be at least P, got '%d'", spec->group);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "the group size N must be at least P, got '%d'", spec->group);
     }
     int64_t stages = (int64_t)spec->pipeline_ranks * spec->chunks;
     if (stages * type->directions > MS_STAGES_MAX) {
-        ms_diag_error(diag, "P x V = %lld virtual stages are too many, the limit is %d",
-                      (long long)stages, MS_STAGES_MAX / type->directions);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "P x V = %lld virtual stages are too many, the limit is %d",
+                             (long long)stages, MS_STAGES_MAX / type->directions);
     }
     int64_t mb_count = (int64_t)spec->microbatches * spec->slices;
     int64_t per_mb = stages * type->passes;
     if (mb_count > MS_ACTIONS_MAX / per_mb) {
-        ms_diag_error(diag,
-                      "the schedule has %.0f actions, the limit is %d; take fewer microbatches "
-                      "than M = '%d'",
-                      (double)mb_count * (double)per_mb, MS_ACTIONS_MAX, spec->microbatches);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "the schedule has %.0f actions, the limit is %d; take fewer microbatches "
+            "than M = '%d'",
+            (double)mb_count * (double)per_mb, MS_ACTIONS_MAX, spec->microbatches);
     }
     return check_options(spec, type, diag);
 }
@@ -138,8 +127,7 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
                             ms_program *program_out) {
     const ms_schedule_type *type = ms_schedule_type_of(spec->kind);
     if (type == NULL) {
-        ms_diag_error(diag, "unknown schedule kind '%d'", (int)spec->kind);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "unknown schedule kind '%d'", (int)spec->kind);
     }
     ms_program program = {.spec = resolve(spec, type), .type = type, .name = type->name};
     ms_status status = check_sizes(&program.spec, type, diag);
@@ -155,12 +143,8 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
     program.parameter_replicas = type->directions;
     program.round = type->round == NULL ? 0 : type->round(&program.spec);
     status = place_stages(type, arena, diag, &program);
-    if (status == MS_OK) {
-        status = fill_lists(type, arena, diag, &program);
-    }
-    if (status == MS_OK) {
-        status = finish_lists(type, diag, &program);
-    }
+    status = status == MS_OK ? fill_lists(type, arena, diag, &program) : status;
+    status = status == MS_OK ? finish_lists(type, diag, &program) : status;
     if (status == MS_OK) {
         *program_out = program;
     }

@@ -1,10 +1,7 @@
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "schedule/order.h"
 #include "schedule/unshard.h"
 
-/* One bit per pass of a (stage, microbatch). */
+/* The bit of a pass in the set of passes of a (stage, microbatch). */
 static unsigned bit(ms_pass pass) {
     return 1U << (unsigned)pass;
 }
@@ -18,91 +15,82 @@ typedef struct list_checker {
 
 enum { NO_ACTION = -1 };
 
-/* Report a fault of a rank at an action (or NO_ACTION). */
-__attribute__((format(printf, 4, 5))) static ms_status
-fault(const list_checker *c, int rank, int64_t index, const char *format, ...) {
-    char what[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    return ms_fault_report(c->place, rank, index, what, c->diag);
-}
-
 /* Report a fault with the action in front. */
 static ms_status report(const list_checker *c, int rank, size_t index, const char *what) {
     const ms_action *action = &c->program->actions[index];
-    return fault(c, rank, (int64_t)index, "'%d%s%d' %s", action->stage,
-                 ms_pass_name((ms_pass)action->pass), action->mb, what);
+    return ms_fault_report(c->place, rank, (int64_t)index, c->diag, "'%d%s%d' %s", action->stage,
+                           ms_pass_name((ms_pass)action->pass), action->mb, what);
 }
 
-static bool is_action_well_formed(const list_checker *c, int rank, size_t index) {
+static ms_status check_action(const list_checker *c, int rank, size_t index) {
     const ms_program *program = c->program;
     const ms_action *action = &program->actions[index];
     if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
         action->mb < 0 || action->mb >= program->mb_count) {
-        fault(c, rank, (int64_t)index, "pass %d, stage %d, microbatch %d: no such action",
-              action->pass, action->stage, action->mb);
-        return false;
+        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                               "pass %d, stage %d, microbatch %d: no such action", action->pass,
+                               action->stage, action->mb);
     }
     if (program->stage_rank[action->stage] != rank) {
-        fault(c, rank, (int64_t)index, "'%d%s%d' belongs to rank %d, which owns the stage",
-              action->stage, ms_pass_name((ms_pass)action->pass), action->mb,
-              program->stage_rank[action->stage]);
-        return false;
+        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                               "'%d%s%d' belongs to rank %d, which owns the stage", action->stage,
+                               ms_pass_name((ms_pass)action->pass), action->mb,
+                               program->stage_rank[action->stage]);
     }
-    return true;
+    return MS_OK;
 }
 
-/* An overlapped pair: a forward and a backward pass, of different work, on one rank. */
-static bool is_pair_well_formed(const list_checker *c, int rank, size_t index) {
+/* Check an overlapped pair: one forward and one backward pass, of different work, on one rank. */
+static ms_status check_pair(const list_checker *c, int rank, size_t index) {
     const ms_action *one = &c->program->actions[index];
     if (index + 1 == c->program->first[rank + 1]) {
-        report(c, rank, index, "is overlapped with the next action, and there is none");
-        return false;
+        return report(c, rank, index, "is overlapped with the next action, and there is none");
     }
     const ms_action *other = one + 1;
     const ms_action *backward = one->pass == MS_PASS_F ? other : one;
     bool is_one_each = (one->pass == MS_PASS_F) != (other->pass == MS_PASS_F) &&
                        (backward->pass == MS_PASS_B || backward->pass == MS_PASS_I);
     if (!is_one_each || other->is_overlapped != 0) {
-        report(c, rank, index,
-               "is overlapped with the next action, and a pair is one forward and one backward "
-               "pass");
-        return false;
+        return report(
+            c, rank, index,
+            "is overlapped with the next action, and a pair is one forward and one backward "
+            "pass");
     }
     if (one->stage == other->stage && one->mb == other->mb) {
-        report(c, rank, index, "is overlapped with the other pass of the same work");
-        return false;
+        return report(c, rank, index, "is overlapped with the other pass of the same work");
     }
-    return true;
+    return MS_OK;
 }
 
-static bool is_well_formed(const list_checker *c) {
+static ms_status check_form(const list_checker *c) {
     const ms_program *program = c->program;
     for (int stage = 0; stage < program->stages; stage++) {
         int rank = program->stage_rank[stage];
         if (rank < 0 || rank >= program->spec.pipeline_ranks) {
-            ms_diag_error(c->diag, "stage %d is on rank '%d', which does not exist", stage, rank);
-            return false;
+            return ms_diag_error(c->diag, "stage %d is on rank '%d', which does not exist", stage,
+                                 rank);
         }
     }
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
-            if (!is_action_well_formed(c, rank, i) ||
-                (program->actions[i].is_overlapped != 0 && !is_pair_well_formed(c, rank, i))) {
-                return false;
+            ms_status status = check_action(c, rank, i);
+            if (status == MS_OK && program->actions[i].is_overlapped != 0) {
+                status = check_pair(c, rank, i);
+            }
+            if (status != MS_OK) {
+                return status;
             }
         }
     }
-    return true;
+    return MS_OK;
 }
 
 bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
-    return is_well_formed(&(list_checker){.program = program, .diag = diag});
+    return check_form(&(list_checker){.program = program, .diag = diag}) == MS_OK;
 }
 
-/* `seen` holds what came before on this rank. */
+/* Check that a pass stands in a legal place of its list. seen: bits of the passes of the same stage
+ * and microbatch that stand before it on this rank. */
 static ms_status check_order(const list_checker *c, int rank, size_t index, unsigned seen) {
     ms_pass pass = (ms_pass)c->program->actions[index].pass;
     if ((seen & bit(pass)) != 0) {
@@ -148,11 +136,9 @@ static ms_status check_lists(const list_checker *c, uint8_t *seen) {
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
         for (size_t i = program->first[rank]; i < program->first[rank + 1]; i++) {
             const ms_action *action = &program->actions[i];
-            size_t key = (size_t)action->stage * (size_t)program->mb_count + (size_t)action->mb;
+            size_t key = ms_program_key(program, action->stage, action->mb);
             ms_status status = check_order(c, rank, i, seen[key]);
-            if (status == MS_OK) {
-                status = check_slices(c, rank, i, &seen[key]);
-            }
+            status = status == MS_OK ? check_slices(c, rank, i, &seen[key]) : status;
             if (status != MS_OK) {
                 return status;
             }
@@ -174,8 +160,8 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
             const char *missing = (passes & bit(MS_PASS_F)) == 0   ? "F"
                                   : (passes & bit(MS_PASS_I)) != 0 ? "W"
                                                                    : "B";
-            return fault(c, c->program->stage_rank[stage], NO_ACTION, "'%d%s%d' is missing", stage,
-                         missing, mb);
+            return ms_fault_report(c->place, c->program->stage_rank[stage], NO_ACTION, c->diag,
+                                   "'%d%s%d' is missing", stage, missing, mb);
         }
     }
     return MS_OK;
@@ -184,28 +170,16 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
                               ms_diag *diag) {
     list_checker c = {.program = program, .place = place, .diag = diag};
-    if (!is_well_formed(&c)) {
+    if (check_form(&c) != MS_OK) {
         return MS_E_INPUT;
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
-    uint8_t *seen = MS_NEW(&scratch, uint8_t, keys);
-    ms_status status = MS_E_NOMEM;
-    if (seen == NULL) {
-        ms_diag_error(diag, "out of memory");
-    } else {
-        status = check_lists(&c, seen);
-    }
-    if (status == MS_OK) {
-        status = check_complete(&c, seen);
-    }
-    if (status == MS_OK) {
-        status = ms_program_check_ends(program, place, &scratch, diag);
-    }
-    if (status == MS_OK) {
-        status = ms_unshard_check(program, place, &scratch, diag);
-    }
+    uint8_t *seen = MS_NEW(&scratch, uint8_t, ms_program_keys(program));
+    ms_status status = seen == NULL ? ms_diag_no_memory(diag) : check_lists(&c, seen);
+    status = status == MS_OK ? check_complete(&c, seen) : status;
+    status = status == MS_OK ? ms_program_check_ends(program, place, &scratch, diag) : status;
+    status = status == MS_OK ? ms_unshard_check(program, place, &scratch, diag) : status;
     ms_arena_release(&scratch);
     return status;
 }

@@ -113,10 +113,8 @@ static double start_of_stop(const paper *p, const ms_program_stop *stop, double 
 
 /* Give all actions their times. */
 static ms_status time_actions(paper *p, ms_arena *scratch, ms_diag *diag) {
-    ms_status status = ms_ready_order_init(p->program, p->costs->is_serial, scratch, &p->order);
-    if (status != MS_OK) {
-        ms_diag_error(diag, "out of memory");
-        return status;
+    if (ms_ready_order_init(p->program, p->costs->is_serial, scratch, &p->order) != MS_OK) {
+        return ms_diag_no_memory(diag);
     }
     ms_program_stop stop;
     while (ms_ready_order_next(&p->order, &stop)) {
@@ -272,9 +270,7 @@ ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_cost
     ms_arena scratch;
     ms_arena_init(&scratch);
     ms_status status = time_actions(&p, &scratch, diag);
-    if (status == MS_OK) {
-        status = evaluate(&p, arena, diag, result_out);
-    }
+    status = status == MS_OK ? evaluate(&p, arena, diag, result_out) : status;
     ms_arena_release(&scratch);
     return status;
 }

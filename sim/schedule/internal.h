@@ -83,10 +83,10 @@ void ms_action_list_add_pair(ms_action_list *list, const ms_action *forward,
 
 /** Placement "loop": chunk c of rank r is stage c*P + r. */
 int ms_place_loop(const ms_schedule_spec *spec, int stage);
-/** Placement "v": even chunks run down the ranks, odd ones up again. */
+/** Placement "v": the stages of even chunks go down the ranks, those of odd chunks up again. With
+ * two directions of one stage per rank, stage s of the first direction is on rank s, and stage s of
+ * the second direction, P + s in the program, on rank P-1-s. */
 int ms_place_v(const ms_schedule_spec *spec, int stage);
-/** Stage s of the first direction on rank s, of the second one (P + s) on rank P-1-s. */
-int ms_place_two_ways(const ms_schedule_spec *spec, int stage);
 
 /** Rule of schedules that need M >= P.  MS_E_INPUT (reported). */
 ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
@@ -147,7 +147,17 @@ double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *c
 /** 1F1B's closed form, which interleaved with V = 1 shares. */
 double ms_formula_1f1b(int ranks, int microbatches, const ms_even_costs *even);
 
-/** An action another action waits for (besides its place in its rank's list). */
+/** Index of the work of a stage on a microbatch in an array of [stages * mb_count]. */
+static inline size_t ms_program_key(const ms_program *program, int stage, int mb) {
+    return (size_t)stage * (size_t)program->mb_count + (size_t)mb;
+}
+
+/** Number of ms_program_key's indices. */
+static inline size_t ms_program_keys(const ms_program *program) {
+    return (size_t)program->stages * (size_t)program->mb_count;
+}
+
+/** An action whose result another action needs, apart from the order of a rank's list. */
 typedef struct ms_producer {
     int stage;
     int mb;
@@ -173,8 +183,8 @@ typedef struct ms_fault_place {
 
 /** Report a fault at its place in a file, or by its rank alone where `place` is NULL.
  *  index: as in ms_fault_place.report.  Returns MS_E_INPUT. */
-ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, const char *what,
-                          ms_diag *diag);
+ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, ms_diag *diag,
+                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /** ms_program_check with faults at their places in a file; NULL: without places. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,

@@ -53,12 +53,8 @@ bool ms_rank_next(ms_rank_cursor *cursor, ms_program_stop *stop_out) {
     return true;
 }
 
-static size_t key_of(const ms_program *program, int stage, int mb) {
-    return (size_t)stage * (size_t)program->mb_count + (size_t)mb;
-}
-
 uint32_t ms_ready_order_done(const ms_ready_order *order, const ms_producer *producer) {
-    size_t key = key_of(order->program, producer->stage, producer->mb);
+    size_t key = ms_program_key(order->program, producer->stage, producer->mb);
     return producer->is_forward ? order->forward_at[key] : order->gradient_at[key];
 }
 
@@ -105,7 +101,8 @@ static void finish_action(ms_ready_order *order, const ms_action *action) {
         return;
     }
     uint32_t *done = action->pass == MS_PASS_F ? order->forward_at : order->gradient_at;
-    done[key_of(program, action->stage, action->mb)] = (uint32_t)(action - program->actions) + 1;
+    done[ms_program_key(program, action->stage, action->mb)] =
+        (uint32_t)(action - program->actions) + 1;
     int consumer = ms_action_consumer(program, action);
     if (consumer >= 0) {
         wake(order, program->stage_rank[consumer]);
@@ -161,7 +158,7 @@ bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
 void ms_ready_order_restart(ms_ready_order *order) {
     const ms_program *program = order->program;
     int ranks = program->spec.pipeline_ranks;
-    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
+    size_t keys = ms_program_keys(program);
     memset(order->forward_at, 0, keys * sizeof *order->forward_at);
     memset(order->gradient_at, 0, keys * sizeof *order->gradient_at);
     memset(order->next_round, 0, words_of(program) * sizeof *order->next_round);
@@ -178,7 +175,7 @@ void ms_ready_order_restart(ms_ready_order *order) {
 ms_status ms_ready_order_init(const ms_program *program, bool is_serial, ms_arena *arena,
                               ms_ready_order *order_out) {
     size_t ranks = (size_t)program->spec.pipeline_ranks;
-    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
+    size_t keys = ms_program_keys(program);
     ms_ready_order order = {
         .program = program,
         .cursors = MS_NEW(arena, ms_rank_cursor, ranks),

@@ -1,4 +1,7 @@
 /* What can be asked of any program: which stage follows which, and who needs whose result. */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "schedule/internal.h"
 
 bool ms_program_has_pairs(const ms_program *program) {
@@ -68,8 +71,13 @@ int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end)
     return own[MS_PASS_B] + own[is_input ? MS_PASS_I : MS_PASS_W];
 }
 
-ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, const char *what,
-                          ms_diag *diag) {
+ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, ms_diag *diag,
+                          const char *format, ...) {
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
     if (place == NULL) {
         ms_diag_error(diag, "rank %d: %s", rank, what);
     } else {

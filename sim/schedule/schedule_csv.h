@@ -21,7 +21,7 @@ typedef enum ms_csv_op {
     MS_CSV_W = MS_PASS_W,
     MS_CSV_B = MS_PASS_B,
     MS_CSV_UNSHARD, /**< gather a stage's parameters from its shards */
-    MS_CSV_RESHARD, /**< drop them again */
+    MS_CSV_RESHARD, /**< drop a stage's gathered parameters, back to its shards */
     MS_CSV_REDUCE_GRAD,
     MS_CSV_SEND_F, /**< to the next stage */
     MS_CSV_RECV_F, /**< of the previous stage's result */

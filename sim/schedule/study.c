@@ -49,9 +49,8 @@ static ms_status explain(const ms_program *program, const ms_schedule_costs *cos
     ms_schedule_result own;
     ms_schedule_result equal;
     ms_status status = ms_schedule_evaluate(program, &free_costs, scratch, diag, &own);
-    if (status == MS_OK) {
-        status = ms_schedule_evaluate(program, &equal_costs, scratch, diag, &equal);
-    }
+    status = status == MS_OK ? ms_schedule_evaluate(program, &equal_costs, scratch, diag, &equal)
+                             : status;
     if (status != MS_OK) {
         return status;
     }

@@ -2,16 +2,15 @@
  * Source: torch.distributed.pipelining.schedules, _add_unshard_reshard. */
 #include "schedule/unshard.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A stage that the rest of the list still has passes of. */
 typedef struct upcoming {
-    size_t at; /* its next pass */
+    size_t at; /* index of the stage's next pass in the list */
     int16_t stage;
 } upcoming;
 
-/* The unshards and reshards of one list under way. */
+/* The placing of unshards and reshards in one rank's list. */
 typedef struct planner {
     const ms_action *actions;
     size_t count;
@@ -48,7 +47,7 @@ static void look_ahead(planner *p, size_t *first, int stages) {
     }
 }
 
-/* Leave the pass at hand, which is that of the first stage in order. */
+/* Go past the pass at hand, which belongs to the first stage in `order`. */
 static void advance(planner *p) {
     upcoming entry = p->order[0];
     p->waiting--;
@@ -59,7 +58,8 @@ static void advance(planner *p) {
     }
 }
 
-/* Stages in order that are wanted now: the next `active` ones; an overlapped pair counts whole. */
+/* Number of stages at the front of `order` whose parameters are wanted now: `active` of them, or
+ * one more where the last one's pass is the first of an overlapped pair. */
 static int count_wanted(const planner *p, int active) {
     if (p->waiting <= active) {
         return p->waiting;
@@ -159,12 +159,8 @@ ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *a
         }
         first[rank + 1] = moves.count;
     }
-    ms_shard_move *kept = is_fine ? MS_NEW(arena, ms_shard_move, moves.count) : NULL;
-    for (size_t i = 0; kept != NULL && i < moves.count; i++) {
-        kept[i] = MS_AT(&moves, ms_shard_move, i);
-    }
-    ms_vector_release(&moves);
-    if (kept == NULL) {
+    ms_shard_move *kept = ms_vector_keep(&moves, arena);
+    if (!is_fine || kept == NULL) {
         return ms_diag_no_memory(diag);
     }
     program->shard_first = first;
@@ -188,14 +184,13 @@ static ms_status check_move(const unshard_checker *c, int rank, const ms_shard_m
     uint8_t *state = &c->state[m->stage];
     bool is_wrong = m->is_unshard ? *state != SHARDED : *state != USED;
     if (is_wrong) {
-        char what[128];
         const char *why = m->is_unshard         ? "unshards what is unsharded already"
                           : *state == UNSHARDED ? "reshards what no pass has used"
                                                 : "reshards what is not unsharded";
-        snprintf(what, sizeof what, "'%d%s' before this place %s", m->stage,
-                 m->is_unshard ? "UNSHARD" : "RESHARD", why);
         bool is_end = m->before == c->program->first[rank + 1];
-        return ms_fault_report(c->place, rank, is_end ? -1 : (int64_t)m->before, what, c->diag);
+        return ms_fault_report(c->place, rank, is_end ? -1 : (int64_t)m->before, c->diag,
+                               "'%d%s' before this place %s", m->stage,
+                               m->is_unshard ? "UNSHARD" : "RESHARD", why);
     }
     *state = m->is_unshard ? UNSHARDED : SHARDED;
     return MS_OK;
@@ -205,10 +200,9 @@ static ms_status check_pass(const unshard_checker *c, int rank, size_t index) {
     const ms_action *action = &c->program->actions[index];
     uint8_t *state = &c->state[action->stage];
     if (*state == SHARDED) {
-        char what[128];
-        snprintf(what, sizeof what, "'%d%s%d' comes while the stage's parameters are sharded",
-                 action->stage, ms_pass_name((ms_pass)action->pass), action->mb);
-        return ms_fault_report(c->place, rank, (int64_t)index, what, c->diag);
+        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+                               "'%d%s%d' comes while the stage's parameters are sharded",
+                               action->stage, ms_pass_name((ms_pass)action->pass), action->mb);
     }
     *state = USED;
     return MS_OK;
@@ -235,9 +229,8 @@ static ms_status check_rank(const unshard_checker *c, int rank) {
     }
     for (int stage = 0; stage < program->stages && status == MS_OK; stage++) {
         if (program->stage_rank[stage] == rank && c->state[stage] != SHARDED) {
-            char what[96];
-            snprintf(what, sizeof what, "stage %d is unsharded and never resharded", stage);
-            status = ms_fault_report(c->place, rank, -1, what, c->diag);
+            status = ms_fault_report(c->place, rank, -1, c->diag,
+                                     "stage %d is unsharded and never resharded", stage);
         }
     }
     return status;

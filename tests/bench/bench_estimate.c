@@ -39,8 +39,8 @@ static void add_choices(spec_list *all, const ms_job_spec *shape, int dp, int pp
             ms_job_spec *spec = &all->list[all->count++];
             *spec = *shape;
             spec->batch.micro = micro;
-            spec->recompute.kind = KINDS[i / 4 % 2];
-            spec->data.zero = i / 8;
+            spec->choices.recompute = KINDS[i / 4 % 2];
+            spec->choices.zero = i / 8;
         }
     }
 }

@@ -51,7 +51,8 @@ static void add_names(const char *(*name)(int index), ms_buffer *out) {
     ms_buffer_puts(out, ".");
 }
 
-/* What the row of a key says: its meaning, its choices or range, and what holds without it. */
+/* Write the comment of a key from the key's row: its meaning, its choices or range, and its
+ * default. */
 static void describe(const ms_field *row, ms_buffer *out) {
     char range[160];
     char words[MS_WORD_LIST_MAX];

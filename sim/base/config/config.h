@@ -35,10 +35,10 @@ typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } 
  * refused. */
 typedef struct ms_node {
     ms_node_type type;
-    const char *text;      /**< scalar: its text; else NULL */
+    const char *text;      /**< text of a scalar; NULL in other nodes */
     bool is_quoted;        /**< scalar: in quotes, a block or several lines, so it is a string */
     bool has_fault;        /**< the parser reported a fault in or below it */
-    const char *key;       /**< inside a mapping: its key; else NULL */
+    const char *key;       /**< key of a child of a mapping; NULL in other nodes */
     ms_mark key_mark;      /**< where the key stands */
     ms_mark mark;          /**< where the value stands */
     const char *origin;    /**< "file", "default", "--set", or what laid it below a file */
@@ -112,6 +112,9 @@ ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
 
 /** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
+
+/** Take a key out of a mapping that may have it. */
+void ms_node_drop(ms_node *mapping, const char *key);
 
 /** Whether a value is the word null (or ~, not in quotes), which removes its key: see
  * ms_config_take_out. An empty value is an error of its key instead.  node: may be NULL. */
@@ -193,13 +196,14 @@ typedef struct ms_field_variant {
 typedef struct ms_field_shape {
     const struct ms_field *also;    /**< another way to write the value, as a row of its own */
     const struct ms_field *each;    /**< mapping: the value of every key that the table lacks */
-    const struct ms_field *item;    /**< list: each of its entries */
-    const struct ms_field *changes; /**< mapping: a table whose keys may stand in it besides, none
-                                       of them required */
+    const struct ms_field *item;    /**< list: the shape of every entry, as a row */
+    const struct ms_field *changes; /**< mapping: a table of further keys that may stand in the
+                                       mapping, none of them required */
     const char *file_key; /**< mapping: the key that has to stand there; the file it names gives the
                              keys that are left out */
-    const char *(*name)(int index); /**< STRING: its words, NULL behind the last */
-    const char *prefix;             /**< STRING: how a text begins that is none of them */
+    const char *(*name)(
+        int index); /**< STRING: the words that the text may be, by number; NULL behind the last */
+    const char *prefix; /**< STRING: the beginning of a text that is none of the words */
     /** mapping: the table of each kind.  Returns whether there is a kind of that number. */
     bool (*variant)(int index, ms_field_variant *variant_out);
 } ms_field_shape;
@@ -218,17 +222,18 @@ typedef struct ms_field {
     /** INT(S), NUMBER(S), QUANTITY(-IES): allowed range; both 0: not limited; maximum < minimum: no
      * upper limit */
     double minimum, maximum;
-    const char *const *words;      /**< ENUM, FLAGS: accepted words, NULL-terminated */
-    const struct ms_field *fields; /**< MAP: its table; NODE: that of the code which reads it
-                                      further, so that listings know its keys; NULL: it has none */
-    const char *help;              /**< one line, lower case, with meaning (and unit) */
-    const ms_field_shape *shape;   /**< NULL: the type says how the value is written */
+    const char *const *words; /**< ENUM, FLAGS: accepted words, NULL-terminated */
+    const struct ms_field
+        *fields; /**< MAP: the table of the mapping; NODE: the table of the code that reads the node
+                    later, so that listings know its keys; NULL: none */
+    const char *help;            /**< one line, lower case, with meaning (and unit) */
+    const ms_field_shape *shape; /**< NULL: the type says how the value is written */
     bool gives_rest; /**< the file that the value names gives the required keys beside it */
     bool is_choice;  /**< required, but another file, such as a framework's profile, may give it */
     bool is_of_job;  /**< the workload's to say: a framework's profile must not have it */
     bool is_of_family; /**< it says how models of a type are made: a profile's value holds for its
                           own type of models alone */
-    bool needs_model;  /**< it has no meaning beside `costs` */
+    bool needs_model;  /**< the key has no meaning beside `costs` */
 } ms_field;
 
 /** A row of a table: key, text (NULL: none), type without its prefix, offset in the struct, and
@@ -273,8 +278,8 @@ ms_status ms_config_check(const ms_field *fields, const void *values, const char
  *  mapping: a mapping node.  O(nodes). */
 void ms_config_write_commented(const ms_node *mapping, const ms_field *fields, ms_buffer *out);
 
-/** Whether two trees hold the same keys and texts in the same order, places aside; either may be
- * NULL. */
+/** Whether two trees hold the same keys and texts in the same order. Places in files do not count.
+ * Either tree may be NULL. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b);
 
 /** Remove the keys of a mapping whose value is null, also in the mappings inside it. Keys that the
@@ -286,9 +291,6 @@ void ms_config_take_out(ms_node *mapping, const ms_field *fields);
 /** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a
  * table; keys that the table does not know come last.  O(keys * rows). */
 void ms_config_arrange(ms_node *mapping, const ms_field *fields);
-
-/** Whether the user gave this key (as opposed to a default). */
-bool ms_config_has(const ms_node *mapping, const char *key);
 
 /** Report a fault at a node's value (at its key where a mapping or list stands below it; without a
  * place when NULL) and return MS_E_INPUT. */

@@ -1,6 +1,8 @@
 #include "base/config/csv_cells.h"
 
 #include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char MARK[] = "\xEF\xBB\xBF";
@@ -75,4 +77,43 @@ bool ms_cells_take(ms_span *line, ms_cell *cell_out) {
     line->from = comma == NULL ? NULL : comma + 1;
     *cell_out = cell;
     return true;
+}
+
+void ms_csv_file_begin(ms_csv_file *file, const char *text, size_t length_B) {
+    file->body = file->rest = ms_cells_body(text, length_B);
+    if (memchr(file->body.from, '\0', (size_t)(file->body.to - file->body.from)) != NULL) {
+        ms_csv_file_fault(file, "holds a NUL character, which is no text");
+        file->rest.from = file->rest.to;
+    }
+}
+
+void ms_csv_file_fault(ms_csv_file *file, const char *format, ...) {
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    const ms_mark mark = {.file = file->path,
+                          .source = file->body.from,
+                          .source_B = (size_t)(file->body.to - file->body.from),
+                          .line = file->line};
+    file->status = ms_diag_at(file->diag, &mark, NULL, "%s", what);
+}
+
+int ms_csv_file_next(ms_csv_file *file, ms_cell *cells, int most) {
+    ms_span line;
+    while (ms_cells_take_line(&file->rest, &line)) {
+        file->line++;
+        ms_span text = line.from != NULL ? ms_span_trim(line) : (ms_span){NULL, NULL};
+        if (text.from == text.to || text.from[0] == '#') {
+            continue;
+        }
+        int count = 0;
+        memset(cells, 0, (size_t)(most + 1) * sizeof *cells);
+        while (count <= most && ms_cells_take(&line, &cells[count])) {
+            count++;
+        }
+        return count;
+    }
+    return 0;
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/diag.h"
+
 /** Text from `from` to before `to`. */
 typedef struct ms_span {
     const char *from;
@@ -36,5 +38,28 @@ bool ms_cells_take_line(ms_span *body, ms_span *line_out);
  * character has no cell, a line that ends in a comma has an empty one behind it.
  *  Returns false behind the last cell. */
 bool ms_cells_take(ms_span *line, ms_cell *cell_out);
+
+/** A CSV file while its lines are read. */
+typedef struct ms_csv_file {
+    const char *path; /**< borrowed, as the text and `diag` */
+    ms_span body;     /**< the whole text */
+    ms_span rest;     /**< the lines that are still to be read */
+    int line;         /**< the line under way, from 1; 0: the file as a whole */
+    ms_diag *diag;
+    ms_status status; /**< MS_E_INPUT once a fault was reported */
+} ms_csv_file;
+
+/** Begin to read a file's text. A text with a NUL character is refused, and has no line to read.
+ * path, diag of *file: set before. */
+void ms_csv_file_begin(ms_csv_file *file, const char *text, size_t length_B);
+
+/** Report a fault at the line under way. */
+void ms_csv_file_fault(ms_csv_file *file, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** Go to the next line with cells; blank lines and lines that begin with '#' have none.
+ *  cells: [most + 1], those beyond the line's are empty.
+ *  Returns how many cells the line has, at most most + 1; 0 behind the last line. */
+int ms_csv_file_next(ms_csv_file *file, ms_cell *cells, int most);
 
 #endif

@@ -125,8 +125,8 @@ static void add_absent(const ms_field *field, const ms_path *path, const line_st
     }
 }
 
-/* Keys that a mapping has and its table does not know: those of a platform's file, or an axis with
- * a name of its own. */
+/* List the keys of a mapping that its table does not know: keys of a platform's file, or an axis
+ * with a name of its own. */
 static void add_others(const ms_node *mapping, const ms_field *fields, const ms_path *path,
                        const line_style *style, ms_buffer *out) {
     for (const ms_node *child = mapping->first; child != NULL; child = child->next) {

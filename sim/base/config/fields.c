@@ -185,7 +185,8 @@ static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_fi
     }
 }
 
-/* Keys in the order of the file, so that faults come in it, then those that are absent. */
+/* Read the keys in the order of the file, so that faults are reported in that order; then treat the
+ * absent keys. */
 static void read_mapping(ms_reading *reading, const ms_node *mapping, const target *to) {
     const ms_node *child = mapping == NULL ? NULL : mapping->first;
     reading->has_fault = reading->has_fault || (mapping != NULL && mapping->has_fault);

@@ -7,14 +7,14 @@
 #include "base/config/find.h"
 #include "base/failure.h"
 
-static bool has_ending(const char *name) {
+size_t ms_file_stem_B(const char *name) {
     static const char SUFFIX[] = ".yaml";
-    size_t length = strlen(name);
-    size_t suffix = sizeof SUFFIX - 1;
-    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+    size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
+    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0 ? length - suffix : 0;
 }
 
-/* Whether two names lead to the same folder; one that is not there is the same as its name only. */
+/* Whether two names lead to the same folder. A folder that does not exist equals only its own name.
+ */
 static bool is_same_folder(const char *a, const char *b) {
     struct stat at_a;
     struct stat at_b;
@@ -48,7 +48,7 @@ ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *are
 static ms_status look_through(const char *name, const ms_file_search *search, ms_arena *arena,
                               const char **path_out, const char **looked_out) {
     const char *const *folder = search->folders;
-    const char *ending = has_ending(name) ? "" : ".yaml";
+    const char *ending = ms_file_stem_B(name) > 0 ? "" : ".yaml";
     for (; folder != NULL && *folder != NULL; folder++) {
         const char *path =
             ms_arena_printf(arena, "%s/%s%s%s", *folder, search->subfolder, name, ending);

@@ -7,11 +7,8 @@
 
 /* "NAME.yaml" without its ending, in `arena`; NULL for any other file. */
 static const char *stem_of(ms_arena *arena, const char *file) {
-    static const char ENDING[] = ".yaml";
-    size_t length = strlen(file);
-    size_t ending = sizeof ENDING - 1;
-    bool is_yaml = length > ending && strcmp(file + length - ending, ENDING) == 0;
-    return is_yaml ? ms_arena_strndup(arena, file, length - ending) : NULL;
+    size_t length = ms_file_stem_B(file);
+    return length > 0 ? ms_arena_strndup(arena, file, length) : NULL;
 }
 
 /* The better of `best` and the names of one folder. A folder's order is the file system's, so equal

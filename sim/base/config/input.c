@@ -62,14 +62,8 @@ ms_status ms_input_expect(const ms_node *root, ms_input_kind wanted, const char 
     }
     char text[TEXT_SIZE];
     const ms_mark mark = {.file = path};
-    ms_diag_at(diag, &mark, NULL, "expected %s, got %s", ms_input_noun(wanted),
-               ms_input_explain(kind, wanted, path, text, sizeof text));
-    return MS_E_INPUT;
-}
-
-static void keep_silent(void *context, const char *text) {
-    (void)context;
-    (void)text;
+    return ms_diag_at(diag, &mark, NULL, "expected %s, got %s", ms_input_noun(wanted),
+                      ms_input_explain(kind, wanted, path, text, sizeof text));
 }
 
 static ms_input_kind kind_of_document(const char *path) {
@@ -77,7 +71,7 @@ static ms_input_kind kind_of_document(const char *path) {
     ms_diag silent;
     ms_node *root = NULL;
     ms_arena_init(&arena);
-    ms_diag_init(&silent, keep_silent, NULL);
+    ms_diag_init_mute(&silent);
     bool is_read = ms_yaml_load(path, &arena, &silent, &root) == MS_OK;
     ms_input_kind kind = is_read ? kind_of_root(root) : MS_INPUT_UNKNOWN;
     ms_arena_release(&arena);

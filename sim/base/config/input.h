@@ -10,7 +10,7 @@
 
 #include "base/config/config.h"
 
-/** What a file is, by its keys. */
+/** The kind of an input file, which its keys tell. */
 typedef enum ms_input_kind {
     MS_INPUT_UNKNOWN,
     MS_INPUT_WORKLOAD,

@@ -33,11 +33,12 @@ typedef struct ms_source {
 typedef struct ms_yaml_input {
     ms_source source;
     size_t from_B;          /* parsing starts here [B] */
-    size_t from_characters; /* the same in characters */
+    size_t from_characters; /* characters before `from_B` */
     int depth;              /* levels the result will stand below others */
     const char *origin;     /* for every node */
-    bool is_document;       /* a whole file, so its root must be a mapping and is not empty */
-    bool takes_list;        /* its root may be a list, too */
+    bool
+        is_document; /* the input is a whole file, whose root must be a mapping that is not empty */
+    bool takes_list; /* the root may also be a list */
 } ms_yaml_input;
 
 /* Copies `text`, checks it and finds its lines. Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
@@ -52,7 +53,8 @@ ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to);
 ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,
                         ms_node **root_out);
 
-/* Replaces what `to` holds (not its key and place in its parent) by a copy of what `from` holds. */
+/* Replaces the value of `to` by a copy of the value of `from`. `to` keeps its key and its place in
+ * its parent. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
 
 /* Number of nodes in a tree, itself included, and its levels (0 for a scalar). */

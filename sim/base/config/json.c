@@ -8,6 +8,7 @@
 
 #include "base/config/internal.h"
 #include "base/failure.h"
+#include "base/text.h"
 
 /* The position in the text that belongs to the node being built. */
 typedef struct text_cursor {
@@ -23,7 +24,7 @@ typedef struct text_cursor {
 static void advance(text_cursor *c) {
     do {
         c->at_B++;
-    } while (((unsigned char)c->source->text[c->at_B] & 0xC0U) == 0x80U);
+    } while (ms_text_goes_on(c->source->text[c->at_B]));
     c->at_characters++;
 }
 
@@ -46,7 +47,8 @@ static void skip_string(text_cursor *c) {
     advance(c);
 }
 
-/* The token that begins here, and its place; ends behind it. A bracket is one of its own. */
+/* Take the token that begins at the cursor, and return its place; the cursor ends behind the token.
+ * A bracket is a token of its own. */
 static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
     skip_separators(c);
     size_t from = c->at_characters;
@@ -68,8 +70,7 @@ static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
 /* ---- nodes ---- */
 
 static ms_status fail(const text_cursor *c, const ms_mark *mark, const char *text) {
-    ms_diag_at(c->diag, mark, NULL, "%s", text);
-    return MS_E_INPUT;
+    return ms_diag_at(c->diag, mark, NULL, "%s", text);
 }
 
 static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out);
@@ -147,12 +148,11 @@ static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_
 /* jansson's own complaint, which quotes what stands behind " near ", with the place it names. */
 static ms_status report_syntax(const ms_source *source, const json_error_t *error, ms_diag *diag) {
     char text[JSON_ERROR_TEXT_LENGTH];
-    size_t characters = 0;
     size_t position = error->position < 0 ? 0 : (size_t)error->position;
-    for (size_t i = 0; i < position && i < source->length_B; i++) {
-        characters += ((unsigned char)source->text[i] & 0xC0U) != 0x80U ? 1 : 0;
-    }
-    size_t at = characters > 0 ? characters - 1 : 0; /* it has read one further */
+    size_t characters =
+        ms_text_characters(source->text, position < source->length_B ? position : source->length_B);
+    size_t at = characters > 0 ? characters - 1
+                               : 0; /* jansson has read one character further than the fault */
     ms_mark mark = ms_source_mark(source, at, at + 1);
     snprintf(text, sizeof text, "%s", error->text);
     char *quote = strstr(text, " near ");
@@ -165,9 +165,8 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
     char shown[MS_SHOWN_MAX + 4];
     char letter = at < source->length_B ? source->text[at] : '\0';
     bool is_comment = letter == '/' || letter == '#';
-    ms_diag_at(diag, &mark, NULL, "not valid JSON: %s%s", ms_shown(text, shown),
-               is_comment ? "; JSON has no comments" : "");
-    return MS_E_INPUT;
+    return ms_diag_at(diag, &mark, NULL, "not valid JSON: %s%s", ms_shown(text, shown),
+                      is_comment ? "; JSON has no comments" : "");
 }
 
 /* malloc for jansson, which does not report every failed allocation. */
@@ -184,8 +183,7 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
     json_error_t error;
     if (strspn(source->text, " \t\r\n") == source->length_B) {
         const ms_mark mark = {.file = source->file, .line = 1, .column = 1, .width = 1};
-        ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
     }
     size_t failures = ms_failure_count();
     json_set_alloc_funcs(take_memory, (free));
@@ -204,9 +202,8 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
     json_decref(tree);
     if (status == MS_OK && root->type != MS_NODE_MAPPING) {
         char shown[MS_SHOWN_MAX + 8];
-        ms_diag_at(diag, &root->mark, NULL, "expected keys and values, got %s",
-                   ms_node_shown(root, shown));
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &root->mark, NULL, "expected keys and values, got %s",
+                          ms_node_shown(root, shown));
     }
     if (status == MS_OK) {
         *root_out = root;

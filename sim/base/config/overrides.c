@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/config/internal.h"
+#include "base/text.h"
 
 /* One key of a dotted path, or the number of a list entry. */
 typedef struct path_key {
@@ -20,17 +21,9 @@ typedef struct assignment {
     ms_diag *diag;
 } assignment;
 
-/* Characters in the first `bytes` bytes of the assignment. */
-static size_t characters(const assignment *a, size_t bytes) {
-    size_t count = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        count += ((unsigned char)a->source.text[i] & 0xC0U) != 0x80U ? 1 : 0;
-    }
-    return count;
-}
-
 static ms_mark mark_bytes(const assignment *a, size_t from, size_t to) {
-    return ms_source_mark(&a->source, characters(a, from), characters(a, to));
+    return ms_source_mark(&a->source, ms_text_characters(a->source.text, from),
+                          ms_text_characters(a->source.text, to));
 }
 
 static ms_mark mark_key(const assignment *a, const path_key *s) {
@@ -91,7 +84,7 @@ static ms_status split_path(assignment *a) {
 static ms_status parse_value(assignment *a, int depth, ms_node **value_out) {
     ms_yaml_input input = {.source = a->source,
                            .from_B = a->equals_B + 1,
-                           .from_characters = characters(a, a->equals_B + 1),
+                           .from_characters = ms_text_characters(a->source.text, a->equals_B + 1),
                            .depth = depth,
                            .origin = "--set"};
     ms_status status = ms_yaml_build(&input, a->arena, a->diag, value_out);
@@ -137,8 +130,8 @@ static ms_status find_child(assignment *a, ms_node *parent, const path_key *s,
     }
     ms_mark mark = mark_key(a, s);
     if (s->is_index) {
-        ms_diag_at(a->diag, &mark, NULL, "expected a key here, got the number of a list entry");
-        return MS_E_INPUT;
+        return ms_diag_at(a->diag, &mark, NULL,
+                          "expected a key here, got the number of a list entry");
     }
     char *key = ms_arena_strndup(a->arena, s->text, s->length);
     if (key == NULL) {
@@ -174,9 +167,9 @@ static ms_status enter(const assignment *a, ms_node *node, const path_key *s) {
     }
     char shown[MS_SHOWN_MAX + 8];
     ms_mark mark = mark_key(a, s);
-    ms_diag_at(a->diag, &mark, NULL, "there are no keys below '%.*s', it holds %s",
-               (int)(s->text - a->source.text) - 1, a->source.text, ms_node_shown(node, shown));
-    return MS_E_INPUT;
+    return ms_diag_at(a->diag, &mark, NULL, "there are no keys below '%.*s', it holds %s",
+                      (int)(s->text - a->source.text) - 1, a->source.text,
+                      ms_node_shown(node, shown));
 }
 
 /* A value of null stays in the tree: the key may stand in a file that is read later (a platform's),
@@ -208,11 +201,7 @@ ms_status ms_node_set(ms_node *root, const char *text, ms_arena *arena, ms_diag 
     a->arena = arena;
     a->diag = diag;
     ms_status status = ms_source_init(&a->source, "--set", text, strlen(text), arena, diag);
-    if (status == MS_OK) {
-        status = split_path(a);
-    }
-    if (status == MS_OK) {
-        status = apply(a, root);
-    }
+    status = status == MS_OK ? split_path(a) : status;
+    status = status == MS_OK ? apply(a, root) : status;
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }

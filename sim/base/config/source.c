@@ -63,7 +63,7 @@ static bool find_lines(ms_source *source, size_t line_count, ms_arena *arena) {
     source->line_count = 1;
     size_t characters = 0;
     for (size_t i = 0; i < source->length_B && source->line_count < line_count; i++) {
-        characters += ((unsigned char)source->text[i] & 0xC0U) != 0x80U ? 1 : 0;
+        characters += ms_text_goes_on(source->text[i]) ? 0 : 1;
         if (source->text[i] == '\n') {
             source->lines[source->line_count++] = characters;
         }
@@ -95,14 +95,13 @@ static ms_status report_bad_text(ms_source *source, char *text, const scan *bad,
     }
     ms_mark mark = ms_source_mark(source, bad->characters, bad->characters + 1);
     if (!bad->is_utf8) {
-        ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got the byte 0x%02x", byte);
-    } else if (bad->code == 0) {
-        ms_diag_at(diag, &mark, NULL, "expected text, got a NUL byte");
-    } else {
-        ms_diag_at(diag, &mark, NULL, "expected text, got the control character U+%04X",
-                   (unsigned)bad->code);
+        return ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got the byte 0x%02x", byte);
     }
-    return MS_E_INPUT;
+    if (bad->code == 0) {
+        return ms_diag_at(diag, &mark, NULL, "expected text, got a NUL byte");
+    }
+    return ms_diag_at(diag, &mark, NULL, "expected text, got the control character U+%04X",
+                      (unsigned)bad->code);
 }
 
 ms_status ms_source_init(ms_source *source, const char *name, const char *text, size_t length_B,
@@ -113,8 +112,7 @@ ms_status ms_source_init(ms_source *source, const char *name, const char *text, 
     }
     if (length_B >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0)) {
         ms_mark mark = {.file = source->file, .line = 1, .column = 1, .width = 1};
-        ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got UTF-16");
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "expected UTF-8 text, got UTF-16");
     }
     if (length_B >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
         text += 3;
@@ -161,12 +159,10 @@ static ms_status report_open(const char *path, ms_diag *diag) {
     int error = errno;
     ms_mark mark = {.file = path};
     if (path[0] == '\0') {
-        ms_diag_at(diag, NULL, NULL, "expected a file's name, got ''");
-        return MS_E_INPUT;
+        return ms_diag_at(diag, NULL, NULL, "expected a file's name, got ''");
     }
     if (error == ENOENT || error == ENOTDIR) {
-        ms_diag_at(diag, &mark, NULL, "no such file");
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "no such file");
     }
     ms_diag_at(diag, &mark, NULL, "cannot open: %s", strerror(error));
     if (error == EINTR) { /* a signal while a pipe waits for its writer */
@@ -192,9 +188,8 @@ static ms_status refuse_hdf5(int descriptor, const char *path, ms_file_type type
     }
     char text[512];
     ms_mark mark = {.file = path};
-    ms_diag_at(diag, &mark, NULL, "expected a %s file, got %s", TYPES[type].name,
-               ms_input_explain(MS_INPUT_TRACE, MS_INPUT_UNKNOWN, path, text, sizeof text));
-    return MS_E_INPUT;
+    return ms_diag_at(diag, &mark, NULL, "expected a %s file, got %s", TYPES[type].name,
+                      ms_input_explain(MS_INPUT_TRACE, MS_INPUT_UNKNOWN, path, text, sizeof text));
 }
 
 /* Check kind and size of a file before its text is read. */
@@ -207,16 +202,15 @@ static ms_status check_kind(int descriptor, const char *path, ms_file_type type,
         return MS_E_IO;
     }
     if (S_ISDIR(info.st_mode)) {
-        ms_diag_at(diag, &mark, NULL, "expected a %s file, got a directory", TYPES[type].name);
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "expected a %s file, got a directory",
+                          TYPES[type].name);
     }
     if (S_ISREG(info.st_mode) && refuse_hdf5(descriptor, path, type, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     if (S_ISREG(info.st_mode) && info.st_size > (off_t)ms_file_limit_B(type)) {
-        ms_diag_at(diag, &mark, NULL, "expected a %s file of at most %zu MiB, got %.1f MiB",
-                   TYPES[type].name, TYPES[type].limit_MiB, (double)info.st_size / MIB);
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "expected a %s file of at most %zu MiB, got %.1f MiB",
+                          TYPES[type].name, TYPES[type].limit_MiB, (double)info.st_size / MIB);
     }
     return MS_OK;
 }
@@ -242,9 +236,8 @@ static ms_status read_all(int descriptor, const char *path, ms_file_type type, m
         ms_buffer_add(out, chunk, (size_t)count);
         /* a pipe or device, whose size nobody knows before */
         if (out->length > ms_file_limit_B(type)) {
-            ms_diag_at(diag, &mark, NULL, "expected a %s file of at most %zu MiB, got more",
-                       TYPES[type].name, TYPES[type].limit_MiB);
-            return MS_E_INPUT;
+            return ms_diag_at(diag, &mark, NULL, "expected a %s file of at most %zu MiB, got more",
+                              TYPES[type].name, TYPES[type].limit_MiB);
         }
     }
 }
@@ -255,9 +248,7 @@ ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_d
         return report_open(path, diag);
     }
     ms_status status = check_kind(descriptor, path, type, diag);
-    if (status == MS_OK) {
-        status = read_all(descriptor, path, type, out, diag);
-    }
+    status = status == MS_OK ? read_all(descriptor, path, type, out, diag) : status;
     close(descriptor);
     return status;
 }

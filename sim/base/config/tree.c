@@ -52,8 +52,11 @@ const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_fo
     return node;
 }
 
-bool ms_config_has(const ms_node *mapping, const char *key) {
-    return ms_node_get(mapping, key) != NULL;
+void ms_node_drop(ms_node *mapping, const char *key) {
+    const ms_node *child = ms_node_get(mapping, key);
+    if (child != NULL) {
+        ms_node_remove(mapping, child);
+    }
 }
 
 /* Recursion ends: the parser, ms_node_set and the alias expansion keep to MS_DEPTH_LIMIT levels. */
@@ -177,7 +180,7 @@ const char *ms_shown(const char *text, char *out) {
     size_t length = strlen(text);
     bool is_cut = length > MS_SHOWN_MAX;
     length = is_cut ? MS_SHOWN_MAX : length;
-    while (is_cut && length > 0 && ((unsigned char)text[length] & 0xC0U) == 0x80U) {
+    while (is_cut && length > 0 && ms_text_goes_on(text[length])) {
         length--;
     }
     size_t used = 0;

@@ -4,6 +4,7 @@
 #include <yaml.h>
 
 #include "base/config/internal.h"
+#include "base/text.h"
 
 /* A mapping or sequence whose end has not come yet. */
 typedef struct level {
@@ -30,7 +31,7 @@ typedef struct builder {
     anchor *anchors; /* [MS_ANCHOR_LIMIT], made with the first */
     size_t anchor_count;
     size_t nodes;       /* made so far */
-    size_t alias_nodes; /* of these, by aliases */
+    size_t alias_nodes; /* nodes among these that copies of aliases made */
     ms_node *root;
 } builder;
 
@@ -48,8 +49,7 @@ static level *top(builder *b) {
 }
 
 static ms_status fail(builder *b, const ms_mark *mark, const char *text) {
-    ms_diag_at(b->diag, mark, NULL, "%s", text);
-    return MS_E_INPUT;
+    return ms_diag_at(b->diag, mark, NULL, "%s", text);
 }
 
 /* libyaml's own complaint, with the place it names. */
@@ -66,23 +66,20 @@ static ms_status report_syntax(builder *b) {
         for (size_t i = 0; at < end && i < parser->problem_mark.index; i++) {
             do {
                 at++;
-            } while (((unsigned char)*at & 0xC0U) == 0x80U);
+            } while (ms_text_goes_on(*at));
         }
         if (*at == '\t') {
             return fail(b, &mark, "not valid YAML: found a tab, indent with spaces");
         }
-        ms_diag_at(b->diag, &mark, NULL,
-                   "not valid YAML: a value cannot start with '%c'; put it in quotes", *at);
-        return MS_E_INPUT;
+        return ms_diag_at(b->diag, &mark, NULL,
+                          "not valid YAML: a value cannot start with '%c'; put it in quotes", *at);
     }
     ms_mark context = mark_between(b, &parser->context_mark, &parser->context_mark);
     if (parser->context == NULL || context.line == mark.line) {
-        ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s", problem);
-    } else {
-        ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s (%s that began at line %d)", problem,
-                   parser->context, context.line);
+        return ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s", problem);
     }
-    return MS_E_INPUT;
+    return ms_diag_at(b->diag, &mark, NULL, "not valid YAML: %s (%s that began at line %d)",
+                      problem, parser->context, context.line);
 }
 
 static ms_status next_event(builder *b, yaml_event_t *event) {
@@ -347,9 +344,8 @@ static ms_status on_alias(builder *b, const yaml_event_t *event) {
     ms_mark mark = mark_of(b, event);
     const anchor *found = find_anchor(b, name);
     if (found == NULL) {
-        ms_diag_at(b->diag, &mark, NULL, "alias '*%s' has no anchor '&%s' before it",
-                   ms_shown(name, shown), shown);
-        return MS_E_INPUT;
+        return ms_diag_at(b->diag, &mark, NULL, "alias '*%s' has no anchor '&%s' before it",
+                          ms_shown(name, shown), shown);
     }
     ms_status status = check_alias(b, found->node, &mark);
     if (status != MS_OK) {
@@ -427,9 +423,8 @@ static ms_status check_root(builder *b) {
     bool is_list = b->input->takes_list && b->root->type == MS_NODE_SEQUENCE;
     if (b->input->is_document && b->root->type != MS_NODE_MAPPING && !is_list) {
         char shown[MS_SHOWN_MAX + 8];
-        ms_diag_at(b->diag, &b->root->mark, NULL, "expected keys and values, got %s",
-                   ms_node_shown(b->root, shown));
-        return MS_E_INPUT;
+        return ms_diag_at(b->diag, &b->root->mark, NULL, "expected keys and values, got %s",
+                          ms_node_shown(b->root, shown));
     }
     return MS_OK;
 }
@@ -452,9 +447,7 @@ ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *di
                                  input->source.length_B - input->from_B);
     ms_status status = read_events(b);
     yaml_parser_delete(&b->parser);
-    if (status == MS_OK) {
-        status = check_root(b);
-    }
+    status = status == MS_OK ? check_root(b) : status;
     if (status == MS_OK) {
         *root_out = b->root;
     }
@@ -466,9 +459,7 @@ static ms_status parse_document(ms_yaml_input *input, const ms_text *text, ms_ar
                                 ms_diag *diag, ms_node **root_out) {
     ms_status status =
         ms_source_init(&input->source, text->name, text->data, text->length_B, arena, diag);
-    if (status == MS_OK) {
-        status = ms_yaml_build(input, arena, diag, root_out);
-    }
+    status = status == MS_OK ? ms_yaml_build(input, arena, diag, root_out) : status;
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 

@@ -10,7 +10,7 @@ static int compare_ints(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Index in the list of a device's occurrence number `nth`, from 0. */
+/* Index in the list of the `nth` occurrence (from 0) of a device. */
 static int place_of(const int *devices, int device, int nth) {
     int index = 0;
     for (; devices[index] != device || nth > 0; index++) {
@@ -21,14 +21,12 @@ static int place_of(const int *devices, int device, int nth) {
 
 static ms_status check_devices(const int *devices, const int *sorted, int count, ms_diag *diag) {
     if (sorted[0] < 0) {
-        ms_diag_error(diag, "device %d is below 0", sorted[0]);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "device %d is below 0", sorted[0]);
     }
     for (int i = 1; i < count; i++) {
         if (sorted[i] == sorted[i - 1]) {
-            ms_diag_error(diag, "device %d stands twice, for ranks %d and %d", sorted[i],
-                          place_of(devices, sorted[i], 0), place_of(devices, sorted[i], 1));
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "device %d stands twice, for ranks %d and %d", sorted[i],
+                                 place_of(devices, sorted[i], 0), place_of(devices, sorted[i], 1));
         }
     }
     return MS_OK;
@@ -37,8 +35,8 @@ static ms_status check_devices(const int *devices, const int *sorted, int count,
 ms_status ms_mesh_set_devices(ms_mesh *mesh, const int *devices, int count, ms_arena *arena,
                               ms_diag *diag) {
     if (count != mesh->ranks) {
-        ms_diag_error(diag, "the mesh has %d ranks, the list has %d devices", mesh->ranks, count);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "the mesh has %d ranks, the list has %d devices", mesh->ranks,
+                             count);
     }
     int *table = MS_NEW(arena, int, count);
     int *sorted = MS_NEW(arena, int, count);
@@ -96,9 +94,8 @@ ms_status ms_mesh_reshape(const ms_mesh *mesh, const ms_mesh_shape *shape, ms_ar
     ms_mesh reshaped;
     ms_status status = ms_mesh_init(&reshaped, shape->names, shape->sizes, shape->axes, diag);
     if (status == MS_OK && reshaped.ranks != mesh->ranks) {
-        ms_diag_error(diag, "a mesh of %d ranks cannot become one of %d", mesh->ranks,
-                      reshaped.ranks);
-        status = MS_E_INPUT;
+        status = ms_diag_error(diag, "a mesh of %d ranks cannot become one of %d", mesh->ranks,
+                               reshaped.ranks);
     }
     if (status != MS_OK) {
         return status;
@@ -138,8 +135,7 @@ static ms_status find_axes(const ms_mesh *mesh, const ms_words *names, ms_diag *
         }
         for (size_t j = 0; j < i; j++) {
             if (strcmp(names->items[j], names->items[i]) == 0) {
-                ms_diag_error(diag, "axis '%s' stands twice", names->items[i]);
-                return MS_E_INPUT;
+                return ms_diag_error(diag, "axis '%s' stands twice", names->items[i]);
             }
         }
         axes_out[i] = axis;
@@ -160,8 +156,8 @@ ms_status ms_mesh_transpose(const ms_mesh *mesh, const ms_words *order, ms_diag 
                             ms_mesh *mesh_out) {
     int axes[MS_MESH_AXES_MAX];
     if (order->count > (size_t)mesh->axes) {
-        ms_diag_error(diag, "the order names %zu axes, the mesh has %d", order->count, mesh->axes);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "the order names %zu axes, the mesh has %d", order->count,
+                             mesh->axes);
     }
     ms_status status = find_axes(mesh, order, diag, axes);
     if (status != MS_OK) {
@@ -169,8 +165,7 @@ ms_status ms_mesh_transpose(const ms_mesh *mesh, const ms_words *order, ms_diag 
     }
     for (int axis = 0; axis < mesh->axes; axis++) {
         if (!holds(axes, (int)order->count, axis)) {
-            ms_diag_error(diag, "the order leaves out axis '%s'", mesh->names[axis]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "the order leaves out axis '%s'", mesh->names[axis]);
         }
     }
     ms_mesh transposed = *mesh;
@@ -189,13 +184,12 @@ ms_status ms_mesh_sub(const ms_mesh *mesh, const char *axis, int coordinate, ms_
         return status;
     }
     if (coordinate < 0 || coordinate >= mesh->sizes[gone]) {
-        ms_diag_error(diag, "axis '%s' of size %d has no coordinate %d, only 0 to %d", axis,
-                      mesh->sizes[gone], coordinate, mesh->sizes[gone] - 1);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "axis '%s' of size %d has no coordinate %d, only 0 to %d", axis,
+                             mesh->sizes[gone], coordinate, mesh->sizes[gone] - 1);
     }
     if (mesh->axes == 1) {
-        ms_diag_error(diag, "axis '%s' is the only one; a sub-mesh keeps at least one", axis);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "axis '%s' is the only one; a sub-mesh keeps at least one",
+                             axis);
     }
     ms_mesh sub = {.ranks = mesh->ranks / mesh->sizes[gone],
                    .first = mesh->first + coordinate * mesh->strides[gone],
@@ -237,7 +231,8 @@ static ms_status merge_axes(const ms_mesh *mesh, const int *merged, int count, m
     return MS_OK;
 }
 
-/* No strides say it: number the ranks afresh, in the order of the flattened mesh. */
+/* The flattened axis has no constant stride: number the ranks afresh in the order of the flattened
+ * mesh, with a table of devices. */
 static ms_status renumber(const ms_mesh *mesh, const int *merged, int count, ms_arena *arena,
                           ms_mesh *flat) {
     int order[MS_MESH_AXES_MAX] = {0};
@@ -267,15 +262,12 @@ ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *a
     int merged[MS_MESH_AXES_MAX];
     int count = (int)axes->count;
     if (axes->count < 2 || axes->count > (size_t)mesh->axes) {
-        ms_diag_error(diag, "flattening takes 2 to %d axes of this mesh, got %zu", mesh->axes,
-                      axes->count);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "flattening takes 2 to %d axes of this mesh, got %zu",
+                             mesh->axes, axes->count);
     }
     ms_mesh flat;
     ms_status status = find_axes(mesh, axes, diag, merged);
-    if (status == MS_OK) {
-        status = merge_axes(mesh, merged, count, arena, &flat);
-    }
+    status = status == MS_OK ? merge_axes(mesh, merged, count, arena, &flat) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -290,8 +282,7 @@ ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *a
         status = renumber(mesh, merged, count, arena, &flat);
     }
     if (status == MS_OK && ms_mesh_axis(&flat, flat.names[at]) != at) {
-        ms_diag_error(diag, "the mesh has an axis '%s' already", flat.names[at]);
-        status = MS_E_INPUT;
+        status = ms_diag_error(diag, "the mesh has an axis '%s' already", flat.names[at]);
     }
     if (status == MS_OK) {
         *mesh_out = flat;

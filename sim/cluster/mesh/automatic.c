@@ -46,24 +46,23 @@ static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
             product *= wish->given.sizes[i];
         }
         if (product > gpus) {
-            ms_diag_error(diag, "the degrees given multiply to more than the %d GPUs of '%s'", gpus,
-                          wish->platform->name);
-            return MS_E_INPUT;
+            return ms_diag_error(diag,
+                                 "the degrees given multiply to more than the %d GPUs of '%s'",
+                                 gpus, wish->platform->name);
         }
     }
     int dp = size_of(&wish->given, "dp");
     if (gpus % product != 0) {
-        ms_diag_error(diag,
-                      "the degrees given multiply to %d, which does not divide the %d GPUs of "
-                      "'%s'; the nearest product below that does is %d",
-                      (int)product, gpus, wish->platform->name, divisor_below(gpus, product));
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "the degrees given multiply to %d, which does not divide the %d GPUs of "
+            "'%s'; the nearest product below that does is %d",
+            (int)product, gpus, wish->platform->name, divisor_below(gpus, product));
     }
     if (dp != 0 && dp != gpus / product) {
-        ms_diag_error(diag, "dp=%d and the other degrees multiply to %lld, '%s' has %d GPUs; dp=%d",
-                      dp, (long long)dp * (long long)product, wish->platform->name, gpus,
-                      (int)(gpus / product));
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag, "dp=%d and the other degrees multiply to %lld, '%s' has %d GPUs; dp=%d", dp,
+            (long long)dp * (long long)product, wish->platform->name, gpus, (int)(gpus / product));
     }
     *dp_out = (int)(gpus / product);
     return MS_OK;
@@ -105,19 +104,16 @@ static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *l
         const char *name = wish->order->items[i];
         int size = size_of(&shape, name);
         if (size == 0) {
-            ms_diag_error(diag, "the order names axis '%s', which has no degree", name);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "the order names axis '%s', which has no degree", name);
         }
         if (has_name(ordered.names, ordered.count, name)) {
-            ms_diag_error(diag, "axis '%s' stands twice in the order", name);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "axis '%s' stands twice in the order", name);
         }
         add(&ordered, name, size);
     }
     for (int i = 0; i < list->count; i++) {
         if (!has_name(ordered.names, ordered.count, list->names[i])) {
-            ms_diag_error(diag, "the order leaves out axis '%s'", list->names[i]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "the order leaves out axis '%s'", list->names[i]);
         }
     }
     *list = ordered;
@@ -136,26 +132,24 @@ static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *
     int tp = mesh->sizes[axis];
     const char *tier = wish->platform->tiers[0].name;
     if (tp > domain) {
-        ms_diag_error(diag,
-                      "tp=%d is more than the %d GPUs that share tier '%s'; the nearest legal is "
-                      "tp=%d, or --allow-slow-tp",
-                      tp, domain, tier, domain);
-    } else {
-        ms_diag_error(diag,
-                      "groups of tp=%d leave the %d GPUs that share tier '%s'; put tp innermost "
-                      "with a size that divides %d, such as tp=%d, or --allow-slow-tp",
-                      tp, domain, tier, domain, divisor_below(domain, tp));
+        return ms_diag_error(
+            diag,
+            "tp=%d is more than the %d GPUs that share tier '%s'; the nearest legal is "
+            "tp=%d, or --allow-slow-tp",
+            tp, domain, tier, domain);
     }
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "groups of tp=%d leave the %d GPUs that share tier '%s'; put tp innermost "
+                         "with a size that divides %d, such as tp=%d, or --allow-slow-tp",
+                         tp, domain, tier, domain, divisor_below(domain, tp));
 }
 
 ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *mesh_out) {
     int dp = 0;
     int extra = size_of(&wish->given, "dp") == 0;
     if (wish->given.axes + extra > MS_MESH_AXES_MAX) {
-        ms_diag_error(diag, "%d degrees are given; at most %d beside dp are supported",
-                      wish->given.axes, (int)MS_MESH_AXES_MAX - 1);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "%d degrees are given; at most %d beside dp are supported",
+                             wish->given.axes, (int)MS_MESH_AXES_MAX - 1);
     }
     ms_mesh mesh;
     ms_mesh check;
@@ -163,20 +157,15 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
     if (wish->given.axes > 0) {
         status = ms_mesh_init(&check, wish->given.names, wish->given.sizes, wish->given.axes, diag);
     }
-    if (status == MS_OK) {
-        status = size_dp(wish, diag, &dp);
-    }
+    status = status == MS_OK ? size_dp(wish, diag, &dp) : status;
     degree_list list = {.count = 0};
     if (status == MS_OK) {
         arrange(wish, dp, &list);
         status = wish->order == NULL ? MS_OK : reorder(wish, diag, &list);
     }
-    if (status == MS_OK) {
-        status = ms_mesh_init(&mesh, list.names, list.sizes, list.count, diag);
-    }
-    if (status == MS_OK) {
-        status = check_scale_up_domain(wish, &mesh, diag);
-    }
+    status =
+        status == MS_OK ? ms_mesh_init(&mesh, list.names, list.sizes, list.count, diag) : status;
+    status = status == MS_OK ? check_scale_up_domain(wish, &mesh, diag) : status;
     if (status == MS_OK) {
         *mesh_out = mesh;
     }

@@ -16,8 +16,7 @@ static int place_of(const char *name) {
 }
 
 static ms_status fault_order(ms_diag *diag) {
-    ms_diag_error(diag, "expected pp, dp, ep and tp in 'order', each once, outermost first");
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "expected pp, dp, ep and tp in 'order', each once, outermost first");
 }
 
 /* The axes outermost first, each once. */
@@ -46,12 +45,11 @@ static ms_status check_stages(const ms_mesh *mesh, const ms_mesh *experts, ms_di
         int stage = ms_mesh_coordinate(mesh, rank, MS_AXIS_PP);
         int own = ms_mesh_coordinate(experts, rank, MS_AXIS_PP);
         if (stage != own) {
-            ms_diag_error(
+            return ms_diag_error(
                 diag,
                 "rank %d is on pipeline rank %d in 'mesh' and on %d here: let pp stand in "
                 "'order' where it leaves the ranks of a stage together",
                 rank, stage, own);
-            return MS_E_INPUT;
         }
     }
     return MS_OK;
@@ -61,15 +59,14 @@ ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms
                              ms_mesh *experts_out) {
     int pp = ms_mesh_size(mesh, MS_AXIS_PP), stage_ranks = mesh->ranks / pp;
     if (ms_mesh_size(mesh, MS_AXIS_EP) > 1) {
-        ms_diag_error(diag, "'mesh' has an axis ep as well: leave it out there, its ranks belong "
-                            "to dp");
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "'mesh' has an axis ep as well: leave it out there, its ranks belong "
+                             "to dp");
     }
     int64_t together = (int64_t)axes->ep * axes->tp;
     if (stage_ranks % together != 0) {
-        ms_diag_error(diag, "ep %d x tp %d do not divide the %d ranks of a pipeline rank", axes->ep,
-                      axes->tp, stage_ranks);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "ep %d x tp %d do not divide the %d ranks of a pipeline rank",
+                             axes->ep, axes->tp, stage_ranks);
     }
     const int SIZES[AXIS_COUNT] = {pp, (int)(stage_ranks / together), axes->ep, axes->tp};
     const char *names[AXIS_COUNT];

@@ -1,6 +1,7 @@
 #include "cluster/mesh/mesh.h"
 
-/* Axes of a set, closest neighbours first, so that counting through them gives ascending ranks. */
+/* List the axes of a set by ascending stride, so that counting through them gives ascending ranks.
+ */
 static int pick_axes(const ms_mesh *mesh, unsigned axes, int *picked_out) {
     int count = 0;
     for (int a = mesh->axes - 1; a >= 0; a--) {

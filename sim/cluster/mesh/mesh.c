@@ -9,24 +9,20 @@ enum { RANKS_MAX = 1 << 24 };
 
 static ms_status check_axes(const char *const *names, const int *sizes, int axes, ms_diag *diag) {
     if (axes < 1 || axes > MS_MESH_AXES_MAX) {
-        ms_diag_error(diag, "a mesh has 1 to %d axes, got %d", (int)MS_MESH_AXES_MAX, axes);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "a mesh has 1 to %d axes, got %d", (int)MS_MESH_AXES_MAX, axes);
     }
     for (int i = 0; i < axes; i++) {
         if (names[i] == NULL || names[i][0] == '\0') {
-            ms_diag_error(diag, "mesh axis %d of %d has no name", i + 1, axes);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "mesh axis %d of %d has no name", i + 1, axes);
         }
         if (sizes[i] < 1) {
-            ms_diag_error(diag, "mesh axis '%s' has size %d; it must be at least 1", names[i],
-                          sizes[i]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "mesh axis '%s' has size %d; it must be at least 1",
+                                 names[i], sizes[i]);
         }
         for (int j = 0; j < i; j++) {
             if (strcmp(names[i], names[j]) == 0) {
-                ms_diag_error(diag, "mesh axis '%s' stands twice, with sizes %d and %d", names[i],
-                              sizes[j], sizes[i]);
-                return MS_E_INPUT;
+                return ms_diag_error(diag, "mesh axis '%s' stands twice, with sizes %d and %d",
+                                     names[i], sizes[j], sizes[i]);
             }
         }
     }
@@ -48,9 +44,9 @@ ms_status ms_mesh_init(ms_mesh *mesh_out, const char *const *names, const int *s
         mesh.strides[i] = (int)ranks;
         ranks *= sizes[i];
         if (ranks > RANKS_MAX) {
-            ms_diag_error(diag, "the mesh has more than %d ranks: axis '%s' of size %d over %d",
-                          (int)RANKS_MAX, names[i], sizes[i], mesh.strides[i]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag,
+                                 "the mesh has more than %d ranks: axis '%s' of size %d over %d",
+                                 (int)RANKS_MAX, names[i], sizes[i], mesh.strides[i]);
         }
     }
     mesh.ranks = (int)ranks;
@@ -87,13 +83,11 @@ ms_status ms_mesh_find_axis(const ms_mesh *mesh, const char *name, ms_diag *diag
     bool is_known = ms_axis_from_name(name) != MS_AXIS_OTHER;
     const char *nearest = is_known ? NULL : ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
     if (nearest != NULL) {
-        ms_diag_error(diag, "the mesh has no axis '%s'; did you mean '%s'?", name, nearest);
-    } else {
-        char axes[MS_MESH_AXES_MAX * 16];
-        list_axes(mesh, axes, sizeof axes);
-        ms_diag_error(diag, "the mesh has no axis '%s'; its axes are %s", name, axes);
+        return ms_diag_error(diag, "the mesh has no axis '%s'; did you mean '%s'?", name, nearest);
     }
-    return MS_E_INPUT;
+    char axes[MS_MESH_AXES_MAX * 16];
+    list_axes(mesh, axes, sizeof axes);
+    return ms_diag_error(diag, "the mesh has no axis '%s'; its axes are %s", name, axes);
 }
 
 static int axis_of_kind(const ms_mesh *mesh, ms_axis kind) {

@@ -179,7 +179,7 @@ ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *a
 typedef struct ms_mesh_wish {
     ms_mesh_shape given;            /**< degrees that are fixed; dp may be among them */
     const ms_words *order;          /**< all axes, outermost first; NULL: dp, pp, cp, others, tp */
-    const ms_platform *platform;    /**< the mesh takes all its GPUs */
+    const ms_platform *platform;    /**< the mesh takes all GPUs of the platform */
     bool may_leave_scale_up_domain; /**< tp groups may cross more than the innermost tier */
 } ms_mesh_wish;
 

@@ -146,13 +146,10 @@ ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *a
         return MS_E_NOMEM;
     }
     ms_status status = read_order(mapping, order_path, arena, diag, &order);
-    if (status == MS_OK) {
-        status = check_left_out(mapping, order_path, key_path, &order, arena, diag);
-    }
+    status = status == MS_OK ? check_left_out(mapping, order_path, key_path, &order, arena, diag)
+                             : status;
     mesh_file file = {0};
-    if (status == MS_OK) {
-        status = read_sizes(mapping, key_path, &order, arena, diag, &file);
-    }
+    status = status == MS_OK ? read_sizes(mapping, key_path, &order, arena, diag, &file) : status;
     if (status != MS_OK) {
         return status;
     }

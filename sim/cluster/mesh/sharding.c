@@ -2,6 +2,7 @@
 #include "cluster/mesh/sharding.h"
 
 #include <stdio.h>
+#include <string.h>
 
 char *ms_tensor_placement_text(ms_tensor_placement placement, char *text_out, size_t size) {
     if (placement.kind == MS_SHARD) {
@@ -18,48 +19,43 @@ typedef struct uneven_cut {
     int64_t left;
 } uneven_cut;
 
-static void report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, const uneven_cut *cut,
-                          ms_diag *diag) {
+static ms_status report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, const uneven_cut *cut,
+                               ms_diag *diag) {
     long long whole = tensor->shape[cut->dimension];
     const char *name = mesh->names[cut->axis];
     int size = mesh->sizes[cut->axis];
     if (cut->left == whole) {
-        ms_diag_error(diag, "dimension %d of size %lld does not divide by axis '%s' of size %d",
-                      cut->dimension, whole, name, size);
-    } else {
-        ms_diag_error(diag,
-                      "dimension %d of size %lld, of which axes outside '%s' leave %lld, does not "
-                      "divide by axis '%s' of size %d",
-                      cut->dimension, whole, name, (long long)cut->left, name, size);
+        return ms_diag_error(diag,
+                             "dimension %d of size %lld does not divide by axis '%s' of size %d",
+                             cut->dimension, whole, name, size);
     }
+    return ms_diag_error(
+        diag,
+        "dimension %d of size %lld, of which axes outside '%s' leave %lld, does not "
+        "divide by axis '%s' of size %d",
+        cut->dimension, whole, name, (long long)cut->left, name, size);
 }
 
 ms_status ms_spec_local_shape(const ms_mesh *mesh, const ms_spec *spec, const ms_tensor *tensor,
                               ms_diag *diag, int64_t *local_out) {
     int64_t local[MS_TENSOR_DIMENSIONS_MAX];
-    for (int d = 0; d < tensor->dimensions; d++) {
-        local[d] = tensor->shape[d];
-    }
+    memcpy(local, tensor->shape, sizeof local);
     for (int axis = 0; axis < mesh->axes; axis++) {
         int d = spec->on[axis].dimension;
         if (spec->on[axis].kind != MS_SHARD) {
             continue;
         }
         if (d < 0 || d >= tensor->dimensions) {
-            ms_diag_error(diag, "axis '%s' shards dimension %d, the tensor has 0 to %d",
-                          mesh->names[axis], d, tensor->dimensions - 1);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "axis '%s' shards dimension %d, the tensor has 0 to %d",
+                                 mesh->names[axis], d, tensor->dimensions - 1);
         }
         if (local[d] % mesh->sizes[axis] != 0) {
             const uneven_cut cut = {.dimension = d, .left = local[d], .axis = axis};
-            report_uneven(mesh, tensor, &cut, diag);
-            return MS_E_INPUT;
+            return report_uneven(mesh, tensor, &cut, diag);
         }
         local[d] /= mesh->sizes[axis];
     }
-    for (int d = 0; d < tensor->dimensions; d++) {
-        local_out[d] = local[d];
-    }
+    memcpy(local_out, local, (size_t)tensor->dimensions * sizeof *local);
     return MS_OK;
 }
 
@@ -71,13 +67,14 @@ double ms_tensor_bytes(const ms_tensor *tensor, const int64_t *shape) {
     return bytes;
 }
 
-/* A redistribution on its way. */
+/* A redistribution while its steps are found. */
 typedef struct journey {
     const ms_mesh *mesh;
     ms_spec target;
     ms_spec now;
-    double local_B;                    /* what a rank holds now */
-    bool must_leave[MS_MESH_AXES_MAX]; /* axes that stand on their dimension wrongly */
+    double local_B;                    /* bytes that a rank holds now */
+    bool must_leave[MS_MESH_AXES_MAX]; /* axes that have to leave the dimension that they shard now
+                                        */
     ms_reshard_plan plan;
 } journey;
 
@@ -106,7 +103,8 @@ static void mark_leaving(journey *j) {
     }
 }
 
-/* No axis inside this one cuts the same dimension. */
+/* Whether an axis may leave its dimension: it has to, and no axis inside it cuts the same
+ * dimension. */
 static bool may_leave(const journey *j, int axis) {
     if (j->now.on[axis].kind != MS_SHARD || !j->must_leave[axis]) {
         return false;
@@ -119,7 +117,8 @@ static bool may_leave(const journey *j, int axis) {
     return true;
 }
 
-/* The target shards here, all axes outside this one are on that dimension already, none inside. */
+/* Whether an axis may begin to shard its target's dimension: all axes outside it that belong on the
+ * dimension are on it, and no other axis is. */
 static bool may_enter(const journey *j, int axis) {
     ms_tensor_placement to = j->target.on[axis];
     if (to.kind != MS_SHARD || is_same(j->now.on[axis], to)) {
@@ -141,7 +140,7 @@ typedef enum move {
     MOVE_ALL_TO_ALL,     /* shard to shard of another dimension */
     MOVE_ALL_REDUCE,     /* partial to replicate */
     MOVE_ALL_GATHER,     /* shard to replicate, for good */
-    MOVE_STEP_ASIDE,     /* the same where the axis is to be on a dimension again later */
+    MOVE_STEP_ASIDE,     /* shard to replicate where the axis shards a dimension again later */
     MOVE_COUNT,
 } move;
 
@@ -208,9 +207,8 @@ static ms_status refuse_partial(const ms_mesh *mesh, const ms_spec *from, const 
                                 ms_diag *diag) {
     for (int axis = 0; axis < mesh->axes; axis++) {
         if (to->on[axis].kind == MS_PARTIAL && from->on[axis].kind != MS_PARTIAL) {
-            ms_diag_error(diag, "axis '%s' cannot become partial: sums are made, not unmade",
-                          mesh->names[axis]);
-            return MS_E_INPUT;
+            return ms_diag_error(diag, "axis '%s' cannot become partial: sums are made, not unmade",
+                                 mesh->names[axis]);
         }
     }
     return MS_OK;
@@ -220,12 +218,8 @@ ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec
                      const ms_spec *to, ms_diag *diag, ms_reshard_plan *plan_out) {
     int64_t local[MS_TENSOR_DIMENSIONS_MAX];
     ms_status status = ms_spec_local_shape(mesh, to, tensor, diag, local);
-    if (status == MS_OK) {
-        status = ms_spec_local_shape(mesh, from, tensor, diag, local);
-    }
-    if (status == MS_OK) {
-        status = refuse_partial(mesh, from, to, diag);
-    }
+    status = status == MS_OK ? ms_spec_local_shape(mesh, from, tensor, diag, local) : status;
+    status = status == MS_OK ? refuse_partial(mesh, from, to, diag) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -41,9 +41,10 @@ typedef struct ms_tensor {
     double element_B;                        /**< bytes of one element [B] */
 } ms_tensor;
 
-/** One step of a redistribution: every group along one axis does the same at the same time. */
+/** One step of a redistribution, which all groups along one axis do at the same time. */
 typedef struct ms_reshard_step {
-    ms_coll_kind kind; /**< MS_COLL_NONE: each rank cuts its part out of what it has */
+    ms_coll_kind kind; /**< collective of the step; MS_COLL_NONE: each rank keeps a part of what it
+                          has, without communication */
     int axis;          /**< of the mesh */
     ms_tensor_placement from, to;
     double size_B; /**< full buffer of one rank, as collectives count it: all-gather its output, the

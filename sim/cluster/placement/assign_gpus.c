@@ -1,11 +1,7 @@
 /* From a choice to the GPU of every rank. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cluster/placement/file.h"
-
-enum { MESSAGE_MAX = 256 };
 
 /* A placement while it is made. */
 typedef struct making {
@@ -22,39 +18,26 @@ typedef struct making {
     ms_diag *diag;
 } making;
 
-static ms_status fault(const making *m, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static ms_status fault(const making *m, const char *format, ...) {
-    char message[MESSAGE_MAX];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    ms_diag_error(m->diag, "%s", message);
-    return MS_E_INPUT;
-}
-
 /* ---- nodes ---- */
 
-/* Spares that are named. */
+/* Mark the spare nodes that the user names. */
 static ms_status mark_named_spares(making *m) {
     const ms_ints *spares = &m->choice->spares;
     for (size_t i = 0; i < spares->count; i++) {
         int node = spares->items[i];
         if (node >= m->platform->nodes) {
-            return fault(m, "no spare node %d: the platform '%s' has 0 to %d", node,
-                         m->platform->name, m->platform->nodes - 1);
+            return ms_diag_error(m->diag, "no spare node %d: the platform '%s' has 0 to %d", node,
+                                 m->platform->name, m->platform->nodes - 1);
         }
         if (m->is_spare[node]) {
-            return fault(m, "spare node %d stands twice", node);
+            return ms_diag_error(m->diag, "spare node %d stands twice", node);
         }
         m->is_spare[node] = true;
     }
     return MS_OK;
 }
 
-/* All nodes that are no spares; of unnamed spares, the last nodes. */
+/* List all nodes that are no spares. Spares that are only counted are the last nodes. */
 static void take_free_nodes(making *m) {
     for (int node = 0; node < m->platform->nodes - m->choice->spare_count; node++) {
         if (!m->is_spare[node]) {
@@ -72,14 +55,14 @@ static ms_status take_listed_nodes(making *m) {
     for (size_t i = 0; i < nodes->count; i++) {
         int node = nodes->items[i];
         if (node >= m->platform->nodes) {
-            return fault(m, "no node %d: the platform '%s' has 0 to %d", node, m->platform->name,
-                         m->platform->nodes - 1);
+            return ms_diag_error(m->diag, "no node %d: the platform '%s' has 0 to %d", node,
+                                 m->platform->name, m->platform->nodes - 1);
         }
         if (is_listed[node]) {
-            return fault(m, "node %d stands twice", node);
+            return ms_diag_error(m->diag, "node %d stands twice", node);
         }
         if (m->is_spare[node]) {
-            return fault(m, "node %d is a spare", node);
+            return ms_diag_error(m->diag, "node %d is a spare", node);
         }
         is_listed[node] = true;
         m->nodes[m->node_count++] = node;
@@ -87,16 +70,16 @@ static ms_status take_listed_nodes(making *m) {
     return MS_OK;
 }
 
-/* Rank after rank onto the nodes. */
+/* Place rank after rank on the listed nodes. */
 static ms_status fill_nodes(making *m) {
     int per_node = m->platform->gpus_per_node;
     int64_t room = (int64_t)m->node_count * per_node;
     if (m->ranks > room) {
         bool has_spares = m->choice->spare_count > 0 || m->choice->spares.count > 0;
-        return fault(m, "%d rank%s not fit on %d node%s of %d GPUs%s", m->ranks,
-                     m->ranks == 1 ? " does" : "s do", m->node_count, m->node_count == 1 ? "" : "s",
-                     per_node,
-                     m->choice->nodes.count == 0 && has_spares ? ", the others are spares" : "");
+        return ms_diag_error(
+            m->diag, "%d rank%s not fit on %d node%s of %d GPUs%s", m->ranks,
+            m->ranks == 1 ? " does" : "s do", m->node_count, ms_plural(m->node_count), per_node,
+            m->choice->nodes.count == 0 && has_spares ? ", the others are spares" : "");
     }
     for (int rank = 0; rank < m->ranks; rank++) {
         int node = m->choice->is_cyclic ? rank % m->node_count : rank / per_node;
@@ -120,7 +103,7 @@ static ms_status place_by_nodes(making *m) {
     return status == MS_OK ? fill_nodes(m) : status;
 }
 
-/* ---- what is left ---- */
+/* ---- spare and idle GPUs ---- */
 
 static void mark_used(making *m) {
     memset(m->uses, MS_GPU_IDLE, (size_t)ms_platform_gpus(m->platform));
@@ -130,7 +113,7 @@ static void mark_used(making *m) {
     }
 }
 
-/* Spares that are only counted: the last nodes without a rank. */
+/* Take spares that are only counted: the last nodes without a rank. */
 static ms_status take_last_nodes(making *m) {
     int wanted = m->choice->spare_count;
     int found = 0;
@@ -140,9 +123,10 @@ static ms_status take_last_nodes(making *m) {
             found++;
         }
     }
-    return found == wanted ? MS_OK
-                           : fault(m, "%d spare nodes, but %d rank%s leave %d of %d free", wanted,
-                                   m->ranks, m->ranks == 1 ? "" : "s", found, m->platform->nodes);
+    return found == wanted
+               ? MS_OK
+               : ms_diag_error(m->diag, "%d spare nodes, but %d rank%s leave %d of %d free", wanted,
+                               m->ranks, ms_plural(m->ranks), found, m->platform->nodes);
 }
 
 /* No rank sits on a spare node, which only a file can do. */
@@ -150,8 +134,8 @@ static ms_status check_spares(making *m) {
     for (int rank = 0; rank < m->ranks; rank++) {
         int node = ms_platform_node(m->platform, m->gpus[rank]);
         if (m->is_spare[node]) {
-            return fault(m, "node %d is a spare, but '%s' puts rank %d on it", node,
-                         m->choice->file, rank);
+            return ms_diag_error(m->diag, "node %d is a spare, but '%s' puts rank %d on it", node,
+                                 m->choice->file, rank);
         }
     }
     return MS_OK;

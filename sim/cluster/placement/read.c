@@ -47,7 +47,7 @@ static ms_status add_text(const ms_node *node, const char *key_path, ms_diag *di
     return MS_OK;
 }
 
-/* A text, or a sequence of them. */
+/* Read numbers of nodes from a text, or from a sequence of texts. */
 static ms_status read_nodes(const ms_node *node, const char *key_path, ms_arena *arena,
                             ms_diag *diag, ms_ints *nodes_out) {
     ms_vector numbers;
@@ -61,15 +61,9 @@ static ms_status read_nodes(const ms_node *node, const char *key_path, ms_arena 
     if (status == MS_OK && numbers.count == 0) {
         status = ms_config_fault(diag, node, key_path, "names no node");
     }
-    nodes_out->items = status == MS_OK ? MS_NEW(arena, int, numbers.count) : NULL;
-    if (nodes_out->items != NULL) {
-        memcpy(nodes_out->items, numbers.data, numbers.count * sizeof(int));
-        nodes_out->count = numbers.count;
-    } else if (status == MS_OK) {
-        status = MS_E_NOMEM;
-    }
-    ms_vector_release(&numbers);
-    return status;
+    nodes_out->count = numbers.count;
+    nodes_out->items = ms_vector_keep(&numbers, arena);
+    return status == MS_OK && nodes_out->items == NULL ? MS_E_NOMEM : status;
 }
 
 static bool is_count(const ms_node *node) {
@@ -77,7 +71,7 @@ static bool is_count(const ms_node *node) {
            node->text[strspn(node->text, "0123456789")] == '\0';
 }
 
-/* How many nodes, or which. */
+/* Read `spares`: how many nodes, or which. */
 static ms_status read_spares(const ms_node *node, ms_arena *arena, ms_diag *diag,
                              ms_rank_placement_choice *choice) {
     if (!is_count(node)) {

@@ -47,8 +47,8 @@ static bool has_key(const ms_fabric_kind *kind, const char *key) {
     return false;
 }
 
-/* What the first look at the mapping takes from it: its kind; every key of any kind is known, so
- * that a misspelt one is compared with all of them. */
+/* The result of the first reading of the mapping: the kind. This reading knows the keys of every
+ * kind, so that a misspelt key is compared with all of them. */
 typedef struct any_fabric {
     int kind;
     const ms_node *unread;
@@ -102,27 +102,20 @@ static void refuse_foreign_key(const char *key, ms_fabric_file *file) {
 /* The kind's own keys in a mapping of their own. Those of other kinds are refused; those of none
  * were found at the first look. */
 static ms_status part_keys(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena) {
-    ms_node *own = MS_NEW(arena, ms_node, 1);
+    ms_node *own = ms_node_copy(mapping, arena);
     if (own == NULL) {
         return MS_E_NOMEM;
     }
-    *own = *mapping;
-    own->first = own->last = NULL;
-    own->count = 0;
     for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
         bool is_known = false;
         for (int i = 0; kind_at(i) != NULL; i++) {
             is_known = is_known || has_key(kind_at(i), child->key);
         }
+        if (!is_known || !has_key(file->kind, child->key)) {
+            ms_node_drop(own, child->key);
+        }
         if (is_known && !has_key(file->kind, child->key)) {
             refuse_foreign_key(child->key, file);
-        } else if (is_known) {
-            ms_node *copy = MS_NEW(arena, ms_node, 1);
-            if (copy == NULL) {
-                return MS_E_NOMEM;
-            }
-            *copy = *child;
-            ms_node_append(own, copy);
         }
     }
     file->keys = own;

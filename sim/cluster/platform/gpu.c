@@ -170,12 +170,8 @@ static ms_status load_type(const ms_node *type, const look *l, int depth, ms_nod
     const char *path = NULL;
     ms_node *file = NULL;
     ms_status status = find_file(type, l, &path);
-    if (status == MS_OK) {
-        status = ms_yaml_load(path, l->arena, l->diag, &file);
-    }
-    if (status == MS_OK) {
-        status = ms_input_expect(file, MS_INPUT_GPU, path, l->diag);
-    }
+    status = status == MS_OK ? ms_yaml_load(path, l->arena, l->diag, &file) : status;
+    status = status == MS_OK ? ms_input_expect(file, MS_INPUT_GPU, path, l->diag) : status;
     const ms_node *base = status == MS_OK ? ms_node_get(file, "type") : NULL;
     if (base == NULL) {
         *keys_out = file;
@@ -183,9 +179,7 @@ static ms_status load_type(const ms_node *type, const look *l, int depth, ms_nod
     }
     ms_node *below = NULL;
     status = load_type(base, l, depth + 1, &below);
-    if (status == MS_OK) {
-        status = ms_node_overlay(below, file, l->arena);
-    }
+    status = status == MS_OK ? ms_node_overlay(below, file, l->arena) : status;
     if (status == MS_OK) {
         *keys_out = below;
     }
@@ -236,29 +230,21 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *paths, ms_arena
     const look l = {.paths = paths, .arena = arena, .diag = diag};
     ms_node *keys = NULL;
     ms_status status = load_type(type, &l, 1, &keys);
-    if (status == MS_OK) {
-        status = ms_node_overlay(keys, mapping, arena);
-    }
+    status = status == MS_OK ? ms_node_overlay(keys, mapping, arena) : status;
     if (status == MS_OK) {
         ms_config_take_out(keys, MS_GPU_FIELDS);
     }
     gpu_file read = {0};
-    if (status == MS_OK) {
-        status = read_keys(keys, arena, diag, &read);
-    }
+    status = status == MS_OK ? read_keys(keys, arena, diag, &read) : status;
     if (status == MS_OK) {
         status =
             ms_gpu_attention_take(&read.attention, ms_node_get(keys, "attention"), diag, &read.gpu);
     }
-    if (status == MS_OK) {
-        status = ms_gpu_products_take(keys, diag, &read.gpu);
-    }
+    status = status == MS_OK ? ms_gpu_products_take(keys, diag, &read.gpu) : status;
     if (status == MS_OK && read.measured != NULL) {
         status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &read.gpu.measured);
     }
-    if (status == MS_OK) {
-        status = check_power(keys, &read.gpu.clock.power, diag);
-    }
+    status = status == MS_OK ? check_power(keys, &read.gpu.clock.power, diag) : status;
     if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
         status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",
                                  "leaves no memory: %.4g GiB of %.4g GiB are reserved",

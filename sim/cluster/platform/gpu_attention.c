@@ -104,9 +104,9 @@ ms_status ms_gpu_attention_take(const ms_gpu_attention *text, const ms_node *map
         const ms_gpu_attention_text *keys = &text->kernels[kernel];
         ms_attention_rates *rates = &gpu->attention[kernel];
         status = take_shares(&keys->working, &both, &rates->forward, &rates->backward);
-        if (status == MS_OK) {
-            status = take_shares(&keys->fp8, &any, &rates->fp8_forward, &rates->fp8_backward);
-        }
+        status = status == MS_OK
+                     ? take_shares(&keys->fp8, &any, &rates->fp8_forward, &rates->fp8_backward)
+                     : status;
     }
     return status;
 }

@@ -7,19 +7,20 @@
 #include "base/config/config.h"
 #include "cluster/platform/platform.h"
 
-/** What a generation reaches in one format, as its keys say it: pairs of forward and backward. */
+/** The keys of a generation of attention kernels in one format: pairs of numbers, forward and
+ * backward. */
 typedef struct ms_gpu_attention_shares {
     ms_numbers ramp;
     ms_numbers widths[MS_HEAD_WIDTHS];
 } ms_gpu_attention_shares;
 
-/** A generation as its keys say it. */
+/** The keys of one generation of attention kernels, such as `flash2`. */
 typedef struct ms_gpu_attention_text {
     ms_gpu_attention_shares working; /**< in 16 bits */
     ms_gpu_attention_shares fp8;     /**< the forward number may stand alone */
 } ms_gpu_attention_text;
 
-/** All of them, and the type's own kernel. */
+/** The keys of all generations of attention kernels, and those of the type's own fused kernel. */
 typedef struct ms_gpu_attention {
     double own_forward, own_backward; /**< attention_efficiency, attention_backward_efficiency */
     ms_gpu_attention_text kernels[MS_ATTENTION_COUNT];

@@ -254,24 +254,17 @@ ms_status ms_library_read(const ms_node *node, const char *const *paths, ms_aren
     return status;
 }
 
-static void drop(ms_node *mapping, const char *key) {
-    const ms_node *child = ms_node_get(mapping, key);
-    if (child != NULL) {
-        ms_node_remove(mapping, child);
-    }
-}
-
 ms_status ms_library_list(const ms_library *library, ms_gpu_generation used, ms_arena *arena,
                           ms_node **keys_out) {
     ms_node *keys = ms_node_copy(library->keys, arena);
     if (keys == NULL) {
         return MS_E_NOMEM;
     }
-    drop(keys, "file");
+    ms_node_drop(keys, "file");
     ms_node *generations = ms_node_get(keys, "generations");
     for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && generations != NULL; g++) {
         if (g != (int)used) {
-            drop(generations, GENERATIONS[g - MS_GENERATION_VOLTA].key);
+            ms_node_drop(generations, GENERATIONS[g - MS_GENERATION_VOLTA].key);
         }
     }
     *keys_out = keys;

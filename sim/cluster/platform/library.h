@@ -53,21 +53,21 @@ enum { MS_LIBRARY_SIZES = 23 };
 /** What a collective takes beside latency and bytes, as larger ones fill their pipeline with larger
  * chunks: time_s * size / (size + half_B). */
 typedef struct ms_library_ramp {
-    double time_s; /**< of a very large one [s] */
-    double half_B; /**< size that takes half of it [B] */
+    double time_s; /**< time that a very large collective takes on top [s] */
+    double half_B; /**< size at which half of `time_s` is added [B] */
 } ms_library_ramp;
 
 /** What a library does on GPUs of one generation. Limits are by MS_LIBRARY_SCALES. */
 typedef struct ms_library_generation {
     double ll_Bps[MS_LIBRARY_SCALES];         /**< most of LL, on all channels together [B/s] */
     double ring_ll128_Bps[MS_LIBRARY_SCALES]; /**< most of a ring with LL128, per channel [B/s] */
-    double tree_ll128_Bps[MS_LIBRARY_SCALES]; /**< the same of a tree [B/s] */
+    double tree_ll128_Bps[MS_LIBRARY_SCALES]; /**< most of a tree with LL128, per channel [B/s] */
     double tree_Bps[MS_LIBRARY_SCALES];       /**< of a tree with any protocol [B/s] */
     double nvls_tree_Bps[MS_LIBRARY_SCALES];  /**< of a tree of NVLS nodes [B/s] */
     int channels;                             /**< of a communicator [count] */
     double
         nvls_efficiency;  /**< share of NVLink's bandwidth that NVLS is chosen by, 0..1; 0: none */
-    double nvls_share;    /**< share of it that NVLS reaches, 0..1 */
+    double nvls_share;    /**< share of NVLink's bandwidth that NVLS reaches, 0..1 */
     double overhead_s;    /**< of a collective before its first step: launch, host [s] */
     double ring_turn;     /**< steps that a ring loses between a chunk and the next, 0..1 */
     ms_library_ramp ramp; /**< with Simple */
@@ -92,7 +92,8 @@ typedef struct ms_library {
     double link_step_s[2]; /**< what platforms' latencies hold of a step in a node, between nodes */
     double net_overhead_s[2]; /**< of posting to the network, with Intel's and with AMD's CPUs */
     double tree_correction[MS_LIBRARY_PROTOCOLS][MS_LIBRARY_SIZES]; /**< on a tree's bandwidth */
-    ms_library_generation generations[MS_GENERATIONS]; /**< that of MS_GENERATION_NONE is empty */
+    ms_library_generation
+        generations[MS_GENERATIONS]; /**< the row of MS_GENERATION_NONE is empty */
     const ms_node *keys; /**< what its file says, with the platform's changes; NULL: made by hand */
 } ms_library;
 

@@ -144,7 +144,7 @@ static ms_status gather_paths(const char *path, const char *const *folders, ms_a
     return MS_OK;
 }
 
-/* A platform's name and who asks. */
+/* A platform that is looked for, and where it is named. */
 typedef struct lookup {
     const char *name;
     ms_file_search search;
@@ -278,8 +278,8 @@ static ms_status overlay(ms_node *root, const ms_node *over, ms_arena *arena, ms
 static ms_status load_document(const lookup *l, int depth, const char *paths[PATHS_MAX + 2],
                                ms_node **root_out);
 
-/* Lay the platform that a file names as its base below it.  paths: of the file; those of the base
- * come behind its own folder. */
+/* Load the platform that a file names as its base, and lay it below the file's keys. paths: folders
+ * of the file, in which the base's folders then follow the file's own folder. */
 static ms_status load_base(const lookup *l, int depth, const ms_node *base,
                            const char *paths[PATHS_MAX + 2], ms_node **root) {
     const char *inner[PATHS_MAX + 2];
@@ -314,8 +314,8 @@ static ms_status load_base(const lookup *l, int depth, const ms_node *base,
     return MS_OK;
 }
 
-/* The keys of a platform's file, its base's below them.  paths: folders where GPU types are looked
- * up. */
+/* Load the keys of a platform's file, with the keys of its base below them. paths: folders in which
+ * GPU types are looked up. */
 static ms_status load_document(const lookup *l, int depth, const char *paths[PATHS_MAX + 2],
                                ms_node **root_out) {
     const char *path = NULL;
@@ -353,9 +353,7 @@ ms_status ms_platform_load(const char *name, const char *const *folders, const m
         status = overlay(root, overrides, arena, diag);
     }
     ms_platform platform = {0};
-    if (status == MS_OK) {
-        status = read_document(root, paths, arena, diag, &platform);
-    }
+    status = status == MS_OK ? read_document(root, paths, arena, diag, &platform) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -12,7 +12,7 @@
 
 enum { CELLS = 3, TEXT_MAX = 96 };
 
-/* A kernel's name, and how many numbers its shape has. */
+/* Kernels that a table may name, and how many numbers a kernel's shape has. */
 static const struct {
     const char *name;
     int fewest, most;
@@ -28,24 +28,9 @@ static const struct {
 
 /* A file while it is read. */
 typedef struct table_reader {
-    const char *path;
-    ms_span body;
-    int line; /* under way, from 1 */
+    ms_csv_file file;
     ms_vector rows[MS_MEASURED_COUNT];
-    ms_diag *diag;
-    ms_status status;
 } table_reader;
-
-/* Report at the line under way. */
-#define FAULT(r, ...)                                                                              \
-    do {                                                                                           \
-        ms_mark mark = {.file = (r)->path,                                                         \
-                        .source = (r)->body.from,                                                  \
-                        .source_B = (size_t)((r)->body.to - (r)->body.from),                       \
-                        .line = (r)->line};                                                        \
-        ms_diag_at((r)->diag, &mark, NULL, __VA_ARGS__);                                           \
-        (r)->status = MS_E_INPUT;                                                                  \
-    } while (0)
 
 /* The text of a cell; "" where it is too long or has a fault. */
 static void take_text(const ms_cell *cell, char text[TEXT_MAX]) {
@@ -95,69 +80,48 @@ static void read_row(table_reader *r, const ms_cell cells[CELLS]) {
     const char *why = "";
     int kernel = find_kernel(name);
     if (kernel == MS_MEASURED_COUNT) {
-        FAULT(r,
-              "no kernel '%s': expected gemm, gemm_accumulate, attention, attention_backward "
-              "or memory",
-              name);
+        ms_csv_file_fault(
+            &r->file,
+            "no kernel '%s': expected gemm, gemm_accumulate, attention, attention_backward "
+            "or memory",
+            name);
         return;
     }
     int sizes = read_sizes(shape, row.sizes);
     if (sizes < KERNELS[kernel].fewest || sizes > KERNELS[kernel].most) {
-        FAULT(r, "expected a shape %s, got '%s'", KERNELS[kernel].shape, shape);
+        ms_csv_file_fault(&r->file, "expected a shape %s, got '%s'", KERNELS[kernel].shape, shape);
         return;
     }
     if (ms_unit_parse(time, MS_DIM_TIME, &row.time_s, &why) != MS_OK || !(row.time_s > 0)) {
-        FAULT(r, "expected a time with its unit, such as '163 us', got '%s'", time);
+        ms_csv_file_fault(&r->file, "expected a time with its unit, such as '163 us', got '%s'",
+                          time);
         return;
     }
     ms_vector_add(&r->rows[kernel], &row, 1);
 }
 
-static void read_line(table_reader *r, ms_span line) {
-    ms_cell cells[CELLS + 1] = {{.fault = NULL}};
-    int count = 0;
-    ms_span text = line.from != NULL ? ms_span_trim(line) : (ms_span){NULL, NULL};
-    if (text.from == text.to || text.from[0] == '#') {
-        return;
-    }
-    while (count <= CELLS && ms_cells_take(&line, &cells[count])) {
-        count++;
-    }
-    if (count != CELLS) {
-        FAULT(r, "expected kernel, shape and time");
-        return;
-    }
-    char first[TEXT_MAX];
-    take_text(&cells[0], first);
-    if (strcmp(first, "kernel") != 0) { /* else the head */
-        read_row(r, cells);
-    }
-}
-
 static void read_body(table_reader *r) {
-    ms_span rest = r->body, line;
-    if (memchr(rest.from, '\0', (size_t)(rest.to - rest.from)) != NULL) {
-        FAULT(r, "holds a NUL character, which is no text");
-        return;
-    }
-    for (r->line = 1; ms_cells_take_line(&rest, &line); r->line++) {
-        read_line(r, line);
+    ms_cell cells[CELLS + 1];
+    char first[TEXT_MAX];
+    for (int count = ms_csv_file_next(&r->file, cells, CELLS); count > 0;
+         count = ms_csv_file_next(&r->file, cells, CELLS)) {
+        take_text(&cells[0], first);
+        if (count != CELLS) {
+            ms_csv_file_fault(&r->file, "expected kernel, shape and time");
+        } else if (strcmp(first, "kernel") != 0) { /* else the head */
+            read_row(r, cells);
+        }
     }
 }
 
-/* The rows in the arena. */
-static ms_status keep(const table_reader *r, ms_arena *arena, const ms_kernel_table **table_out) {
+/* Move the rows to the arena. */
+static ms_status keep(table_reader *r, ms_arena *arena, const ms_kernel_table **table_out) {
     ms_kernel_table *table = MS_NEW(arena, ms_kernel_table, 1);
     bool is_short = table == NULL;
     for (int kernel = 0; kernel < MS_MEASURED_COUNT && !is_short; kernel++) {
-        const ms_vector *rows = &r->rows[kernel];
-        ms_measured_row *copy = MS_NEW(arena, ms_measured_row, rows->count);
-        is_short = copy == NULL || rows->failed;
-        if (!is_short && rows->count > 0) {
-            memcpy(copy, rows->data, rows->count * sizeof *copy);
-        }
-        table->rows[kernel] = copy;
-        table->counts[kernel] = (int)rows->count;
+        table->counts[kernel] = (int)r->rows[kernel].count;
+        table->rows[kernel] = ms_vector_keep(&r->rows[kernel], arena);
+        is_short = table->rows[kernel] == NULL;
     }
     if (is_short) {
         return MS_E_NOMEM;
@@ -166,7 +130,7 @@ static ms_status keep(const table_reader *r, ms_arena *arena, const ms_kernel_ta
     return MS_OK;
 }
 
-/* A file's name, beside the file that a node stands in. */
+/* The path of a file that a node names relative to the file in which the node stands. */
 static const char *beside(const ms_node *node, ms_arena *arena) {
     const char *file = node->mark.file != NULL ? node->mark.file : "";
     const char *slash = strrchr(file, '/');
@@ -178,13 +142,14 @@ static const char *beside(const ms_node *node, ms_arena *arena) {
 
 ms_status ms_measured_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
                            ms_diag *diag, const ms_kernel_table **table_out) {
-    table_reader r = {
-        .path = name, .body = ms_cells_body(text, length_B), .diag = diag, .status = MS_OK};
+    table_reader r = {.file = {.path = name, .diag = diag}};
     for (int kernel = 0; kernel < MS_MEASURED_COUNT; kernel++) {
         ms_vector_init(&r.rows[kernel], sizeof(ms_measured_row));
     }
+    ms_csv_file_begin(&r.file, text, length_B);
     read_body(&r);
-    ms_status status = r.status == MS_OK ? keep(&r, arena, table_out) : r.status;
+    ms_status status = r.file.status;
+    status = status == MS_OK ? keep(&r, arena, table_out) : status;
     for (int kernel = 0; kernel < MS_MEASURED_COUNT; kernel++) {
         ms_vector_release(&r.rows[kernel]);
     }
@@ -200,9 +165,9 @@ ms_status ms_measured_load(const ms_node *node, ms_arena *arena, ms_diag *diag,
     }
     ms_buffer_init(&text);
     ms_status status = ms_file_read(path, MS_FILE_CSV, &text, diag);
-    if (status == MS_OK) {
-        status = ms_measured_read(ms_buffer_text(&text), text.length, path, arena, diag, table_out);
-    }
+    status = status == MS_OK ? ms_measured_read(ms_buffer_text(&text), text.length, path, arena,
+                                                diag, table_out)
+                             : status;
     ms_buffer_release(&text);
     return status;
 }
@@ -224,7 +189,7 @@ double ms_measured_ratio(const ms_kernel_table *table, ms_measured_kernel kernel
         if (farthest > REACH || (is_met && !is_same)) {
             continue;
         }
-        if (is_same && !is_met) { /* what was measured itself needs no neighbours */
+        if (is_same && !is_met) { /* a shape that was measured itself needs no neighbours */
             weights = sum = 0;
             is_met = true;
         }

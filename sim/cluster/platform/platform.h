@@ -91,7 +91,7 @@ typedef struct ms_gpu_power {
     double idle_W; /**< while it waits in the middle of a job, at most load_W */
 } ms_gpu_power;
 
-/** Power, and speeds under its limit. */
+/** Power of a GPU, and its clock under the power limit. */
 typedef struct ms_gpu_clock {
     double sustained; /**< share of the peak's clock that matrix units hold under the power limit
                          while they work all the time, 0..1 */
@@ -232,12 +232,12 @@ typedef struct ms_tier {
     const char *name;
     double bandwidth_Bps; /**< nominal capacity of one link of the tier, per direction; INFINITY:
                              not limited */
-    double efficiency;    /**< share of it that transfers achieve, 0..1 */
+    double efficiency;    /**< share of the bandwidth that transfers achieve, 0..1 */
     double exchange_efficiency; /**< that all-to-alls achieve, where it is less; 0: as others */
     double latency_s;           /**< of one link crossing [s] */
     bool is_paired;  /**< innermost tier: a node has a link between every two GPUs and no switch, so
                         a GPU's bandwidth grows with its group's members in the node */
-    bool is_in_bits; /**< the file counts its bandwidth in bits, and so is it shown */
+    bool is_in_bits; /**< the file gives the bandwidth in bits per second, and output does so too */
     int first_link;  /**< links of the tier are first_link .. first_link + links - 1 */
     int links;
     double
@@ -273,7 +273,7 @@ typedef struct ms_nic_facts {
                           library  expects of networks, for its choice [s] */
 } ms_nic_facts;
 
-/** A cluster: its nodes, what sits in them, and what they are connected by. */
+/** A cluster: its nodes, the GPUs and NICs in them, and the network between them. */
 typedef struct ms_platform {
     const char *name;
     const char *fabric; /**< for people: its kind, such as "rails" or "torus of 16 x 16 x 16" */
@@ -391,7 +391,8 @@ void ms_platform_route(const ms_platform *platform, int source, int destination,
 /** A group of GPUs that is moved by so many GPUs, and where it lies. */
 typedef struct ms_group_move {
     int gpus[2];  /**< lowest and highest GPU of the group, before it moves */
-    int slots[2]; /**< lowest and highest slot of its GPUs; a slot is a GPU's index in its node */
+    int slots[2]; /**< lowest and highest slot of the group's GPUs; a slot is a GPU's index in its
+                     node */
     int nodes;    /**< that each of its GPUs moves on by; below 0: back */
     int slots_on; /**< slots that each GPU moves on by inside its node */
     int tier;     /**< outermost that the group's routes cross; -1: none */

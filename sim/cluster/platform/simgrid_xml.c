@@ -54,15 +54,14 @@ ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *di
     const ms_fabric_kind *kind = platform->topology->kind;
     int gpus = ms_platform_gpus(platform);
     if (gpus > XML_GPUS_MAX) {
-        ms_diag_error(diag,
-                      "a SimGrid file is written for at most %d GPUs, platform '%s' has %d; use "
-                      "fewer nodes (--set platform.nodes=...)",
-                      (int)XML_GPUS_MAX, platform->name, gpus);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "a SimGrid file is written for at most %d GPUs, platform '%s' has %d; use "
+            "fewer nodes (--set platform.nodes=...)",
+            (int)XML_GPUS_MAX, platform->name, gpus);
     }
     if (platform->routing != MS_ROUTING_SPREAD) {
-        ms_diag_error(diag, "a SimGrid file is written for routing 'spread' only");
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "a SimGrid file is written for routing 'spread' only");
     }
     ms_buffer_puts(out, "<?xml version=\"1.0\"?>\n"
                         "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"

@@ -46,7 +46,8 @@ double ms_platform_slowest(const ms_platform *platform, int gpus, bool has_slow_
     double per_node = platform->gpus_per_node;
     double nodes = ceil(gpus / per_node);
     double none = pow(1 - slow->share, nodes);
-    double expected = slow->share * nodes / (1 - none); /* where there is one at all */
+    double expected =
+        slow->share * nodes / (1 - none); /* number of slow nodes in jobs that have at least one */
     double slowed = slow->time * slowest_of(&platform->gpu, fmin(gpus, expected * per_node));
     return none * ordinary + (1 - none) * fmax(ordinary, slowed);
 }

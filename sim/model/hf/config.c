@@ -383,11 +383,11 @@ ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node *
         return MS_E_IO;
     }
     if (is_models_name(path, is_there ? &facts : NULL)) {
-        ms_diag_error(diag,
-                      "%s: no such file or folder; nothing is downloaded: save the config.json of "
-                      "the model's page on Hugging Face, and name that",
-                      path);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "%s: no such file or folder; nothing is downloaded: save the config.json of "
+            "the model's page on Hugging Face, and name that",
+            path);
     }
     bool is_folder = is_there && S_ISDIR(facts.st_mode);
     const char *file =

@@ -110,6 +110,9 @@ const ms_node *ms_hf_take(ms_hf_reader *r, const char *key, const char *goal);
 /* A key's value by one name, without it counting as used. */
 const ms_node *ms_hf_look(ms_hf_reader *r, const char *key);
 
+/* A node as a whole number >= 0; -1: the node is none, or NULL. */
+int ms_hf_whole_of(const ms_node *node);
+
 /* A key's value as a whole number >= 0, a flag, or a number of 0 to 1. Of types with MS_HF_LISTS a
  * list of equal values is that value.  out: left as it is where there is no value.  Returns whether
  * there is one; a fault is reported and kept in r->status. */

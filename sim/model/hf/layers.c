@@ -1,25 +1,16 @@
 /* Which layers of a config have experts: some keep a dense MLP, by four keys of several families.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/hf/layers.h"
 
 enum { LAYERS_MAX = 100000 };
 
-/* Layers with a dense MLP, marked. */
+/* Which layers have a dense MLP. */
 typedef struct dense_layers {
     bool *is_dense; /* [count] */
     int count;
 } dense_layers;
-
-/* A whole number of a list; -1: it is none. */
-static int entry_of(const ms_node *entry) {
-    bool is_number = entry->type == MS_NODE_SCALAR && !entry->is_quoted && entry->text[0] != '\0' &&
-                     strlen(entry->text) < 8 &&
-                     entry->text[strspn(entry->text, "0123456789")] == '\0';
-    return is_number ? atoi(entry->text) : -1;
-}
 
 /* `moe_layer_freq` as a list: a layer with 0 is dense.  Source: Megatron-LM, --moe-layer-freq. */
 static void mark_pattern(ms_hf_reader *r, const ms_node *list, dense_layers *dense) {
@@ -30,7 +21,7 @@ static void mark_pattern(ms_hf_reader *r, const ms_node *list, dense_layers *den
         return;
     }
     for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
-        int value = entry_of(entry);
+        int value = ms_hf_whole_of(entry);
         if (value != 0 && value != 1) {
             ms_hf_fault(r, entry, "moe_layer_freq", "expected entries of 0 and 1");
             return;
@@ -56,7 +47,7 @@ static void mark_listed(ms_hf_reader *r, const char *key, bool is_dense, dense_l
         memset(dense->is_dense, 1, (size_t)dense->count * sizeof dense->is_dense[0]);
     }
     for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
-        int layer = entry_of(entry);
+        int layer = ms_hf_whole_of(entry);
         if (layer < 0 || layer >= dense->count) {
             ms_hf_fault(r, entry, key, "expected layers, 0 to %d", dense->count - 1);
             return;

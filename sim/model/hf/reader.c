@@ -45,7 +45,7 @@ static bool is_null(const ms_node *node) {
     return node->type == MS_NODE_SCALAR && !node->is_quoted && strcmp(node->text, "null") == 0;
 }
 
-/* A key by its name, or by its path where that has a dot. */
+/* The value of a key by its name, or by its dotted path below nested mappings. */
 static const ms_node *node_of(const ms_hf_reader *r, const char *name) {
     bool is_there = false;
     const ms_node *node = strchr(name, '.') == NULL ? ms_node_get(r->config, name)
@@ -66,7 +66,8 @@ static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
     }
 }
 
-/* Transformers' default as if it stood in the config.  goal: NULL: nobody uses it. */
+/* Transformers' default for a key, as if it stood in the config. goal: the workload's key that gets
+ * the value; NULL: none does. */
 static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal) {
     const ms_node *usual = ms_node_get(r->family.defaults, key);
     ms_node *node = usual == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);
@@ -169,6 +170,14 @@ static const ms_node *common_of(ms_hf_reader *r, const ms_node *list, const char
     return list->first == NULL ? list : list->first;
 }
 
+int ms_hf_whole_of(const ms_node *node) {
+    bool is_number = node != NULL && node->type == MS_NODE_SCALAR && !node->is_quoted &&
+                     node->text[0] != '\0' && node->text[strspn(node->text, "0123456789")] == '\0';
+    errno = 0;
+    long value = is_number ? strtol(node->text, NULL, 10) : -1;
+    return errno != 0 || value > INT_MAX ? -1 : (int)value;
+}
+
 bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node != NULL && node->type == MS_NODE_SEQUENCE && (r->traits & MS_HF_LISTS) != 0) {
@@ -177,17 +186,14 @@ bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     if (node == NULL) {
         return false;
     }
-    bool is_number = node->type == MS_NODE_SCALAR && !node->is_quoted &&
-                     node->text[strspn(node->text, "0123456789")] == '\0';
-    errno = 0;
-    long value = is_number ? strtol(node->text, NULL, 10) : -1;
-    if (!is_number || errno != 0 || value > INT_MAX) {
+    int value = ms_hf_whole_of(node);
+    if (value < 0) {
         char text[SHOWN_SIZE];
         ms_hf_fault(r, node, given_name(r, key, node), "expected a whole number, 0 to %d, got %s",
                     INT_MAX, shown(node, text));
         return false;
     }
-    *out = (int)value;
+    *out = value;
     return true;
 }
 

@@ -62,8 +62,7 @@ ms_status ms_hf_load_types(const char *data_folder, ms_arena *arena, ms_diag *di
         return ms_diag_no_memory(diag);
     }
     if (path == NULL) {
-        ms_diag_error(diag, "no file '%s.yaml' of the types of models%s", NAME, looked);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "no file '%s.yaml' of the types of models%s", NAME, looked);
     }
     return ms_yaml_load(path, arena, diag, types_out);
 }

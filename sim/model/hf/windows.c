@@ -1,6 +1,5 @@
 /* Sliding windows: which layers have one is said by a list, by a rhythm, or by the first of them.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/hf/windows.h"
@@ -11,18 +10,13 @@ static const char SWITCH[] = "use_sliding_window";
 
 enum { WINDOW_MAX = 1 << 28, LAYERS_MAX = 100000 };
 
-/* A whole number that a key has; -1: it has none, which is told of where it is used. */
+/* A whole number that a key has; -1: it has none, which is told of where the number is used. */
 static int number_of(ms_hf_reader *r, const char *key) {
-    const ms_node *node = ms_hf_look(r, key);
-    bool is_number = node != NULL && node->type == MS_NODE_SCALAR && !node->is_quoted &&
-                     node->text[0] != '\0' &&
-                     node->text[strspn(node->text, "0123456789")] == '\0' &&
-                     strlen(node->text) < sizeof "1000000000";
-    return is_number ? (int)strtol(node->text, NULL, 10) : -1;
+    return ms_hf_whole_of(ms_hf_look(r, key));
 }
 
-/* Whether a layer of a list of types has one.  Source: Transformers, configuration_utils
- * (ALLOWED_LAYER_TYPES). */
+/* Whether an entry of `layer_types` gives its layer a window. Source: Transformers,
+ * configuration_utils (ALLOWED_LAYER_TYPES). */
 static bool is_windowed(ms_hf_reader *r, const ms_node *entry) {
     const char *type = entry->type == MS_NODE_SCALAR ? entry->text : "";
     bool is_sliding = strcmp(type, "sliding_attention") == 0;
@@ -36,8 +30,8 @@ static bool is_windowed(ms_hf_reader *r, const ms_node *entry) {
     return is_sliding;
 }
 
-/* The rhythm of a list: N where each N-th layer has no window and all others have one, 0: all have
- * one; -1: there is none. */
+/* The rhythm of a list of layer types: N where each N-th layer has no window and all other layers
+ * have one; 0: all layers have one; -1: the list has no rhythm, or no layer has a window. */
 static int rhythm_of(ms_hf_reader *r, const ms_node *list, int layers) {
     int every = 0, layer = 0;
     bool is_regular = list->count == (size_t)layers, has_one = false;
@@ -49,12 +43,6 @@ static int rhythm_of(ms_hf_reader *r, const ms_node *list, int layers) {
         has_one = has_one || has_window;
     }
     return is_regular && has_one ? every : -1;
-}
-
-/* The same of the first layer that has one, which all behind it have. */
-static int rhythm_from(int first, int layers) {
-    int without = first < layers ? first : layers;
-    return without == 0 ? 0 : -1;
 }
 
 static void use(ms_hf_reader *r, const char *key) {
@@ -71,7 +59,7 @@ void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
     } else if (pattern > 1) {
         every = pattern;
     } else if (is_on != NULL && first >= 0) {
-        every = rhythm_from(first, layers);
+        every = first == 0 ? 0 : -1; /* windows that begin at a later layer are not built */
     }
     bool is_off = is_on != NULL && (is_on->text == NULL || strcmp(is_on->text, "true") != 0);
     if (every < 0 || every > LAYERS_MAX || is_off || ms_hf_look(r, SIZE) == NULL) {

@@ -1,8 +1,6 @@
 /* The communication of a schedule file: every message is sent and received once, sent behind the
  * pass that makes it and received before the one that needs it, and the lists do not wait for each
  * other for ever. */
-#include <stdio.h>
-
 #include "schedule/csv/table.h"
 
 typedef struct comms {
@@ -17,7 +15,7 @@ static unsigned bit(ms_csv_op op) {
 }
 
 static uint16_t *seen_of(const comms *c, int stage, int mb) {
-    return &c->seen[(size_t)stage * (size_t)c->program->mb_count + (size_t)mb];
+    return &c->seen[ms_program_key(c->program, stage, mb)];
 }
 
 /* Whether the next (or previous) stage exists, on another rank. */
@@ -71,10 +69,8 @@ static ms_status check_rows(const comms *c) {
             }
             const char *what = find_fault(c, cell);
             if (what != NULL) {
-                char text[160];
-                snprintf(text, sizeof text, "'%d%s%d' %s", cell->stage,
-                         ms_csv_op_name((ms_csv_op)cell->op), cell->mb, what);
-                return ms_csv_fault(table, rank, i, text, c->diag);
+                return ms_csv_fault(table, rank, i, c->diag, "'%d%s%d' %s", cell->stage,
+                                    ms_csv_op_name((ms_csv_op)cell->op), cell->mb, what);
             }
             uint16_t *seen = seen_of(c, cell->stage, cell->mb);
             *seen = (uint16_t)(*seen | bit((ms_csv_op)cell->op));
@@ -83,7 +79,8 @@ static ms_status check_rows(const comms *c) {
     return MS_OK;
 }
 
-/* A receive was checked with its pass, so only sends can be missing. */
+/* Check that no send is missing. Receives need no check here: check_rows refuses a pass whose
+ * receive is not there. */
 static ms_status check_sends(const comms *c) {
     static const ms_csv_op SENDS[2] = {MS_CSV_SEND_B, MS_CSV_SEND_F};
     for (int stage = 0; stage < c->program->stages; stage++) {
@@ -91,11 +88,9 @@ static ms_status check_sends(const comms *c) {
             for (int is_next = 0; is_next < 2; is_next++) {
                 if (is_remote(c, stage, is_next == 1) &&
                     (*seen_of(c, stage, mb) & bit(SENDS[is_next])) == 0) {
-                    char text[96];
-                    snprintf(text, sizeof text, "'%d%s%d' is missing", stage,
-                             ms_csv_op_name(SENDS[is_next]), mb);
-                    return ms_csv_fault(c->table, c->program->stage_rank[stage], SIZE_MAX, text,
-                                        c->diag);
+                    return ms_csv_fault(c->table, c->program->stage_rank[stage], SIZE_MAX, c->diag,
+                                        "'%d%s%d' is missing", stage,
+                                        ms_csv_op_name(SENDS[is_next]), mb);
                 }
             }
         }
@@ -126,7 +121,7 @@ static bool is_at_end(const run *r, int rank) {
     return r->at[rank] == r->c->table->first[rank + 1];
 }
 
-/* Rank that a stuck rank waits for. */
+/* The rank whose message a stuck rank waits for. */
 static int next_of(const run *r, int rank) {
     int source = awaited_stage(r, &r->c->table->cells[r->at[rank]]);
     return r->c->program->stage_rank[source];
@@ -154,11 +149,11 @@ static ms_status report_cycle(const run *r, int rank) {
         }
         rank = next;
     } while (rank != first);
-    char what[1024];
-    snprintf(what, sizeof what, "the messages deadlock: %s%s", ms_buffer_text(&text),
-             shown > SHOWN_MAX ? "; ..." : "");
+    ms_status status =
+        ms_csv_fault(r->c->table, first, r->at[first], r->c->diag, "the messages deadlock: %s%s",
+                     ms_buffer_text(&text), shown > SHOWN_MAX ? "; ..." : "");
     ms_buffer_release(&text);
-    return ms_csv_fault(r->c->table, first, r->at[first], what, r->c->diag);
+    return status;
 }
 
 static bool run_rank(run *r, int rank) {
@@ -195,7 +190,7 @@ static ms_status run_all(run *r) {
 }
 
 static ms_status check(comms *c, ms_arena *scratch) {
-    size_t keys = (size_t)c->program->stages * (size_t)c->program->mb_count;
+    size_t keys = ms_program_keys(c->program);
     run r = {.c = c, .at = MS_NEW(scratch, size_t, c->table->ranks)};
     c->seen = MS_NEW(scratch, uint16_t, keys);
     uint16_t *fresh = MS_NEW(scratch, uint16_t, keys);
@@ -203,9 +198,7 @@ static ms_status check(comms *c, ms_arena *scratch) {
         return ms_diag_no_memory(c->diag);
     }
     ms_status status = check_rows(c);
-    if (status == MS_OK) {
-        status = check_sends(c);
-    }
+    status = status == MS_OK ? check_sends(c) : status;
     if (status != MS_OK) {
         return status;
     }

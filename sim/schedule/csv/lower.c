@@ -120,7 +120,7 @@ typedef struct messages {
 } messages;
 
 static uint8_t *state_of(const messages *m, int stage, int mb) {
-    return &m->state[(size_t)stage * (size_t)m->l->program->mb_count + (size_t)mb];
+    return &m->state[ms_program_key(m->l->program, stage, mb)];
 }
 
 static bool is_ready(const messages *m, const ms_csv_cell *cell) {
@@ -201,8 +201,7 @@ static ms_status add_messages(lowering *l, ms_arena *scratch, ms_diag *diag) {
     messages m = {.l = l,
                   .todo = MS_NEW(scratch, ms_vector, ranks),
                   .at = MS_NEW(scratch, size_t, ranks),
-                  .state = MS_NEW(scratch, uint8_t,
-                                  (size_t)l->program->stages * (size_t)l->program->mb_count)};
+                  .state = MS_NEW(scratch, uint8_t, ms_program_keys(l->program))};
     if (m.todo == NULL || m.at == NULL || m.state == NULL) {
         l->has_failed = true;
         return MS_OK;
@@ -217,8 +216,7 @@ static ms_status add_messages(lowering *l, ms_arena *scratch, ms_diag *diag) {
     if (is_done) {
         return MS_OK;
     }
-    ms_diag_error(diag, "the lists of '%s' wait for each other for ever", l->program->name);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "the lists of '%s' wait for each other for ever", l->program->name);
 }
 
 static ms_status lower(lowering *l, ms_arena *scratch, ms_diag *diag) {
@@ -282,9 +280,7 @@ ms_status ms_csv_lower(const ms_program *program, const ms_csv_form *form, ms_ar
         }
     }
     ms_arena_release(&scratch);
-    if (status == MS_E_NOMEM) {
-        ms_diag_error(diag, "out of memory");
-    }
+    status = status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
     if (status == MS_OK) {
         *table_out = table;
     }

@@ -1,5 +1,5 @@
-/* Cells to a program: sizes, placement, directions, and the order of the passes. */
-#include <stdio.h>
+/* Make a program from the cells of a schedule file: sizes, placement, directions, and the order of
+ * the passes. */
 #include <string.h>
 
 #include "schedule/csv/table.h"
@@ -10,12 +10,8 @@ typedef struct program_builder {
     ms_program program;
     size_t *cell_of; /* [actions] cell an action stands in */
     size_t passes;
-    size_t moves; /* cells that unshard parameters or reshard them */
+    size_t moves; /* number of UNSHARD and RESHARD cells */
 } program_builder;
-
-static ms_status fault(const program_builder *b, int rank, size_t index, const char *what) {
-    return ms_csv_fault(b->table, rank, index, what, b->diag);
-}
 
 static bool is_move(const ms_csv_cell *cell) {
     return cell->op == MS_CSV_UNSHARD || cell->op == MS_CSV_RESHARD;
@@ -45,22 +41,21 @@ static ms_status measure(program_builder *b) {
             mb = cell->mb > mb ? cell->mb : mb;
         }
     }
-    char what[192];
     if (b->passes == 0) {
-        return fault(b, 0, SIZE_MAX, "the file has no forward or backward pass");
+        return ms_csv_fault(b->table, 0, SIZE_MAX, b->diag,
+                            "the file has no forward or backward pass");
     }
     if (b->passes > MS_ACTIONS_MAX) {
-        snprintf(what, sizeof what, "the file has %zu passes, the limit is %d", b->passes,
-                 MS_ACTIONS_MAX);
-        return fault(b, 0, SIZE_MAX, what);
+        return ms_csv_fault(b->table, 0, SIZE_MAX, b->diag,
+                            "the file has %zu passes, the limit is %d", b->passes, MS_ACTIONS_MAX);
     }
     double keys = ((double)stage + 1) * ((double)mb + 1);
     if (keys > (double)b->passes) {
-        snprintf(what, sizeof what,
-                 "counts stages to %d and microbatches to %d, which makes at least %.0f passes, "
-                 "and the file has %zu",
-                 stage, mb, 2 * keys, b->passes);
-        return fault(b, row, at, what);
+        return ms_csv_fault(
+            b->table, row, at, b->diag,
+            "counts stages to %d and microbatches to %d, which makes at least %.0f passes, "
+            "and the file has %zu",
+            stage, mb, 2 * keys, b->passes);
     }
     b->program.stages = stage + 1;
     b->program.mb_count = mb + 1;
@@ -70,7 +65,6 @@ static ms_status measure(program_builder *b) {
 /* A stage belongs to the rank whose line it stands in. */
 static ms_status place_stages(program_builder *b) {
     const ms_csv_table *table = b->table;
-    char what[160];
     for (int rank = 0; rank < table->ranks; rank++) {
         bool has_stage = false;
         for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
@@ -81,23 +75,24 @@ static ms_status place_stages(program_builder *b) {
             has_stage = true;
             int *owner = &b->program.stage_rank[cell->stage];
             if (*owner >= 0 && *owner != rank) {
-                snprintf(what, sizeof what,
-                         "'%d%s%d': stage %d stands on rank %d already, and a stage has one rank",
-                         cell->stage, ms_csv_op_name((ms_csv_op)cell->op), cell->mb, cell->stage,
-                         *owner);
-                return fault(b, rank, i, what);
+                return ms_csv_fault(
+                    b->table, rank, i, b->diag,
+                    "'%d%s%d': stage %d stands on rank %d already, and a stage has one rank",
+                    cell->stage, ms_csv_op_name((ms_csv_op)cell->op), cell->mb, cell->stage,
+                    *owner);
             }
             *owner = rank;
         }
         if (!has_stage) {
-            return fault(b, rank, SIZE_MAX, "the line has no forward or backward pass");
+            return ms_csv_fault(b->table, rank, SIZE_MAX, b->diag,
+                                "the line has no forward or backward pass");
         }
     }
     for (int stage = 0; stage < b->program.stages; stage++) {
         if (b->program.stage_rank[stage] < 0) {
-            snprintf(what, sizeof what, "stage %d stands on no rank, and the stages go to %d",
-                     stage, b->program.stages - 1);
-            return fault(b, 0, SIZE_MAX, what);
+            return ms_csv_fault(b->table, 0, SIZE_MAX, b->diag,
+                                "stage %d stands on no rank, and the stages go to %d", stage,
+                                b->program.stages - 1);
         }
     }
     return MS_OK;
@@ -106,24 +101,23 @@ static ms_status place_stages(program_builder *b) {
 /* Communication cells name stages and microbatches that exist, on the stage's rank. */
 static ms_status check_stages(const program_builder *b) {
     const ms_csv_table *table = b->table;
-    char what[160];
     for (int rank = 0; rank < table->ranks; rank++) {
         for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
             const ms_csv_cell *cell = &table->cells[i];
             if (cell->op == MS_CSV_BLANK && table->has_comms) {
-                return fault(b, rank, i,
-                             "the cell is empty; a file with communication has no idle time steps");
+                return ms_csv_fault(
+                    b->table, rank, i, b->diag,
+                    "the cell is empty; a file with communication has no idle time steps");
             }
             if (cell->op == MS_CSV_BLANK || ms_csv_is_pass(cell)) {
                 continue;
             }
             bool exists = cell->stage < b->program.stages && cell->mb < b->program.mb_count;
             if (!exists || b->program.stage_rank[cell->stage] != rank) {
-                snprintf(what, sizeof what,
-                         "'%d%s' is of a stage or microbatch that this rank "
-                         "has no pass of",
-                         cell->stage, ms_csv_op_name((ms_csv_op)cell->op));
-                return fault(b, rank, i, what);
+                return ms_csv_fault(b->table, rank, i, b->diag,
+                                    "'%d%s' is of a stage or microbatch that this rank "
+                                    "has no pass of",
+                                    cell->stage, ms_csv_op_name((ms_csv_op)cell->op));
             }
         }
     }
@@ -205,19 +199,18 @@ static ms_status number_chunks(program_builder *b, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Units of work to microbatches. */
+/* Find the number of microbatches from the number of units of work that the file counts per stage.
+ */
 static ms_status count_microbatches(program_builder *b) {
     ms_program *program = &b->program;
     int slices = program->spec.slices;
     int mb_count = program->mb_count;
     if (mb_count % slices != 0) {
-        char what[160];
-        snprintf(
-            what, sizeof what,
+        return ms_csv_fault(
+            b->table, 0, SIZE_MAX, b->diag,
             "the file counts %d microbatches per stage, which are no whole sequences of K = %d "
             "slices each",
             mb_count, slices);
-        return fault(b, 0, SIZE_MAX, what);
     }
     program->spec.microbatches = mb_count / slices * program->parameter_replicas;
     return MS_OK;
@@ -237,17 +230,16 @@ static ms_status check_counting(const program_builder *b) {
     if (!counts_from_one) {
         return MS_OK;
     }
-    char what[160];
-    snprintf(what, sizeof what,
-             "'%dF1' is the first forward pass of the stage, and it has no '%dF0'; microbatches "
-             "count from 0",
-             last, last);
-    return fault(b, rank, b->cell_of[first], what);
+    return ms_csv_fault(
+        b->table, rank, b->cell_of[first], b->diag,
+        "'%dF1' is the first forward pass of the stage, and it has no '%dF0'; microbatches "
+        "count from 0",
+        last, last);
 }
 
 static void report_at(void *context, int rank, int64_t index, const char *what) {
     const program_builder *b = context;
-    fault(b, rank, index < 0 ? SIZE_MAX : b->cell_of[index], what);
+    ms_csv_fault(b->table, rank, index < 0 ? SIZE_MAX : b->cell_of[index], b->diag, "%s", what);
 }
 
 static long number_of(void *context, int rank, size_t index) {
@@ -279,26 +271,16 @@ static ms_status allocate(program_builder *b, ms_arena *arena, ms_arena *scratch
 
 static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     ms_status status = measure(b);
-    if (status == MS_OK) {
-        status = allocate(b, arena, scratch);
-    }
-    if (status == MS_OK) {
-        status = place_stages(b);
-    }
-    if (status == MS_OK) {
-        status = check_stages(b);
-    }
+    status = status == MS_OK ? allocate(b, arena, scratch) : status;
+    status = status == MS_OK ? place_stages(b) : status;
+    status = status == MS_OK ? check_stages(b) : status;
     if (status != MS_OK) {
         return status;
     }
     fill_lists(b);
     status = number_chunks(b, scratch);
-    if (status == MS_OK) {
-        status = count_microbatches(b);
-    }
-    if (status == MS_OK) {
-        status = check_counting(b);
-    }
+    status = status == MS_OK ? count_microbatches(b) : status;
+    status = status == MS_OK ? check_counting(b) : status;
     if (status == MS_OK) {
         ms_fault_place place = {.report = report_at, .cell = number_of, .context = b};
         status = ms_program_check_at(&b->program, &place, b->diag);

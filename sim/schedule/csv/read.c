@@ -1,5 +1,6 @@
 /* Text to cells and back. */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -34,7 +35,8 @@ static bool has_mb(ms_csv_op op) {
     return op != MS_CSV_UNSHARD && op != MS_CSV_RESHARD && op != MS_CSV_REDUCE_GRAD;
 }
 
-/* Up to the next `end`, or the rest; `rest` goes behind the end, to NULL if there was none. */
+/* Take the text up to the next `end`, or all of it. *rest: becomes the text behind `end`; its start
+ * is NULL where there was no `end`. */
 static ms_span take(ms_span *rest, char end) {
     const char *found = memchr(rest->from, end, (size_t)(rest->to - rest->from));
     ms_span taken = {rest->from, found == NULL ? rest->to : found};
@@ -73,21 +75,23 @@ long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
     return number;
 }
 
-ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const char *what,
-                       ms_diag *diag) {
+ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_diag *diag,
+                       const char *format, ...) {
+    char what[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
     if (table->text == NULL) {
-        ms_diag_error(diag, "rank %d: %s", rank, what);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "rank %d: %s", rank, what);
     }
     if (index == SIZE_MAX) {
         ms_mark mark = mark_of(table, rank, -1);
-        ms_diag_at(diag, &mark, NULL, "rank %d: %s", rank, what);
-        return MS_E_INPUT;
+        return ms_diag_at(diag, &mark, NULL, "rank %d: %s", rank, what);
     }
     long number = ms_csv_cell_number(table, rank, index);
     ms_mark mark = mark_of(table, rank, number - 1);
-    ms_diag_at(diag, &mark, NULL, "rank %d, cell %ld: %s", rank, number, what);
-    return MS_E_INPUT;
+    return ms_diag_at(diag, &mark, NULL, "rank %d, cell %ld: %s", rank, number, what);
 }
 
 /* ---- reading ---- */
@@ -103,7 +107,8 @@ typedef struct cell_reader {
     size_t weights;
 } cell_reader;
 
-/* Whether one more fault is only counted: then its words and its place need not be found. */
+/* Whether so many faults were printed that the next one is only counted. Its text and place are
+ * then not needed. */
 static bool is_only_counted(const cell_reader *r) {
     return r->diag->errors >= r->diag->limit;
 }
@@ -294,17 +299,11 @@ static void settle_dialect(cell_reader *r) {
 static ms_status keep(cell_reader *r, ms_arena *arena) {
     ms_csv_table *table = r->table;
     table->ranks = (int)r->rows.count;
-    table->first = MS_NEW(arena, size_t, r->rows.count + 1);
-    table->cells = MS_NEW(arena, ms_csv_cell, r->cells.count);
-    if (r->rows.failed || r->cells.failed || table->first == NULL || table->cells == NULL) {
-        return ms_diag_no_memory(r->diag);
-    }
-    memcpy(table->first, r->rows.data, r->rows.count * sizeof *table->first);
-    table->first[r->rows.count] = r->cells.count;
-    if (r->cells.count > 0) {
-        memcpy(table->cells, r->cells.data, r->cells.count * sizeof *table->cells);
-    }
-    return MS_OK;
+    ms_vector_add(&r->rows, &r->cells.count, 1);
+    table->first = ms_vector_keep(&r->rows, arena);
+    table->cells = ms_vector_keep(&r->cells, arena);
+    bool has_all = table->first != NULL && table->cells != NULL;
+    return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
 static ms_status read_text(cell_reader *r, ms_arena *arena) {
@@ -312,8 +311,8 @@ static ms_status read_text(cell_reader *r, ms_arena *arena) {
     ms_span body = ms_cells_body(table->text, table->length_B);
     ms_mark whole = {.file = table->name};
     if (body.from == body.to) {
-        ms_diag_at(r->diag, &whole, NULL, "expected one line per pipeline rank, got an empty file");
-        return MS_E_INPUT;
+        return ms_diag_at(r->diag, &whole, NULL,
+                          "expected one line per pipeline rank, got an empty file");
     }
     int errors = r->diag->errors;
     ms_span line;
@@ -356,9 +355,7 @@ ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_t
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while reading '%s'", path);
     }
-    if (status == MS_OK) {
-        status = ms_csv_read(text, length_B, path, arena, diag, table_out);
-    }
+    status = status == MS_OK ? ms_csv_read(text, length_B, path, arena, diag, table_out) : status;
     return status;
 }
 

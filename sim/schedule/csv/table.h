@@ -13,8 +13,8 @@ bool ms_csv_is_pass(const ms_csv_cell *cell);
 long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index);
 /** Report a fault of cell `index` (SIZE_MAX: of the row as a whole) of row `rank`, with its place
  * and number.  Returns MS_E_INPUT. */
-ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, const char *what,
-                       ms_diag *diag);
+ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_diag *diag,
+                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /** Check the communication of a table whose passes make up `program`: MS_OK at once if nothing is
  * sent or received.  MS_E_INPUT, MS_E_NOMEM (reported). */

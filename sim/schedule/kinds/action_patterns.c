@@ -28,23 +28,19 @@ int ms_place_v(const ms_schedule_spec *spec, int stage) {
     return stage / spec->pipeline_ranks % 2 == 0 ? place : spec->pipeline_ranks - 1 - place;
 }
 
-int ms_place_two_ways(const ms_schedule_spec *spec, int stage) {
-    return ms_place_v(spec, stage);
-}
-
 ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
                                    ms_diag *diag) {
     if (spec->microbatches >= spec->pipeline_ranks) {
         return MS_OK;
     }
-    ms_diag_error(diag,
-                  "%s needs at least as many microbatches as pipeline ranks, got M = '%d' "
-                  "for P = %d; nearest legal M: %d",
-                  type->name, spec->microbatches, spec->pipeline_ranks, spec->pipeline_ranks);
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "%s needs at least as many microbatches as pipeline ranks, got M = '%d' "
+                         "for P = %d; nearest legal M: %d",
+                         type->name, spec->microbatches, spec->pipeline_ranks,
+                         spec->pipeline_ranks);
 }
 
-/* One stage's microbatches, one after the other. */
+/* Add the passes of one stage's microbatches, one microbatch after the other. */
 static void add_in_order(const ms_1f1b_order *order, ms_pass pass, int64_t k,
                          ms_action_list *list) {
     ms_action_list_add(list, pass, order->rank, (int)k);

@@ -16,11 +16,10 @@ static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spe
     (void)type; /* the only kind with these rules */
     int ranks = spec->pipeline_ranks;
     if (ranks % 2 != 0) {
-        ms_diag_error(diag,
-                      "chimera needs an even number of pipeline ranks, got P = '%d'; "
-                      "nearest legal P: %lld",
-                      ranks, ranks + 1LL);
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "chimera needs an even number of pipeline ranks, got P = '%d'; "
+                             "nearest legal P: %lld",
+                             ranks, ranks + 1LL);
     }
     if (spec->microbatches % ranks != 0) {
         long long below = spec->microbatches / ranks * (long long)ranks;
@@ -28,11 +27,11 @@ static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spe
         if (below > 0) {
             snprintf(lower, sizeof lower, "%lld or ", below);
         }
-        ms_diag_error(diag,
-                      "chimera runs groups of P = %d microbatches, got M = '%d'; nearest legal M: "
-                      "%s%lld",
-                      ranks, spec->microbatches, lower, below + ranks);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            diag,
+            "chimera runs groups of P = %d microbatches, got M = '%d'; nearest legal M: "
+            "%s%lld",
+            ranks, spec->microbatches, lower, below + ranks);
     }
     return MS_OK;
 }
@@ -90,7 +89,7 @@ const ms_schedule_type ms_schedule_chimera = {
     .directions = 2,
     .chunks = 1,
     .check = check,
-    .place = ms_place_two_ways,
+    .place = ms_place_v,
     .generate = generate,
     .formula = formula,
 };

@@ -142,11 +142,11 @@ static ms_status check_microbatches(const ms_schedule_type *type, const ms_sched
     if (spec->microbatches >= 2LL * spec->pipeline_ranks) {
         return MS_OK;
     }
-    ms_diag_error(diag,
-                  "%s needs at least twice as many microbatches as pipeline ranks, got M = '%d' "
-                  "for P = %d; nearest legal M: %lld",
-                  type->name, spec->microbatches, spec->pipeline_ranks, 2LL * spec->pipeline_ranks);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "%s needs at least twice as many microbatches as pipeline ranks, got M = '%d' "
+        "for P = %d; nearest legal M: %lld",
+        type->name, spec->microbatches, spec->pipeline_ranks, 2LL * spec->pipeline_ranks);
 }
 
 static ms_status check_even(const ms_schedule_type *type, const ms_schedule_spec *spec,
@@ -163,12 +163,12 @@ static ms_status check_even(const ms_schedule_type *type, const ms_schedule_spec
         snprintf(lower, sizeof lower, "%d or ", value - 1);
     }
     const char *name = is_p ? "P" : "M";
-    ms_diag_error(diag,
-                  "%s feeds half the microbatches from each end, so P and M must be even, got "
-                  "%s = '%d'; nearest legal %s: %s%lld",
-                  type->name, name, value, name, lower,
-                  is_p || value >= 2LL * ranks ? value + 1LL : 2LL * ranks);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "%s feeds half the microbatches from each end, so P and M must be even, got "
+        "%s = '%d'; nearest legal %s: %s%lld",
+        type->name, name, value, name, lower,
+        is_p || value >= 2LL * ranks ? value + 1LL : 2LL * ranks);
 }
 
 /* work + bubbles (F&B + F - 2W), the pair taking F + I + W, when F >= I >= W and messages are free.
@@ -204,7 +204,7 @@ const ms_schedule_type ms_schedule_dualpipe = {
     .directions = 2,
     .chunks = 1,
     .check = check_even,
-    .place = ms_place_two_ways,
+    .place = ms_place_v,
     .generate = generate_dualpipe,
     .formula = formula_dualpipe,
 };

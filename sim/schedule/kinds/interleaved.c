@@ -33,12 +33,12 @@ static int nearest_group(const ms_schedule_spec *spec, int group, int least) {
 /* least: with its name, the smallest group of the kind. */
 static ms_status report_group(const ms_schedule_type *type, const ms_schedule_spec *spec,
                               const char *least_name, int least, ms_diag *diag) {
-    ms_diag_error(diag,
-                  "%s needs groups of %s to M microbatches, got N = '%d' for P = %d and M = %d; "
-                  "nearest legal N: %d",
-                  type->name, least_name, spec->group, spec->pipeline_ranks, spec->microbatches,
-                  nearest_group(spec, spec->group, least));
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "%s needs groups of %s to M microbatches, got N = '%d' for P = %d and M = %d; "
+        "nearest legal N: %d",
+        type->name, least_name, spec->group, spec->pipeline_ranks, spec->microbatches,
+        nearest_group(spec, spec->group, least));
 }
 
 static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag) {
@@ -69,34 +69,33 @@ static ms_status check_rest(const ms_schedule_type *type, const ms_schedule_spec
         return MS_OK;
     }
     int rest = spec->microbatches % group;
-    ms_diag_error(diag,
-                  "M = '%d' in groups of N = %d leaves a last group of %d, and interleaved needs "
-                  "P = %d or none there; nearest legal M: %d or %lld",
-                  spec->microbatches, group, rest, spec->pipeline_ranks, spec->microbatches - rest,
-                  (long long)spec->microbatches - rest + spec->pipeline_ranks);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "M = '%d' in groups of N = %d leaves a last group of %d, and interleaved needs "
+        "P = %d or none there; nearest legal M: %d or %lld",
+        spec->microbatches, group, rest, spec->pipeline_ranks, spec->microbatches - rest,
+        (long long)spec->microbatches - rest + spec->pipeline_ranks);
 }
 
 static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
     int group = ms_schedule_group(spec);
     if (group >= spec->pipeline_ranks) {
-        ms_diag_error(diag,
-                      "M = '%d' in groups of N = %d leaves a last group of %d, and the ranks would "
-                      "wait for each other there; a last group of P = %d or none always runs, as "
-                      "with N = %d",
-                      spec->microbatches, group, spec->microbatches % group, spec->pipeline_ranks,
-                      nearest_group(spec, group, spec->pipeline_ranks));
-    } else {
-        ms_diag_error(diag,
-                      "in groups of N = '%d' less than P = %d the ranks would wait for each other; "
-                      "nearest N that always runs: %d",
-                      group, spec->pipeline_ranks,
-                      nearest_group(spec, group,
-                                    spec->microbatches < spec->pipeline_ranks
-                                        ? spec->microbatches
-                                        : spec->pipeline_ranks));
+        return ms_diag_error(
+            diag,
+            "M = '%d' in groups of N = %d leaves a last group of %d, and the ranks would "
+            "wait for each other there; a last group of P = %d or none always runs, as "
+            "with N = %d",
+            spec->microbatches, group, spec->microbatches % group, spec->pipeline_ranks,
+            nearest_group(spec, group, spec->pipeline_ranks));
     }
-    return MS_E_INPUT;
+    return ms_diag_error(
+        diag,
+        "in groups of N = '%d' less than P = %d the ranks would wait for each other; "
+        "nearest N that always runs: %d",
+        group, spec->pipeline_ranks,
+        nearest_group(spec, group,
+                      spec->microbatches < spec->pipeline_ranks ? spec->microbatches
+                                                                : spec->pipeline_ranks));
 }
 
 /* With many chunks small groups, or a very short last one, wait for themselves. */
@@ -111,10 +110,7 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
     if (status == MS_E_INPUT) {
         return report_flow(&program->spec, diag);
     }
-    if (status != MS_OK) {
-        ms_diag_error(diag, "out of memory");
-    }
-    return status;
+    return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
 }
 
 void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {
@@ -170,12 +166,11 @@ ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *s
     while (!has_even_rounds(above, spec->pipeline_ranks)) {
         above++;
     }
-    ms_diag_error(diag,
-                  "%s runs M/P = %d rounds (rounded down) of equally many microbatches, and "
-                  "M = '%d' does not divide; nearest legal M: %lld or %lld",
-                  type->name, spec->microbatches / spec->pipeline_ranks, spec->microbatches,
-                  (long long)below, (long long)above);
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "%s runs M/P = %d rounds (rounded down) of equally many microbatches, and "
+                         "M = '%d' does not divide; nearest legal M: %lld or %lld",
+                         type->name, spec->microbatches / spec->pipeline_ranks, spec->microbatches,
+                         (long long)below, (long long)above);
 }
 
 static void generate_torch(const ms_schedule_spec *spec, int rank, ms_action_list *list) {

@@ -3,7 +3,7 @@
  * Source: Qi et al., "Pipeline Parallelism with Controllable Memory", 2024 (arXiv 2405.15362). */
 #include "schedule/kinds/v_memory.h"
 
-/* Walks the slots of one rank. */
+/* One rank's list while the slots of the grid are walked through. */
 typedef struct v_rank {
     const ms_schedule_spec *spec;
     ms_action_list *list;
@@ -12,7 +12,8 @@ typedef struct v_rank {
     int weights[2]; /* weight gradients done, by chunk */
 } v_rank;
 
-/* The oldest weight gradient that waits, of chunk 1 first. */
+/* Add the oldest weight gradient that waits, first of chunk 1, then of chunk 0. Returns false where
+ * none waits. */
 static bool fill(v_rank *s) {
     for (int chunk = 1; chunk >= 0; chunk--) {
         if (s->weights[chunk] < s->inputs[chunk]) {

@@ -6,7 +6,7 @@
 
 #include "schedule/kinds/v_memory.h"
 
-/* All ranks on a grid of slots of one pass each. */
+/* The lists of all ranks on a grid of slots that hold one pass each. */
 typedef struct grid {
     ms_program *program;
     int width;       /* slots per rank */
@@ -19,7 +19,7 @@ typedef struct grid {
 } grid;
 
 static size_t key_of(const grid *g, const ms_action *action) {
-    return (size_t)action->stage * (size_t)g->program->mb_count + (size_t)action->mb;
+    return ms_program_key(g->program, action->stage, action->mb);
 }
 
 static void put(grid *g, int rank, int slot, size_t index) {
@@ -66,14 +66,13 @@ static int count_held(grid *g, int rank) {
     return most;
 }
 
-/* First slot in which all inputs of an action are there. */
+/* The first slot in which all inputs of an action have arrived. */
 static int ready_at(const grid *g, const ms_action *action) {
     ms_producer producers[2];
     int count = ms_action_producers(g->program, action, producers);
     int ready = 0;
     for (int i = 0; i < count; i++) {
-        size_t key =
-            (size_t)producers[i].stage * (size_t)g->program->mb_count + (size_t)producers[i].mb;
+        size_t key = ms_program_key(g->program, producers[i].stage, producers[i].mb);
         int slot = producers[i].is_forward ? g->forward_at[key] : g->input_at[key];
         ready = slot + 1 > ready ? slot + 1 : ready;
     }
@@ -111,7 +110,7 @@ static void move(grid *g, int rank, int slot) {
     }
 }
 
-/* One round over all slots in the order of time. */
+/* Move the passes of all ranks once, in the order of their slots. */
 static void move_all(grid *g) {
     int ranks = g->program->spec.pipeline_ranks;
     for (int rank = 0; rank < ranks; rank++) {
@@ -180,7 +179,8 @@ static void write_rank(const grid *g, int rank, ms_action *out) {
     }
 }
 
-/* A program with all passes equal and free messages. */
+/* Makespan and peak of a program whose passes all take the same time and whose messages take none.
+ */
 typedef struct measure {
     double makespan; /* negative if it cannot run or memory ran out */
     int peak;
@@ -214,7 +214,7 @@ static measure measure_equal(const ms_program *program, ms_arena *scratch) {
 static bool allocate(grid *g, ms_arena *scratch) {
     const ms_program *program = g->program;
     size_t cells = (size_t)program->spec.pipeline_ranks * (size_t)g->width;
-    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
+    size_t keys = ms_program_keys(program);
     g->cells = MS_NEW(scratch, uint32_t, cells);
     g->held = MS_NEW(scratch, int, cells);
     g->forward_at = MS_NEW(scratch, int, keys);

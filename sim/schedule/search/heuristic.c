@@ -240,9 +240,9 @@ ms_status ms_search_heuristic(ms_search_run *search, int variant, ms_program *pr
                    .input_end = MS_NEW(&scratch, double, keys),
                    .warmup = MS_NEW(&scratch, int, ranks),
                    .rule = VARIANTS[variant]};
-    ms_status status = MS_E_NOMEM;
+    ms_status status = MS_OK;
     if (h.ranks == NULL || h.forward_end == NULL || h.input_end == NULL || h.warmup == NULL) {
-        ms_diag_error(search->diag, "out of memory");
+        status = ms_diag_no_memory(search->diag);
     } else {
         for (int rank = 0; rank < ranks; rank++) {
             h.ranks[rank].out = &program->actions[program->first[rank]];

@@ -35,16 +35,13 @@ static void renumber(const ms_program *program, ms_action *actions, size_t count
     }
 }
 
-static bool is_same_kind(const ms_action *a, const ms_action *b) {
-    return a->pass == b->pass && a->stage == b->stage;
-}
-
 /* Move a pass of a rank; false, and all as before, if that does not help. */
 static bool try_move(improver *it, int rank, size_t from, size_t to) {
     size_t first = it->program->first[rank];
     size_t count = it->program->first[rank + 1] - first;
     ms_action *actions = &it->program->actions[first];
-    if (is_same_kind(&actions[from - first], &actions[to - first]) && from != to + 1 &&
+    const ms_action *moved = &actions[from - first], *there = &actions[to - first];
+    if (moved->pass == there->pass && moved->stage == there->stage && from != to + 1 &&
         to != from + 1) {
         return false; /* the same order as a shorter move makes */
     }
@@ -54,7 +51,7 @@ static bool try_move(improver *it, int rank, size_t from, size_t to) {
     ms_score score;
     if (ms_search_score(it->search, it->program, NULL, &score) &&
         ms_score_is_better(&score, it->score)) {
-        /* once more, for its times */
+        /* score the order once more, for the times of its passes */
         return ms_search_score(it->search, it->program, it->slots, it->score);
     }
     memcpy(actions, it->kept, count * sizeof *actions);

@@ -69,23 +69,23 @@ typedef struct family {
 } family;
 
 typedef struct climber {
-    ms_search_run *search; /* its cap is that of the level */
+    ms_search_run *search; /* the memory cap that the search works with is that of the level */
     ms_search_result *result;
-    ms_score *best; /* of the result */
+    ms_score *best; /* score of the result */
     bool has_best;
     family family;
-    double level_span; /* shortest under the cap so far */
+    double level_span; /* the shortest schedule under the cap so far */
     ms_program patterns[PATTERN_COUNT];
     int pattern_count;
     int peaks[PATTERN_COUNT];
     ms_program trial;
     ms_schedule_slot *slots; /* [actions] */
     double *urgency[2];      /* [S * M], see ms_list_rule */
-    int *limit;              /* [P], likewise */
+    int *limit;              /* [P], see ms_list_rule */
     ms_rank_way *ways;       /* [P] */
     double period;           /* work of the busiest rank per microbatch */
-    int stride;              /* of the rules, every so many are tried */
-    int rule;                /* their number in the family so far */
+    int stride;              /* every `stride`-th rule is tried */
+    int rule;                /* number of rules of the family so far */
 } climber;
 
 static size_t count_actions(const climber *c) {
@@ -174,7 +174,7 @@ static ms_status follow(climber *c, const ms_program *guide, const char *name) {
     c->search->evaluations++;
     for (size_t i = 0; i < count_actions(c); i++) {
         const ms_action *action = &guide->actions[i];
-        size_t key = (size_t)action->stage * (size_t)c->trial.mb_count + (size_t)action->mb;
+        size_t key = ms_program_key(&c->trial, action->stage, action->mb);
         if (action->pass != MS_PASS_W) {
             c->urgency[action->pass == MS_PASS_I][key] = c->slots[i].start;
         }
@@ -187,7 +187,8 @@ static ms_status follow_best(climber *c) {
     return c->family.has_best ? follow(c, &c->family.program, c->family.from.name) : MS_OK;
 }
 
-/* Microbatch 0 as if it were alone, the others one period after the other. */
+/* Set the urgency of every pass: microbatch 0 as if it ran alone, every further microbatch one
+ * period behind the one before. */
 static void set_urgency(climber *c, double bias) {
     const ms_program *program = &c->trial;
     const ms_schedule_costs *costs = c->search->costs;
@@ -199,7 +200,7 @@ static void set_urgency(climber *c, double bias) {
             way += r->down + r->forward[1] + r->input[1] + r->up;
         }
         for (int mb = 0; mb < program->mb_count; mb++) {
-            size_t key = (size_t)stage * (size_t)program->mb_count + (size_t)mb;
+            size_t key = ms_program_key(program, stage, mb);
             c->urgency[0][key] = start + mb * c->period;
             c->urgency[1][key] = start + way + (mb - bias) * c->period;
         }
@@ -261,7 +262,7 @@ static void set_block(climber *c, int length, bool is_even) {
     int cap = c->search->spec.memory_cap;
     for (int stage = 0; stage < c->trial.stages; stage++) {
         for (int mb = 0; mb < c->trial.mb_count; mb++) {
-            size_t key = (size_t)stage * (size_t)c->trial.mb_count + (size_t)mb;
+            size_t key = ms_program_key(&c->trial, stage, mb);
             int64_t at = (int64_t)(mb / cap) * length;
             at += is_even ? (int64_t)(mb % cap) * length / cap : mb % cap;
             c->urgency[0][key] = (double)at;
@@ -373,7 +374,7 @@ static ms_status search_level(climber *c, long effort) {
 
 static bool allocate(climber *c) {
     ms_arena *arena = c->search->arena;
-    size_t keys = (size_t)c->trial.stages * (size_t)c->trial.mb_count;
+    size_t keys = ms_program_keys(&c->trial);
     c->trial.actions = MS_NEW(arena, ms_action, count_actions(c));
     c->family.program.actions = MS_NEW(arena, ms_action, count_actions(c));
     c->slots = MS_NEW(arena, ms_schedule_slot, count_actions(c));

@@ -45,10 +45,6 @@ static int stage_of(const lister *l, int rank, int chunk) {
     return chunk == 0 ? rank : l->program->stages - 1 - rank;
 }
 
-static size_t key_of(const lister *l, int stage, int mb) {
-    return (size_t)stage * (size_t)l->program->mb_count + (size_t)mb;
-}
-
 static int held(const list_rank *state) {
     return state->done[MS_PASS_F][0] + state->done[MS_PASS_F][1] - state->done[MS_PASS_W][0] -
            state->done[MS_PASS_W][1];
@@ -66,12 +62,15 @@ static double arrival(const lister *l, int rank, ms_pass pass, int chunk) {
         return INFINITY;
     }
     if (pass == MS_PASS_F) {
-        return stage == 0 ? 0 : l->forward_end[key_of(l, stage - 1, mb)] + latency(l, stage - 1);
+        return stage == 0 ? 0
+                          : l->forward_end[ms_program_key(l->program, stage - 1, mb)] +
+                                latency(l, stage - 1);
     }
-    double own = l->forward_end[key_of(l, stage, mb)];
+    double own = l->forward_end[ms_program_key(l->program, stage, mb)];
     return stage + 1 == l->program->stages
                ? own
-               : fmax(own, l->input_end[key_of(l, stage + 1, mb)] + latency(l, stage));
+               : fmax(own,
+                      l->input_end[ms_program_key(l->program, stage + 1, mb)] + latency(l, stage));
 }
 
 /* Whether the cap leaves room for a forward pass of a chunk. */
@@ -100,8 +99,8 @@ static int oldest_weight(const lister *l, int rank) {
     double since[2] = {INFINITY, INFINITY};
     for (int chunk = 0; chunk < 2; chunk++) {
         if (has_weight(state, chunk)) {
-            since[chunk] =
-                l->input_end[key_of(l, stage_of(l, rank, chunk), state->done[MS_PASS_W][chunk])];
+            since[chunk] = l->input_end[ms_program_key(l->program, stage_of(l, rank, chunk),
+                                                       state->done[MS_PASS_W][chunk])];
         }
     }
     if (!has_weight(state, 0) && !has_weight(state, 1)) {
@@ -124,7 +123,8 @@ static int list_candidates(const lister *l, int rank, candidate out[4]) {
             (isinf(next.arrival) && !l->rule->is_strict)) {
             continue;
         }
-        next.urgency = l->rule->urgency[i % 2][key_of(l, stage_of(l, rank, next.chunk), mb)];
+        next.urgency =
+            l->rule->urgency[i % 2][ms_program_key(l->program, stage_of(l, rank, next.chunk), mb)];
         next.has_turn = !l->rule->alternates || state->last != next.pass;
         if (l->rule->is_strict && count == 1) {
             out[0] = next.urgency < out[0].urgency ? next : out[0];
@@ -172,7 +172,7 @@ static bool choose(const lister *l, int rank, candidate *next_out, double *start
     int count = list_candidates(l, rank, candidates);
     int weight = oldest_weight(l, rank);
     double start = earliest(l, rank, candidates, count);
-    const candidate *best = NULL; /* of those that have arrived by then */
+    const candidate *best = NULL; /* among the passes whose inputs have arrived by then */
     for (int i = 0; i < count; i++) {
         bool counts =
             candidates[i].arrival <= start && (weight >= 0 || fits(l, rank, &candidates[i]));
@@ -227,9 +227,9 @@ static void put(lister *l, int rank) {
     state->free_at = start + cost[stage];
     state->last = next.pass == MS_PASS_W ? state->last : next.pass;
     if (next.pass == MS_PASS_F) {
-        l->forward_end[key_of(l, stage, mb)] = state->free_at;
+        l->forward_end[ms_program_key(l->program, stage, mb)] = state->free_at;
     } else if (next.pass == MS_PASS_I) {
-        l->input_end[key_of(l, stage, mb)] = state->free_at;
+        l->input_end[ms_program_key(l->program, stage, mb)] = state->free_at;
     }
     *state->out++ = (ms_action){.pass = (uint8_t)next.pass, .stage = (int16_t)stage, .mb = mb};
     plan(l, rank);
@@ -281,7 +281,7 @@ double ms_search_list_work(const ms_program *program) {
 
 ms_status ms_search_list(ms_search_run *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out) {
-    size_t keys = (size_t)program->stages * (size_t)program->mb_count;
+    size_t keys = ms_program_keys(program);
     ms_arena scratch;
     ms_arena_init(&scratch);
     lister l = {.search = search,
@@ -290,9 +290,9 @@ ms_status ms_search_list(ms_search_run *search, const ms_list_rule *rule, ms_pro
                 .ranks = MS_NEW(&scratch, list_rank, program->spec.pipeline_ranks),
                 .forward_end = MS_NEW(&scratch, double, keys),
                 .input_end = MS_NEW(&scratch, double, keys)};
-    ms_status status = MS_E_NOMEM;
+    ms_status status = MS_OK;
     if (l.ranks == NULL || l.forward_end == NULL || l.input_end == NULL) {
-        ms_diag_error(search->diag, "out of memory");
+        status = ms_diag_no_memory(search->diag);
     } else {
         for (size_t i = 0; i < keys; i++) {
             l.forward_end[i] = INFINITY;

@@ -18,7 +18,8 @@ bool ms_score_is_better(const ms_score *a, const ms_score *b) {
     return a->flow < b->flow - dust;
 }
 
-/* Where several ranks have the longest span, each move shortens that of one of them only. */
+/* The sum of all ranks' spans, which tells apart schedules with the same longest span: where
+ * several ranks have it, one move shortens the span of only one of them. */
 static double sum_of_spans(const ms_program *program, const ms_schedule_result *result) {
     double sum = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {

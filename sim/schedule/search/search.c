@@ -39,9 +39,7 @@ static ms_status check_costs(const ms_search_run *search, const ms_program *prog
 static ms_status find(ms_search_run *search, ms_search_result *result) {
     ms_score score;
     ms_status status = make_program(search, &result->program);
-    if (status == MS_OK) {
-        status = check_costs(search, &result->program);
-    }
+    status = status == MS_OK ? check_costs(search, &result->program) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -63,15 +61,13 @@ static ms_status find(ms_search_run *search, ms_search_result *result) {
 static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
     spec->chunks = spec->chunks == 0 ? 1 : spec->chunks;
     if (spec->chunks != 1 && spec->chunks != 2) {
-        ms_diag_error(diag, "search finds schedules of 1 or 2 stages per rank, got V = '%d'",
-                      spec->chunks);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "search finds schedules of 1 or 2 stages per rank, got V = '%d'",
+                             spec->chunks);
     }
     if (spec->memory_cap != 0 && spec->memory_cap < spec->chunks) {
-        ms_diag_error(diag, "the memory cap must be at least 1 microbatch%s, got '%d'",
-                      spec->chunks == 2 ? ", which is 2 with two stages per rank" : "",
-                      spec->memory_cap);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "the memory cap must be at least 1 microbatch%s, got '%d'",
+                             spec->chunks == 2 ? ", which is 2 with two stages per rank" : "",
+                             spec->memory_cap);
     }
     long most = (long)spec->microbatches * spec->chunks;
     if (spec->memory_cap == 0 || spec->memory_cap > most) {
@@ -90,9 +86,7 @@ ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs
     ms_search_run search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
     ms_search_result result = {.variant = -1};
     ms_status status = resolve(&search.spec, diag);
-    if (status == MS_OK) {
-        status = find(&search, &result);
-    }
+    status = status == MS_OK ? find(&search, &result) : status;
     if (status == MS_OK) {
         *result_out = result;
     }

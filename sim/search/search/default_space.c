@@ -354,7 +354,7 @@ static ms_status add_keys(ms_space *space, ms_vector *axes, ms_diag *diag) {
     const default_numbers zeros = {.key = "data_parallel.zero",
                                    .items = ZEROS,
                                    .count = COUNT_OF(ZEROS),
-                                   .own = base->data.zero,
+                                   .own = base->choices.zero,
                                    .need = NEEDS_REPLICAS};
     ms_status status = add_schedules(space, axes, diag);
     if (status == MS_OK && base->batch.global > 0 && base->batch.microbatches == 0) {

@@ -38,7 +38,7 @@ static bool set_kind(ms_job_spec *spec, const char *value) {
 static bool set_recompute(ms_job_spec *spec, const char *value) {
     int word = 0;
     bool is_word = read_word(value, ms_job_spec_words("recompute"), &word);
-    spec->recompute.kind = is_word ? (ms_recompute)word : spec->recompute.kind;
+    spec->choices.recompute = is_word ? (ms_recompute)word : spec->choices.recompute;
     return is_word;
 }
 
@@ -46,7 +46,7 @@ static bool set_sequence(ms_job_spec *spec, const char *value) {
     static const char *const WORDS[] = {"false", "true", NULL};
     int word = 0;
     bool is_word = read_word(value, WORDS, &word);
-    spec->tensor.has_sequence_parallel = is_word ? word == 1 : spec->tensor.has_sequence_parallel;
+    spec->choices.has_sequence_parallel = is_word ? word == 1 : spec->choices.has_sequence_parallel;
     return is_word;
 }
 
@@ -61,7 +61,7 @@ const ms_setter *ms_space_setter(const char *key) {
         {"schedule.group", NUMBER(schedule.group)},
         {"batch.micro", NUMBER(batch.micro)},
         {"batch.global", NUMBER(batch.global)},
-        {"data_parallel.zero", NUMBER(data.zero)},
+        {"data_parallel.zero", NUMBER(choices.zero)},
         {"expert_mesh.ep", NUMBER(experts.ep)},
         {"expert_mesh.tp", NUMBER(experts.tp)},
     };

@@ -152,17 +152,18 @@ static void list_jitter(change_list *l) {
 /* Twice the memory, for less recomputation. */
 static void list_memory(change_list *l) {
     static const scaled_unit BYTES[] = {{"GiB", 0x1p30}, {"GB", 1e9}, {NULL, 0}};
-    const ms_spec_recompute *now = &l->job->spec.recompute;
+    const ms_model_layout *now = &l->job->spec.choices;
     const char *hbm = value_text(2.0 * l->job->platform->gpu.hbm_B, MS_DIM_BYTES, BYTES, l->arena);
     for (int less = 0; less < 2; less++) { /* none, then selective */
-        if (now->kind == MS_RECOMPUTE_NONE || (less == 1 && now->kind != MS_RECOMPUTE_FULL)) {
+        if (now->recompute == MS_RECOMPUTE_NONE ||
+            (less == 1 && now->recompute != MS_RECOMPUTE_FULL)) {
             continue;
         }
         const char *kind =
             ms_job_spec_words("recompute")[less == 0 ? MS_RECOMPUTE_NONE : MS_RECOMPUTE_SELECTIVE];
         begin(l, ms_arena_printf(l->arena, "memory x 2, recompute %s", kind));
         set(l, "recompute", kind);
-        if (now->layers > 0) {
+        if (now->recompute_layers > 0) {
             set(l, "recompute_layers", "0");
         }
         set(l, "platform.gpu.hbm", hbm); /* the last one: it goes where it is not needed */

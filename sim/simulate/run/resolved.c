@@ -6,8 +6,8 @@ ms_status ms_job_write_resolved(const ms_job *job, ms_buffer *out) {
     spec.batch.global = job->global_batch;
     spec.batch.microbatches = job->microbatches;
     if (spec.has_model) {
-        spec.data.reduce = (int)job->layout.reduce;
-        spec.context.overlap = job->layout.has_cp_overlap ? 1 : 0;
+        spec.reduce = (int)job->layout.reduce;
+        spec.cp_overlap = job->layout.has_cp_overlap ? 1 : 0;
     }
     return ms_job_spec_write_resolved(&spec, out);
 }

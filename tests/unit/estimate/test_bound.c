@@ -207,8 +207,8 @@ static ms_job_spec draw_job(const ms_job_spec *bases, ms_random *random, int *li
     spec.model.vocab = 1024 * (int)ms_random_range(random, 1, 256);
     spec.batch =
         (ms_spec_batch){.micro = 1, .microbatches = pp * (int)ms_random_range(random, 1, 4)};
-    spec.recompute.kind = (ms_recompute)ms_random_range(random, 0, 2);
-    spec.recompute.parts = 0;
+    spec.choices.recompute = (ms_recompute)ms_random_range(random, 0, 2);
+    spec.choices.recompute_parts = 0;
     int choice = (int)ms_random_range(random, 0, 2);
     if (choice == 1) {
         spec.model.layers += (int)ms_random_range(random, 0, stages - 1);

@@ -33,13 +33,13 @@ static ms_job_spec *add(spec_set *set, const ms_job_spec *base) {
 static void add_choices(spec_set *set, const ms_job_spec *base) {
     for (int i = 0; i < 48; i++) {
         ms_job_spec *spec = add(set, base);
-        spec->data.zero = i % 4;
-        spec->data.has_reduce_overlap = i / 4 % 2 == 1;
-        spec->data.has_gather_overlap = i / 8 % 2 == 1 && spec->data.zero > 0;
-        spec->recompute.kind = (ms_recompute)(i / 16);
-        spec->recompute.parts = 0;
-        spec->recompute.layers = i / 16 == MS_RECOMPUTE_FULL ? 2 : 0;
-        spec->data.bucket_B = i % 3 == 0 ? 3e8 : 0;
+        spec->choices.zero = i % 4;
+        spec->choices.has_reduce_overlap = i / 4 % 2 == 1;
+        spec->choices.has_gather_overlap = i / 8 % 2 == 1 && spec->choices.zero > 0;
+        spec->choices.recompute = (ms_recompute)(i / 16);
+        spec->choices.recompute_parts = 0;
+        spec->choices.recompute_layers = i / 16 == MS_RECOMPUTE_FULL ? 2 : 0;
+        spec->choices.bucket_B = i % 3 == 0 ? 3e8 : 0;
         spec->host.launch_s = i % 5 * 1e-4; /* faster than the kernels, about as fast, slower */
         spec->host.syncs = (unsigned)i % 4 | (i % 8 < 4 ? 0U : MS_SYNC_BATCH);
     }
@@ -239,8 +239,8 @@ static void list_neighbours(spec_set *set) {
         ms_job_spec base = spec_fixture_read(&set->f, "gpt3-175b-1024", settings, 2);
         for (int k = 0; k < 4; k++) {
             ms_job_spec *spec = add(set, &base);
-            spec->data.zero = k % 2;
-            spec->recompute.kind = k / 2 == 0 ? MS_RECOMPUTE_FULL : MS_RECOMPUTE_NONE;
+            spec->choices.zero = k % 2;
+            spec->choices.recompute = k / 2 == 0 ? MS_RECOMPUTE_FULL : MS_RECOMPUTE_NONE;
         }
     }
 }

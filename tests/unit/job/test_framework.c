@@ -98,9 +98,9 @@ Test(framework, its_choices_hold_where_the_workload_says_nothing) {
     cr_assert_eq(spec->schedule.sends, MS_SENDS_BLOCKING);
     cr_assert_eq(spec->schedule.step_end, MS_STEP_END_POST_VALIDATION);
     cr_assert_eq(spec->simulation.steps, 4);
-    cr_assert_eq(spec->data.zero, 2);
-    cr_assert_eq(spec->tensor.overlap, MS_TP_OVERLAP_RING);
-    cr_assert_eq(spec->recompute.kind, MS_RECOMPUTE_FULL);
+    cr_assert_eq(spec->choices.zero, 2);
+    cr_assert_eq(spec->choices.tp_overlap, MS_TP_OVERLAP_RING);
+    cr_assert_eq(spec->choices.recompute, MS_RECOMPUTE_FULL);
     cr_assert_eq(spec->precision.optimizer_B, 12, "the program's default");
     end(&c);
 }
@@ -144,16 +144,16 @@ Test(framework, recomputation_of_products_goes_with_dense_gated_layers) {
     static const char ALONE[] = "name: mine\nrecompute_parts: [products]\n";
     framework_case c;
     begin(&c, PRODUCTS, JOB_OF("llama", ""));
-    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_NORMS | MS_RECOMPUTE_PRODUCTS);
+    cr_assert_eq(c.spec.choices.recompute_parts, MS_RECOMPUTE_NORMS | MS_RECOMPUTE_PRODUCTS);
     read_again(&c, (const char *const[]){"model.type=gpt"}, 1);
-    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_NORMS, "%s", said(&c));
+    cr_assert_eq(c.spec.choices.recompute_parts, MS_RECOMPUTE_NORMS, "%s", said(&c));
     read_again(&c, (const char *const[]){"model.moe={experts: 8, top_k: 2}"}, 1);
-    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_NORMS, "%s", said(&c));
+    cr_assert_eq(c.spec.choices.recompute_parts, MS_RECOMPUTE_NORMS, "%s", said(&c));
     read_again(&c, (const char *const[]){"model.type=gpt", "recompute_parts=[products]"}, 2);
-    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_PRODUCTS, "%s", said(&c));
+    cr_assert_eq(c.spec.choices.recompute_parts, MS_RECOMPUTE_PRODUCTS, "%s", said(&c));
     end(&c);
     begin(&c, ALONE, JOB(""));
-    cr_assert_eq(c.spec.recompute.parts, 0, "%s", said(&c));
+    cr_assert_eq(c.spec.choices.recompute_parts, 0, "%s", said(&c));
     cr_assert_null(strstr(c.spec.source.text, "recompute_parts"), "%s", c.spec.source.text);
     end(&c);
 }
@@ -166,7 +166,7 @@ Test(framework, overrides_stand_above_it) {
     cr_assert_eq(c.spec.model.dropout, 0);
     read_again(&c, SETS, 4);
     cr_assert_eq(c.status, MS_OK, "%s", said(&c));
-    cr_assert_eq(c.spec.data.zero, 1);
+    cr_assert_eq(c.spec.choices.zero, 1);
     cr_assert_eq(c.spec.schedule.sends, MS_SENDS_ASYNC);
     cr_assert_eq(c.spec.model.dropout, 0.3, "as if the file did not say it");
     cr_assert_eq(c.spec.model.attention, MS_ATTENTION_FLASH2);
@@ -188,7 +188,7 @@ Test(framework, experts_take_its_choices) {
     begin(&c, MINE, JOB(", moe: {experts: 8, top_k: 2}"));
     cr_assert_eq(c.status, MS_OK, "%s", said(&c));
     cr_assert_gt(c.spec.model.moe.dispatch_element_B, 1, "a byte and its share of a scale");
-    cr_assert_eq(c.spec.tensor.overlap, MS_TP_OVERLAP_NONE, "it is not built beside experts");
+    cr_assert_eq(c.spec.choices.tp_overlap, MS_TP_OVERLAP_NONE, "it is not built beside experts");
     end(&c);
 }
 
@@ -199,12 +199,12 @@ Test(framework, overlap_of_whole_collectives_needs_no_sequence_parallelism) {
     begin(&c, "name: mine\ntensor_parallel: {sequence: true, overlap: bulk}\n", JOB(""));
     read_again(&c, TWO, 1);
     cr_assert_eq(c.status, MS_OK, "%s", said(&c));
-    cr_assert_eq(c.spec.tensor.overlap, MS_TP_OVERLAP_BULK);
+    cr_assert_eq(c.spec.choices.tp_overlap, MS_TP_OVERLAP_BULK);
     end(&c);
     begin(&c, MINE, JOB(""));
     read_again(&c, TWO, 1);
     cr_assert_eq(c.status, MS_OK, "%s", said(&c));
-    cr_assert_eq(c.spec.tensor.overlap, MS_TP_OVERLAP_NONE);
+    cr_assert_eq(c.spec.choices.tp_overlap, MS_TP_OVERLAP_NONE);
     end(&c);
 }
 
@@ -213,16 +213,16 @@ Test(framework, choices_without_a_place_are_taken_back) {
     static const char *const ALONE[] = {"mesh={dp: 1}", "platform={file: ideal, nodes: 1}"};
     framework_case c;
     begin(&c, MINE, JOB(""));
-    cr_assert_eq(c.spec.recompute.parts, MS_RECOMPUTE_NORMS, "there are no latents");
-    cr_assert_eq(c.spec.context.kind, MS_CP_RING, "cp is 1");
+    cr_assert_eq(c.spec.choices.recompute_parts, MS_RECOMPUTE_NORMS, "there are no latents");
+    cr_assert_eq(c.spec.choices.cp_kind, MS_CP_RING, "cp is 1");
     read_again(&c, ALONE, 2);
     const ms_job_spec *spec = &c.spec;
     cr_assert_eq(c.status, MS_OK, "%s", said(&c));
     cr_assert_eq(spec->schedule.kind, MS_SCHEDULE_1F1B);
     cr_assert_eq(spec->schedule.step_end, MS_STEP_END_SYNCHRONOUS);
     cr_assert_eq(spec->simulation.steps, 1);
-    cr_assert_not(spec->tensor.has_sequence_parallel);
-    cr_assert_eq(spec->tensor.overlap, MS_TP_OVERLAP_NONE);
+    cr_assert_not(spec->choices.has_sequence_parallel);
+    cr_assert_eq(spec->choices.tp_overlap, MS_TP_OVERLAP_NONE);
     const char *const GONE[] = {"sequence:", "overlap: ring", "zbh1",
                                 "steps",     "latent_up",     "all_to"};
     for (size_t i = 0; i < sizeof GONE / sizeof GONE[0]; i++) {
@@ -230,14 +230,14 @@ Test(framework, choices_without_a_place_are_taken_back) {
         cr_assert(at == NULL || strncmp(at, "sequence: 1024", 14) == 0, "%s", spec->source.text);
     }
     static const char *const NONE[] = {"data_parallel.zero=0"};
-    cr_assert_not(c.spec.data.all_reduces, "zero 2 keeps shards");
+    cr_assert_not(c.spec.choices.all_reduces_gradients, "zero 2 keeps shards");
     read_again(&c, NONE, 1);
-    cr_assert_eq(c.spec.data.reduce, MS_SPEC_USUAL);
-    cr_assert_not(c.spec.data.has_gather_overlap);
-    cr_assert_not(c.spec.data.all_reduces);
+    cr_assert_eq(c.spec.reduce, MS_SPEC_USUAL);
+    cr_assert_not(c.spec.choices.has_gather_overlap);
+    cr_assert_not(c.spec.choices.all_reduces_gradients);
     static const char *const ONE[] = {"data_parallel.zero=1"};
     read_again(&c, ONE, 1);
-    cr_assert(c.spec.data.all_reduces);
+    cr_assert(c.spec.choices.all_reduces_gradients);
     end(&c);
 }
 
@@ -343,7 +343,7 @@ Test(framework, a_spec_of_a_framework_has_all_its_choices) {
                  MS_OK);
     cr_assert_eq(spec.schedule.kind, MS_SCHEDULE_DUALPIPE);
     cr_assert_eq(spec.model.moe.node_limit, 4);
-    cr_assert(spec.recompute.parts & MS_RECOMPUTE_LATENT_UP);
+    cr_assert(spec.choices.recompute_parts & MS_RECOMPUTE_LATENT_UP);
     cr_assert_null(spec.source.root);
     cr_assert_eq(ms_job_spec_of_framework("nobody", MS_SOURCE_DIR, &f.arena, &f.diag, &spec),
                  MS_E_INPUT);

@@ -18,8 +18,8 @@ Test(spec_read_again, is_as_reading_with_all_overrides) {
     const ms_job_spec base = read_textbook(&f, sets, 3);
     const ms_job_spec whole = read_textbook(&f, sets, 6);
     const ms_words more = {.items = &sets[3], .count = 3};
-    cr_assert_not(base.has_scatter_gather);
-    cr_assert(whole.has_scatter_gather);
+    cr_assert_not(base.choices.has_scatter_gather);
+    cr_assert(whole.choices.has_scatter_gather);
     cr_assert_eq(ms_job_spec_read_again(&base, &more, &f.arena, &f.diag, &again), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     cr_assert(spec_is_equal(&again, &whole));

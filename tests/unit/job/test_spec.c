@@ -86,52 +86,54 @@ static int LAYERS[] = {1, 2, 0, 5};
       s->precision.products.attention = MS_ATTENTION_FP8_MULTI_HEAD)                               \
     X(first_plain, "precision.first_plain_layers=2", s->precision.products.first_plain_layers = 2) \
     X(last_plain, "precision.last_plain_layers=1", s->precision.products.last_plain_layers = 1)    \
-    X(sequence, "tensor_parallel.sequence=true", s->tensor.has_sequence_parallel = true)           \
-    X(no_sequence, "tensor_parallel.sequence=false", s->tensor.has_sequence_parallel = false)      \
-    X(tp_overlap, "tensor_parallel.overlap=bulk", s->tensor.overlap = MS_TP_OVERLAP_BULK)          \
-    X(tp_style, "tensor_parallel.style=dtensor", s->tensor.style = MS_TP_DTENSOR)                  \
-    X(chunks, "tensor_parallel.chunks=8", s->tensor.chunks = 8)                                    \
-    X(slow, "tensor_parallel.allow_slow=true", s->tensor.allows_slow = true)                       \
-    X(cp_kind, "context_parallel.kind=all_to_all", s->context.kind = MS_CP_ALL_TO_ALL)             \
-    X(cp_on, "context_parallel.overlap=true", s->context.overlap = 1)                              \
-    X(cp_off, "context_parallel.overlap=false", s->context.overlap = 0)                            \
-    X(zero_1, "data_parallel.zero=1", s->data.zero = 1)                                            \
-    X(zero_3, "data_parallel.zero=3", s->data.zero = 3)                                            \
-    X(shard, "data_parallel.shard=[dp]", s->data.shard = ((ms_words){DP, 1}))                      \
-    X(shard_two, "data_parallel.shard=[dp, cp]", s->data.shard = ((ms_words){DP_CP, 2}))           \
-    X(copies, "data_parallel.copies=3", s->data.copies = 3)                                        \
-    X(keep, "data_parallel.keep_parameters=true", s->data.keeps_parameters = true)                 \
-    X(gather_0, "data_parallel.gather_stages=0", s->data.gather_stages = 0)                        \
-    X(gather_2, "data_parallel.gather_stages=2", s->data.gather_stages = 2)                        \
-    X(last_mb, "data_parallel.reduce=last", s->data.reduce = MS_REDUCE_LAST)                       \
-    X(every_mb, "data_parallel.reduce=every", s->data.reduce = MS_REDUCE_EVERY)                    \
-    X(overlap_reduce, "data_parallel.overlap_reduce=true", s->data.has_reduce_overlap = true)      \
-    X(overlap_gather, "data_parallel.overlap_gather=true", s->data.has_gather_overlap = true)      \
-    X(all_reduce, "data_parallel.all_reduce=true", s->data.all_reduces = true)                     \
-    X(units, "data_parallel.units=parameters", s->data.units = MS_UNITS_PARAMETERS)                \
-    X(bucketing, "data_parallel.bucketing=capped", s->data.bucketing = MS_BUCKETS_CAPPED)          \
-    X(bucket, "data_parallel.bucket=40.3 MB", s->data.bucket_B = 40.3e6)                           \
-    X(operations, "data_parallel.update=operations", s->data.update = MS_UPDATE_OPERATIONS)        \
-    X(update, "data_parallel.update=separate", s->data.update = MS_UPDATE_SEPARATE)                \
-    X(offload, "data_parallel.offload=true", s->data.is_offloaded = true)                          \
+    X(sequence, "tensor_parallel.sequence=true", s->choices.has_sequence_parallel = true)          \
+    X(no_sequence, "tensor_parallel.sequence=false", s->choices.has_sequence_parallel = false)     \
+    X(tp_overlap, "tensor_parallel.overlap=bulk", s->choices.tp_overlap = MS_TP_OVERLAP_BULK)      \
+    X(tp_style, "tensor_parallel.style=dtensor", s->choices.tp_style = MS_TP_DTENSOR)              \
+    X(chunks, "tensor_parallel.chunks=8", s->choices.tp_chunks = 8)                                \
+    X(slow, "tensor_parallel.allow_slow=true", s->allows_slow_tp = true)                           \
+    X(cp_kind, "context_parallel.kind=all_to_all", s->choices.cp_kind = MS_CP_ALL_TO_ALL)          \
+    X(cp_on, "context_parallel.overlap=true", s->cp_overlap = 1)                                   \
+    X(cp_off, "context_parallel.overlap=false", s->cp_overlap = 0)                                 \
+    X(zero_1, "data_parallel.zero=1", s->choices.zero = 1)                                         \
+    X(zero_3, "data_parallel.zero=3", s->choices.zero = 3)                                         \
+    X(shard, "data_parallel.shard=[dp]", s->shard = ((ms_words){DP, 1}))                           \
+    X(shard_two, "data_parallel.shard=[dp, cp]", s->shard = ((ms_words){DP_CP, 2}))                \
+    X(copies, "data_parallel.copies=3", s->choices.state_copies = 3)                               \
+    X(keep, "data_parallel.keep_parameters=true", s->choices.keeps_parameters = true)              \
+    X(gather_0, "data_parallel.gather_stages=0", s->gather_stages = 0)                             \
+    X(gather_2, "data_parallel.gather_stages=2", s->gather_stages = 2)                             \
+    X(last_mb, "data_parallel.reduce=last", s->reduce = MS_REDUCE_LAST)                            \
+    X(every_mb, "data_parallel.reduce=every", s->reduce = MS_REDUCE_EVERY)                         \
+    X(overlap_reduce, "data_parallel.overlap_reduce=true", s->choices.has_reduce_overlap = true)   \
+    X(overlap_gather, "data_parallel.overlap_gather=true", s->choices.has_gather_overlap = true)   \
+    X(all_reduce, "data_parallel.all_reduce=true", s->choices.all_reduces_gradients = true)        \
+    X(units, "data_parallel.units=parameters", s->choices.units = MS_UNITS_PARAMETERS)             \
+    X(bucketing, "data_parallel.bucketing=capped", s->choices.bucketing = MS_BUCKETS_CAPPED)       \
+    X(bucket, "data_parallel.bucket=40.3 MB", s->choices.bucket_B = 40.3e6)                        \
+    X(operations, "data_parallel.update=operations", s->choices.update = MS_UPDATE_OPERATIONS)     \
+    X(update, "data_parallel.update=separate", s->choices.update = MS_UPDATE_SEPARATE)             \
+    X(offload, "data_parallel.offload=true", s->choices.is_offloaded = true)                       \
     X(messages, "pipeline.communicator=world", s->algorithms.messages = MS_MESSAGES_WORLD)         \
-    X(scatter, "pipeline.scatter_gather=true", s->has_scatter_gather = true)                       \
-    X(allocator, "memory.allocator_overhead=0.07", s->allocator_overhead = 0.07)                   \
+    X(scatter, "pipeline.scatter_gather=true", s->choices.has_scatter_gather = true)               \
+    X(allocator, "memory.allocator_overhead=0.07", s->choices.allocator_overhead = 0.07)           \
     X(launch, "host.launch=5.3 us", s->host.launch_s = 5.3e-6)                                     \
     X(replaces_slow_nodes, "host.replaces_slow_nodes=true", s->host.replaces_slow_nodes = true)    \
     X(sync, "host.sync=[messages, norm, batch, experts]",                                          \
       s->host.syncs = MS_SYNC_MESSAGES | MS_SYNC_NORM | MS_SYNC_BATCH | MS_SYNC_EXPERTS)           \
-    X(libraries, "memory.libraries=torch", s->framework_memory.libraries = MS_LIBRARIES_TORCH)     \
-    X(cublas, "memory.cublas_workspace=32 MiB", s->framework_memory.cublas_B = 32.0 * 1048576)     \
+    X(libraries, "memory.libraries=torch",                                                         \
+      s->choices.framework_memory.libraries = MS_LIBRARIES_TORCH)                                  \
+    X(cublas, "memory.cublas_workspace=32 MiB",                                                    \
+      s->choices.framework_memory.cublas_B = 32.0 * 1048576)                                       \
     X(buffers, "memory.buffers=[gather, scores]",                                                  \
-      s->framework_memory.buffers = MS_BUFFER_GATHER | MS_BUFFER_SCORES)                           \
+      s->choices.framework_memory.buffers = MS_BUFFER_GATHER | MS_BUFFER_SCORES)                   \
     X(offloaded, "memory.offload=[norms, experts]",                                                \
-      s->offloaded = MS_OFFLOAD_NORMS | MS_OFFLOAD_EXPERTS)                                        \
-    X(full, "recompute=full", s->recompute.kind = MS_RECOMPUTE_FULL)                               \
-    X(selective, "recompute=selective", s->recompute.kind = MS_RECOMPUTE_SELECTIVE)                \
+      s->choices.offloaded = MS_OFFLOAD_NORMS | MS_OFFLOAD_EXPERTS)                                \
+    X(full, "recompute=full", s->choices.recompute = MS_RECOMPUTE_FULL)                            \
+    X(selective, "recompute=selective", s->choices.recompute = MS_RECOMPUTE_SELECTIVE)             \
     X(parts, "recompute_parts=[norms, activations]",                                               \
-      s->recompute.parts = MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS)                          \
-    X(recompute_layers, "recompute_layers=3", s->recompute.layers = 3)                             \
+      s->choices.recompute_parts = MS_RECOMPUTE_NORMS | MS_RECOMPUTE_ACTIVATIONS)                  \
+    X(recompute_layers, "recompute_layers=3", s->choices.recompute_layers = 3)                     \
     X(steps, "steps=5", s->simulation.steps = 5)                                                   \
     X(analytic, "fidelity=analytic", s->simulation.fidelity = MS_FIDELITY_ANALYTIC)                \
     X(passes, "granularity=pass", s->simulation.granularity = MS_GRANULARITY_PASS)                 \
@@ -361,7 +363,7 @@ Test(spec, derived_degrees_are_laid_out_as_overrides_are) {
     cr_assert_eq(spec_set_axis(&derived, "dp", 32), MS_OK);
     cr_assert_eq(spec_set_axis(&derived, "pp", 8), MS_OK);
     cr_assert_eq(spec_set_axis(&derived, "qp", 8), MS_E_RANGE);
-    derived.data.zero = 3;
+    derived.choices.zero = 3;
     derived.batch.global = 1536;
     ms_job_spec set = spec_fixture_read(&f, "gpt3-175b-1024", SETS, 5);
     ms_job one, two;
@@ -407,7 +409,7 @@ static void break_batch(ms_job_spec *s) {
     s->batch.global = 15;
 }
 static void break_zero(ms_job_spec *s) {
-    s->data.zero = 4;
+    s->choices.zero = 4;
 }
 static void break_micro(ms_job_spec *s) {
     s->batch.micro = 0;
@@ -422,7 +424,7 @@ static void break_kind(ms_job_spec *s) {
     s->schedule.kind = (ms_schedule_kind)99;
 }
 static void break_overlap(ms_job_spec *s) {
-    s->tensor.overlap = (ms_tp_overlap)7;
+    s->choices.tp_overlap = (ms_tp_overlap)7;
 }
 static void break_mesh(ms_job_spec *s) {
     s->mesh.axes = 0;
@@ -444,7 +446,7 @@ static void break_single(ms_job_spec *s) {
     s->model.attention = MS_ATTENTION_FUSED;
 }
 static void break_parts(ms_job_spec *s) {
-    s->recompute.parts = 1U << 9;
+    s->choices.recompute_parts = 1U << 9;
 }
 
 Test(spec, a_derived_spec_is_checked_as_a_file_is) {

@@ -6,7 +6,8 @@
 
 #include "cluster/platform/switches/switches.h"
 
-/* Cost of a subtree when its top stands on the first half's side, or on the other. */
+/* Bandwidth that is cut in a subtree when its top switch stands on the side of the first half, or
+ * on the other side. */
 typedef struct tier_cut {
     double near_Bps;
     double far_Bps;
@@ -22,7 +23,8 @@ static void join(tier_cut *parent, tier_cut child, double capacity_Bps) {
     parent->far_Bps += fmin(child.far_Bps, child.near_Bps + capacity_Bps);
 }
 
-/* The leaves of a unit: its nodes before `half` are near, the others far. */
+/* The cut of a unit's leaves: the unit's nodes before `half` are on the near side, its other nodes
+ * on the far side. */
 static tier_cut cut_unit(const ms_platform *platform, int unit, int half) {
     const ms_switches *switches = ms_switches_of(platform);
     int first = unit * switches->nodes_per_unit;

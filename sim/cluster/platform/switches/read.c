@@ -33,7 +33,7 @@ static void check_flat(ms_fabric_file *file, const ms_platform *platform) {
                          "a flat fabric also joins the GPUs of a node, leave wiring out");
 }
 
-/* Levels above the leaf: each needs its tier, and the other way round. */
+/* Check the levels above the leaf: each level needs its tier, and each tier its level. */
 static void check_levels(ms_fabric_file *file, const switch_keys *keys,
                          const ms_platform *platform) {
     int tiers = platform->tier_count;
@@ -78,7 +78,7 @@ static double count_uplinks(const switch_keys *keys, double leaves, const ms_pla
     return units * leaves * ceil(per_leaf) + ceil(units / pod) * ceil(per_pod);
 }
 
-/* A choice needs parallel links, and few enough of them to number. */
+/* ECMP needs parallel links to choose among, and few enough of them to number. */
 static void check_ecmp(ms_fabric_file *file, const switch_keys *keys, double leaves,
                        const ms_platform *platform) {
     if (platform->tier_count < 3) {
@@ -156,7 +156,7 @@ ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platfo
                 &keys, arena, platform);
 }
 
-/* A fabric behind NICs. */
+/* Read a fabric that joins the NICs of nodes. */
 static ms_status read_levels(bool has_rails, ms_fabric_file *file, ms_arena *arena,
                              ms_platform *platform) {
     switch_keys keys = {0};

@@ -26,9 +26,9 @@ Test(job_derive, a_derived_spec_runs_as_its_overrides_do) {
     ms_job_spec spec = ms_job_spec_derive(&base.job.spec);
     spec_set_axis(&spec, "tp", 4);
     spec_set_axis(&spec, "dp", 1);
-    spec.data.zero = 3;
+    spec.choices.zero = 3;
     spec.schedule.kind = MS_SCHEDULE_ZBH1;
-    spec.recompute.kind = MS_RECOMPUTE_FULL;
+    spec.choices.recompute = MS_RECOMPUTE_FULL;
     cr_assert_eq(ms_job_build(&spec, &derived.arena, &derived.diag, &derived.job), MS_OK, "%s",
                  ms_buffer_text(&derived.messages));
     cr_assert_eq(ms_job_run(&derived.job, &derived.arena, &derived.diag, &derived.result), MS_OK);
@@ -53,8 +53,8 @@ static void change_at_random(ms_job_spec *spec, ms_random *random, int *layers) 
     spec->schedule.chunks = (int)ms_random_range(random, 0, 3);
     spec->model.layers = (int)ms_random_range(random, 1, 12);
     spec->model.heads = spec->model.kv_heads = (int)ms_random_range(random, 0, 3) > 0 ? 16 : 4;
-    spec->tensor.has_sequence_parallel = ms_random_range(random, 0, 1) > 0;
-    spec->recompute.kind = (ms_recompute)ms_random_range(random, 0, 2);
+    spec->choices.has_sequence_parallel = ms_random_range(random, 0, 1) > 0;
+    spec->choices.recompute = (ms_recompute)ms_random_range(random, 0, 2);
     partition->kind = (ms_partition_kind)ms_random_range(random, 0, 1);
     partition->first_stage_layers = (int)ms_random_range(random, 0, 1) * 3; /* 0: not given */
     partition->last_stage_layers = (int)ms_random_range(random, 0, 1) * 2;
