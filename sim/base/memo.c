@@ -10,18 +10,20 @@ typedef struct memo_slot {
     uint32_t hash;
 } memo_slot;
 
-void ms_memo_init(ms_memo *memo, size_t key_B) {
+void ms_memo_init(ms_memo *memo, size_t key_B, size_t value_B) {
+    ms_vector_init(&memo->values, value_B);
     ms_vector_init(&memo->keys, key_B);
     ms_vector_init(&memo->slots, sizeof(memo_slot));
 }
 
 void ms_memo_release(ms_memo *memo) {
+    ms_vector_release(&memo->values);
     ms_vector_release(&memo->keys);
     ms_vector_release(&memo->slots);
 }
 
-/* One multiplication for every eight bytes. */
-uint64_t ms_memo_hash(const void *bytes, size_t size) {
+/* A hash of some bytes: one multiplication for every eight bytes. */
+static uint64_t hash_of(const void *bytes, size_t size) {
     const unsigned char *key = bytes;
     uint64_t hash = size;
     for (size_t i = 0; i < size; i += sizeof hash) {
@@ -39,7 +41,7 @@ static const unsigned char *key_at(const ms_memo *memo, size_t number) {
 /* The slot that a key has, or would have, which has its hash then. */
 static memo_slot *slot_of(const ms_memo *memo, const void *key) {
     size_t mask = memo->slots.count - 1;
-    uint64_t hash = ms_memo_hash(key, memo->keys.item_B);
+    uint64_t hash = hash_of(key, memo->keys.item_B);
     uint32_t upper = (uint32_t)(hash >> 32);
     size_t at = (size_t)hash & mask;
     memo_slot *slots = memo->slots.data;
@@ -74,7 +76,8 @@ ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is
     memo_slot *slot = slot_of(memo, key);
     *is_new_out = slot->number == 0;
     if (*is_new_out) {
-        if (ms_vector_add(&memo->keys, key, 1) == NULL) {
+        bool has_value = memo->values.item_B == 0 || ms_vector_add(&memo->values, NULL, 1) != NULL;
+        if (!has_value || ms_vector_add(&memo->keys, key, 1) == NULL) {
             return MS_E_NOMEM;
         }
         slot->number = (int32_t)memo->keys.count;

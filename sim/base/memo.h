@@ -1,8 +1,7 @@
 /**
  * @file
- * Memos: tables that number keys, so that a result is computed once for each key. A key is a struct
- * that holds everything that the result depends on. The caller keeps the results in an array of its
- * own, in the order of the numbers.
+ * Memos: tables that number keys and keep a value for each, so that a result is computed once for
+ * each key. A key is a struct that holds everything that the result depends on.
  */
 #ifndef MESHSIM_MEMO_H
 #define MESHSIM_MEMO_H
@@ -15,23 +14,26 @@
 
 /** Keys of one size, numbered in the order in which they were added. */
 typedef struct ms_memo {
-    ms_vector keys;  /**< of key_B bytes each */
-    ms_vector slots; /**< open hash of numbers + 1, 0 free, each with its key's hash */
+    ms_vector keys;   /**< of key_B bytes each */
+    ms_vector values; /**< [keys] of value_B bytes each; none where value_B is 0 */
+    ms_vector slots;  /**< open hash of numbers + 1, 0 free, each with its key's hash */
 } ms_memo;
 
 /** An empty memo. Keys are compared byte by byte, so the padding of a key has to be 0.  key_B: size
- * of a key [B]. */
-void ms_memo_init(ms_memo *memo, size_t key_B);
+ * of a key [B].  value_B: size of a value [B]; 0: the caller keeps the results, in the order of the
+ * numbers. */
+void ms_memo_init(ms_memo *memo, size_t key_B, size_t value_B);
 /** Free the storage of a memo. */
 void ms_memo_release(ms_memo *memo);
 
-/** A hash of some bytes.  O(size). */
-uint64_t ms_memo_hash(const void *bytes, size_t size);
-
-/** The number of a key, which is added where the memo does not have it.
+/** The number of a key, which is added where the memo does not have it, with a value of zeros.
  *  *number_out: from 0.  *is_new_out: whether the key was added.  Returns MS_OK; MS_E_NOMEM.
  * O(key_B). */
 ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is_new_out);
+
+/** The value of a key by its number, as `type`; its address is valid until the next key is added.
+ */
+#define MS_MEMO_VALUE(memo, type, number) (&MS_AT(&(memo)->values, type, number))
 
 /** The number of a key; -1 where the memo does not have the key.  O(key_B). */
 int ms_memo_look(const ms_memo *memo, const void *key);

@@ -4,40 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-/* What the times of groups follow from, besides the GPUs they lie on. */
-typedef struct layout_key {
-    const ms_platform *platform;
-    ms_coll_kind kind;
-    ms_coll_algorithm algorithm;
-    ms_protocol protocol;
-    ms_message_comm messages;
-    int groups, members;
-    bool is_alone, is_unfolded; /* as in ms_comm_classes */
-    double bytes, intra_node_share, load_imbalance;
-    uint64_t gpus_hash;
-} layout_key;
-
-/* The result that belongs to a layout_key. */
-typedef struct known_layout {
-    const int *gpus; /* [groups * members]; NULL: not laid out */
-    ms_class_times times;
-} known_layout;
-
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag) {
     *space = (ms_plan_space){.diag = diag, .links = -1};
     ms_arena_init(&space->scratch);
     ms_arena_init(&space->kept);
     ms_vector_init(&space->arrivals, sizeof(double));
-    ms_memo_init(&space->layouts, sizeof(layout_key));
-    ms_vector_init(&space->known_layouts, sizeof(known_layout));
 }
 
 void ms_plan_space_release(ms_plan_space *space) {
     ms_arena_release(&space->scratch);
     ms_arena_release(&space->kept);
     ms_vector_release(&space->arrivals);
-    ms_memo_release(&space->layouts);
-    ms_vector_release(&space->known_layouts);
 }
 
 /* Axes that tell the ranks of one pipeline rank apart. */
@@ -56,7 +33,7 @@ static void list_gpus(const ms_mesh *mesh, int p, int *gpus) {
     ms_mesh_to_devices(mesh, gpus, count);
 }
 
-/* A class while it is laid out. */
+/* A class whose groups are being laid out. */
 typedef struct class_plans {
     const ms_comm_classes *comm;
     ms_plan_space *space;
@@ -205,7 +182,8 @@ static ms_status add_to_least(const class_plans *c, const ms_coll_plan *plan, ms
     return status;
 }
 
-/* Each group by itself, as it would be laid out alone and as it is beside the others. */
+/* The least times of any group without the others' traffic: as the group would be laid out by
+ * itself, and as it is laid out beside the others. */
 static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
     ms_time_line least = {.latency_s = INFINITY, .per_B_s = INFINITY, .ramp = {.time_s = INFINITY}};
     ms_status status = MS_OK;
@@ -247,7 +225,7 @@ static ms_status reserve_links(ms_plan_space *space, int links) {
     return space->link_load == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* The groups among the ranks of the class's key. */
+/* List the groups of the pipeline ranks that the class's key names. */
 static ms_status list_members(class_plans *c) {
     ms_status status = reserve_links(c->space, c->comm->platform->link_count);
     if (status == MS_OK) {
@@ -256,7 +234,8 @@ static ms_status list_members(class_plans *c) {
     return status;
 }
 
-/* Lay them out; no groups where they have one member. */
+/* Lay the groups of a class out on the links; groups of one member communicate nothing and are left
+ * out. */
 static ms_status build_class(class_plans *c) {
     if (c->members < 2) {
         return MS_OK;
@@ -290,56 +269,6 @@ static ms_status time_class(class_plans *c, ms_class_times *times) {
     return status == MS_OK && c->class.groups > 0 ? time_groups(c, times) : status;
 }
 
-static layout_key layout_key_of(const class_plans *c, size_t gpus_B) {
-    layout_key key;
-    memset(&key, 0, sizeof key);
-    key.platform = c->comm->platform;
-    key.kind = c->key->kind;
-    key.algorithm = c->comm->algorithms.of[key.kind];
-    key.protocol = c->comm->algorithms.protocol;
-    key.messages = c->comm->algorithms.messages;
-    key.groups = c->groups;
-    key.members = c->members;
-    key.is_alone = c->comm->is_alone;
-    key.is_unfolded = c->comm->is_unfolded;
-    key.bytes = c->bytes;
-    key.intra_node_share = c->key->intra_node_share;
-    key.load_imbalance = c->key->load_imbalance;
-    key.gpus_hash = ms_memo_hash(c->gpus, gpus_B);
-    return key;
-}
-
-/* Find the times of the groups: those of another mesh whose groups lie on the same GPUs, or new
- * ones. */
-static ms_status find_times(class_plans *c, ms_class_times *times) {
-    size_t gpus_B = (size_t)c->groups * (size_t)c->members * sizeof *c->gpus;
-    const layout_key key = layout_key_of(c, gpus_B);
-    int number = 0;
-    bool is_new = false;
-    ms_status status = ms_memo_find(&c->space->layouts, &key, &number, &is_new);
-    if (status == MS_OK && is_new) {
-        status = ms_vector_add(&c->space->known_layouts, NULL, 1) == NULL ? MS_E_NOMEM : MS_OK;
-    }
-    if (status != MS_OK) {
-        return status;
-    }
-    known_layout *known = &MS_AT(&c->space->known_layouts, known_layout, number);
-    if (known->gpus != NULL && memcmp(known->gpus, c->gpus, gpus_B) == 0) {
-        *times = known->times;
-        return MS_OK;
-    }
-    status = time_class(c, times);
-    if (status == MS_OK && known->gpus == NULL) {
-        int *gpus = ms_arena_alloc(&c->space->kept, 1, gpus_B);
-        if (gpus == NULL) {
-            return MS_E_NOMEM;
-        }
-        memcpy(gpus, c->gpus, gpus_B);
-        *known = (known_layout){gpus, *times};
-    }
-    return status;
-}
-
 ms_status ms_class_times_find(const ms_comm_classes *comm, ms_plan_space *space,
                               const ms_class_key *key, double bytes, ms_class_times *times_out) {
     class_plans c = {.comm = comm, .space = space, .key = key, .bytes = bytes};
@@ -347,7 +276,7 @@ ms_status ms_class_times_find(const ms_comm_classes *comm, ms_plan_space *space,
     ms_status status = list_members(&c);
     if (status == MS_OK && c.members > 1) {
         keep_first_node(&c);
-        status = find_times(&c, &times);
+        status = time_class(&c, &times);
     }
     ms_arena_clear(&space->scratch);
     times.key = *key;

@@ -5,8 +5,8 @@
 
 #include "base/number.h"
 
-/* Room for what arrives, which is read only behind where it was written, so that it stays as it
- * was left: to clear it would take as long as a tenth of a plain step. */
+/* Room for arrival times. It is not cleared, which would take a tenth of the time of a plain step:
+ * each arrival time is written before it is read. */
 static double *reserve_arrivals(ms_vector *arrivals, size_t count) {
     if (arrivals->count < count) {
         ms_vector_add(arrivals, NULL, count - arrivals->count);
@@ -23,12 +23,12 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
                               .stream_s = MS_NEW(arena, double, MS_CARRIED_MAX *ranks),
                               .queue_s = MS_NEW(arena, double, order->queue_count),
                               .arrival_s = reserve_arrivals(arrivals, 2 * (size_t)order->op_count),
-                              .unsharded_s = MS_NEW(arena, double, program->stages),
-                              .passes = MS_NEW(arena, ms_plain_pass, order->slot_count)};
+                              .unsharded_s = MS_NEW(arena, double, program->stages)};
     return arena->has_failed || arrivals->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Gather the parameters of a stage: after all that its rank has started, beside what follows. */
+/* Gather the parameters of a stage: the collectives start when the rank has ended its passes so
+ * far, and run beside the passes that follow. */
 static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_times *times) {
     for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
         const ms_unshard_time *unshard = &times->unshards[MS_UNSHARDS_MAX * op->stage + i];
@@ -59,42 +59,24 @@ static double latest(const double *from_s, const double *entries_s, int count) {
     return latest_s;
 }
 
-/* A pass that its rank's host may hold up.  rank_s, input_s: as it starts; host_s: the host's
- * clock, which goes on.  Returns its end. */
-static double run_launched(double *host_s, const ms_pass_map *map, double rank_s, double input_s) {
-    const double from_s[] = {
-        [MS_FROM_RANK] = rank_s, [MS_FROM_INPUT] = input_s, [MS_FROM_HOST] = *host_s};
-    *host_s = latest(from_s, map->host_s, MS_FROM_STREAM);
-    return latest(from_s, map->end_s, MS_FROM_STREAM);
-}
-
-/* A pass whose collectives outlive it, or wait for those of passes before. */
-static double run_carrying(ms_clocks *clocks, const ms_order_times *times, const ms_pass_map *map,
-                           int32_t rank, double input_s) {
+/* Run a pass: its map turns the clocks of the rank, of its host and of the carried communicators at
+ * the start of the pass into those at its end.  input_s: when the inputs of the pass are there. */
+static void run_pass(ms_clocks *clocks, const ms_order_times *times, const ms_pass_map *map,
+                     int32_t rank, double input_s) {
     double *stream_s = &clocks->stream_s[rank * MS_CARRIED_MAX], *host_s = &clocks->host_s[rank];
-    double from[MS_CLOCKS], streams[MS_CARRIED_MAX];
     int carried = times->carried, count = MS_FROM_STREAM + carried;
-    from[MS_FROM_RANK] = clocks->rank_s[rank];
-    from[MS_FROM_INPUT] = input_s;
-    from[MS_FROM_HOST] = *host_s;
+    double from_s[MS_CLOCKS] = {
+        [MS_FROM_RANK] = clocks->rank_s[rank], [MS_FROM_INPUT] = input_s, [MS_FROM_HOST] = *host_s};
+    memcpy(&from_s[MS_FROM_STREAM], stream_s, (size_t)carried * sizeof *stream_s);
+    clocks->rank_s[rank] = latest(from_s, map->end_s, count);
+    *host_s = times->launch_s > 0.0 ? latest(from_s, map->host_s, count) : *host_s;
     for (int k = 0; k < carried; k++) {
-        from[MS_FROM_STREAM + k] = stream_s[k];
-        streams[k] = -INFINITY;
+        stream_s[k] = latest(from_s, map->stream_s[k], count);
     }
-    *host_s = times->launch_s > 0.0 ? latest(from, map->host_s, count) : *host_s;
-    double end_s = latest(from, map->end_s, count);
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < carried; k++) {
-            streams[k] = ms_max(streams[k], from[i] + map->stream_s[k][i]);
-        }
-    }
-    for (int k = 0; k < carried; k++) {
-        stream_s[k] = streams[k];
-    }
-    return end_s;
 }
 
-/* Hand a result on; returns when it is where it is needed. */
+/* Send a result to the rank that needs it.  message: -1: the result stays on its rank.  Returns
+ * when the result arrives [s]. */
 static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
                       int message, double end_s) {
     if (message < 0) {
@@ -110,7 +92,8 @@ static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_t
     return *queue_s + time->latency_s;
 }
 
-/* When a message can leave that is ready at `end_s`: its rank's host has launched it, too. */
+/* When a message whose data is ready at `end_s` can start: its rank's host has to launch it first.
+ */
 static double launch_message(double *host_s, const ms_order_times *times, int message,
                              double end_s) {
     if (message < 0 || times->launch_s <= 0.0) {
@@ -138,67 +121,48 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
             input_s = ms_max(input_s, clocks->unsharded_s[slot->second_stage]);
         }
     }
-    double *host_s = &clocks->host_s[op->rank];
-    if (times->carried > 0) {
-        *rank_s = run_carrying(clocks, times, map, op->rank, input_s);
-    } else if (times->launch_s > 0.0) {
-        *rank_s = run_launched(host_s, map, *rank_s, input_s);
-    } else {
-        *rank_s = ms_max(*rank_s + map->end_s[MS_FROM_RANK], input_s + map->end_s[MS_FROM_INPUT]);
-    }
+    run_pass(clocks, times, map, op->rank, input_s);
     double end_s = *rank_s;
     for (int i = 0; i < 2; i++) {
-        double ready_s = launch_message(host_s, times, op->sends[i], end_s);
+        double ready_s = launch_message(&clocks->host_s[op->rank], times, op->sends[i], end_s);
         double arrival_s = hand_on(clocks, order, times, op->sends[i], ready_s);
         clocks->arrival_s[2 * at + i] = arrival_s;
         *rank_s = times->is_blocking ? ms_max(*rank_s, arrival_s) : *rank_s;
     }
 }
 
-/* Whether an order has single passes only, of which nothing outlives its pass, messages that
- * nothing waits for but what needs them, and hosts that launch in no time. */
+/* Whether an order has single passes only, no collective outlives its pass, launches take no time,
+ * and a message delays nothing but the pass that needs it. */
 static bool is_plain(const ms_order *order, const ms_order_times *times) {
-    return order->plain_ops != NULL && times->carried == 0 && times->sharing == NULL &&
-           times->launch_s <= 0.0 && !times->is_blocking;
+    return !order->has_pairs && !order->has_unshards && times->carried == 0 &&
+           times->sharing == NULL && times->launch_s <= 0.0 && !times->is_blocking;
 }
 
-/* Put what passes take side by side for all slots: each is two numbers. */
-static void list_passes(const ms_clocks *clocks, const ms_order *order,
-                        const ms_order_times *times) {
-    for (int slot = 0; slot < order->slot_count; slot++) {
-        const double *end_s = times->maps[slot]->end_s;
-        clocks->passes[slot] = (ms_plain_pass){end_s[MS_FROM_RANK], end_s[MS_FROM_INPUT]};
-    }
-}
-
-/* The same as run_op for all operations of such an order, in a third of the time: nearly all that
- * searches estimate. */
+/* Run all operations of a plain order as run_op does, in a third of the time: nearly all orders
+ * that a search estimates are plain. */
 static void run_plain(const ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
     double *restrict rank_s = clocks->rank_s, *restrict queue_s = clocks->queue_s;
     double *restrict arrival_s = clocks->arrival_s;
-    const ms_plain_pass *restrict passes = clocks->passes;
-    const ms_message_time *restrict messages = times->messages;
-    const ms_plain_op *restrict op = order->plain_ops;
-    for (int at = 0; at < order->op_count; at++, op++) {
-        const ms_plain_pass *pass = &passes[op->slot];
-        double end_s = rank_s[op->rank] + pass->from_rank_s;
-        if (op->input >= 0) {
-            end_s = ms_max(end_s, arrival_s[op->input] + pass->from_input_s);
+    for (int at = 0; at < order->op_count; at++) {
+        const ms_order_op *op = &order->ops[at];
+        const double *pass_s = times->maps[op->slot]->end_s;
+        double end_s = rank_s[op->rank] + pass_s[MS_FROM_RANK];
+        if (op->inputs[0] >= 0) {
+            end_s = ms_max(end_s, arrival_s[op->inputs[0]] + pass_s[MS_FROM_INPUT]);
         }
         rank_s[op->rank] = end_s;
-        if (op->message != MS_NO_MESSAGE) {
-            const ms_message_time *message = &messages[op->message];
-            double sent_s = ms_max(end_s, queue_s[op->queue]) + message->transfer_s;
-            queue_s[op->queue] = sent_s;
-            end_s = sent_s + message->latency_s;
+        if (op->sends[0] >= 0) {
+            const ms_message_time *message = &times->messages[op->sends[0]];
+            double *free_s = &queue_s[order->queues[op->sends[0]]];
+            *free_s = ms_max(end_s, *free_s) + message->transfer_s;
+            end_s = *free_s + message->latency_s;
         }
-        arrival_s[at] = end_s;
+        arrival_s[2 * at] = end_s;
     }
 }
 
 void ms_clocks_run(ms_clocks *clocks, const ms_order *order, const ms_order_times *times) {
     if (is_plain(order, times)) {
-        list_passes(clocks, order, times);
         run_plain(clocks, order, times);
         return;
     }

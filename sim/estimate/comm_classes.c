@@ -88,12 +88,9 @@ ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_job *job, ms_
                                   .is_alone = ms_job_is_alone(job),
                                   .is_unfolded = job->run.no_fold,
                                   .norm_s = -1.0};
-    ms_memo_init(&comm_out->keys, sizeof(ms_class_key));
-    ms_memo_init(&comm_out->ways, sizeof(ms_class_key));
-    ms_memo_init(&comm_out->groups, sizeof(ms_class_key));
-    ms_vector_init(&comm_out->class_of, sizeof(int32_t));
-    ms_vector_init(&comm_out->classes, sizeof(ms_class_times));
-    ms_vector_init(&comm_out->comms, sizeof(ms_class_comms));
+    ms_memo_init(&comm_out->keys, sizeof(ms_class_key), sizeof(int));
+    ms_memo_init(&comm_out->ways, sizeof(ms_class_key), sizeof(ms_class_times));
+    ms_memo_init(&comm_out->groups, sizeof(ms_class_key), sizeof(ms_class_comms));
     comm_out->alike = MS_NEW(arena, int, pp);
     comm_out->boundary_alike = MS_NEW(arena, int, pp);
     if (comm_out->alike == NULL || comm_out->boundary_alike == NULL) {
@@ -111,9 +108,6 @@ void ms_comm_classes_release(ms_comm_classes *comm) {
     ms_memo_release(&comm->keys);
     ms_memo_release(&comm->ways);
     ms_memo_release(&comm->groups);
-    ms_vector_release(&comm->class_of);
-    ms_vector_release(&comm->classes);
-    ms_vector_release(&comm->comms);
 }
 
 ms_class_key ms_class_of_segment(const ms_segment *segment, int p) {
@@ -147,24 +141,18 @@ ms_class_key ms_class_as_chosen(const ms_comm_classes *comm, const ms_class_key 
     return chosen;
 }
 
-/* Pipeline ranks of a class, as the first ones that lie like them. */
-typedef struct class_ranks {
-    int from, to;
-} class_ranks;
-
-static class_ranks first_ranks(const ms_comm_classes *comm, const ms_class_key *key) {
-    class_ranks ranks = {key->from, key->to};
+/* Replace the pipeline ranks of a class by the first ones whose ranks lie like theirs. */
+static void use_first_ranks(const ms_comm_classes *comm, ms_class_key *key) {
     int pp = comm->pp;
     if (key->to < 0) {
-        ranks.from = comm->alike[key->from];
+        key->from = comm->alike[key->from];
     } else if (key->to == (key->from + 1) % pp) {
-        ranks.from = comm->boundary_alike[key->from];
-        ranks.to = (ranks.from + 1) % pp;
+        key->from = comm->boundary_alike[key->from];
+        key->to = (key->from + 1) % pp;
     } else if (key->from == (key->to + 1) % pp) {
-        ranks.to = comm->boundary_alike[key->to];
-        ranks.from = (ranks.to + 1) % pp;
+        key->to = comm->boundary_alike[key->to];
+        key->from = (key->to + 1) % pp;
     }
-    return ranks;
 }
 
 bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
@@ -180,15 +168,14 @@ static ms_status find_ways(ms_comm_classes *comm, ms_plan_space *space, const ms
     int number = 0;
     bool is_new = false;
     ms_status status = ms_memo_find(&comm->groups, key, &number, &is_new);
-    if (status == MS_OK && is_new) {
-        ms_class_comms all;
-        status = ms_class_comms_list(comm, space, key, &all);
-        status = ms_vector_add(&comm->comms, &all, 1) == NULL ? MS_E_NOMEM : status;
-    }
     if (status != MS_OK) {
         return status;
     }
-    const ms_class_comms *all = &MS_AT(&comm->comms, ms_class_comms, number);
+    ms_class_comms *all = MS_MEMO_VALUE(&comm->groups, ms_class_comms, number);
+    status = is_new ? ms_class_comms_list(comm, space, key, all) : MS_OK;
+    if (status != MS_OK) {
+        return status;
+    }
     const ms_coll_request request = {.kind = key->kind,
                                      .algorithm = comm->algorithms.of[key->kind],
                                      .protocol = comm->algorithms.protocol};
@@ -208,41 +195,37 @@ static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const m
                             double bytes, int *number_out) {
     bool is_new = false;
     ms_status status = ms_memo_find(&comm->ways, key, number_out, &is_new);
-    if (status == MS_OK && is_new) {
-        ms_class_times times;
-        status = ms_class_times_find(comm, space, key, bytes, &times);
-        status = ms_vector_add(&comm->classes, &times, 1) == NULL ? MS_E_NOMEM : status;
-    }
-    return status;
+    return status == MS_OK && is_new
+               ? ms_class_times_find(comm, space, key, bytes,
+                                     MS_MEMO_VALUE(&comm->ways, ms_class_times, *number_out))
+               : status;
 }
 
-/* Enter a key that is new, and find its class. */
-static ms_status add_key(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *sized) {
-    int class = 0;
+/* Find the class of a key that is new.  sized: with bytes.  *class_out: its number. */
+static ms_status find_new_class(ms_comm_classes *comm, ms_plan_space *space,
+                                const ms_class_key *sized, int *class_out) {
     ms_class_key by_way = *sized;
     ms_status status = MS_OK;
     by_way.bytes = 0.0;
     if (sized->bytes > 0.0) {
         status = find_ways(comm, space, &by_way, sized->bytes, &by_way.ways);
     }
-    status = status == MS_OK ? find_class(comm, space, &by_way, sized->bytes, &class) : status;
-    int32_t kept = (int32_t) class;
-    return ms_vector_add(&comm->class_of, &kept, 1) == NULL ? MS_E_NOMEM : status;
+    return status == MS_OK ? find_class(comm, space, &by_way, sized->bytes, class_out) : status;
 }
 
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                                const ms_class_times **times_out) {
-    class_ranks ranks = first_ranks(comm, key);
     ms_class_key sized = ms_class_as_chosen(comm, key);
     int number = 0;
     bool is_new = false;
-    sized.from = ranks.from;
-    sized.to = ranks.to;
+    use_first_ranks(comm, &sized);
     ms_status status = ms_memo_find(&comm->keys, &sized, &number, &is_new);
-    status = status == MS_OK && is_new ? add_key(comm, space, &sized) : status;
+    if (status == MS_OK && is_new) {
+        status = find_new_class(comm, space, &sized, MS_MEMO_VALUE(&comm->keys, int, number));
+    }
     if (status == MS_OK) {
-        int class = MS_AT(&comm->class_of, int32_t, number);
-        *times_out = &MS_AT(&comm->classes, ms_class_times, class);
+        int class = *MS_MEMO_VALUE(&comm->keys, int, number);
+        *times_out = MS_MEMO_VALUE(&comm->ways, ms_class_times, class);
         status = (*times_out)->is_refused ? MS_E_INPUT : MS_OK;
     }
     return status;

@@ -17,9 +17,7 @@ typedef struct ms_plan_space {
     ms_arena kept;
     int32_t *link_load; /* [links] zeros between uses */
     int links;
-    ms_vector arrivals;      /* of double, for ms_clocks_new */
-    ms_memo layouts;         /* of what groups of any mesh on the same GPUs take */
-    ms_vector known_layouts; /* beside them */
+    ms_vector arrivals; /* of double, for ms_clocks_new */
 } ms_plan_space;
 
 /* The same communication in all groups of a pipeline rank at once. */
@@ -69,12 +67,9 @@ typedef struct ms_comm_classes {
     bool is_alone;              /* groups do not load each other's links */
     bool is_unfolded;           /* every group is simulated, not one that stands for all */
     double norm_s;              /* of ms_comm_norm_find; < 0: not known yet */
-    ms_memo keys;               /* of ms_class_key with bytes, without ways */
-    ms_vector class_of;         /* of int32_t, in one order with keys: the class */
-    ms_memo ways;               /* of ms_class_key with ways, without bytes */
-    ms_vector classes;          /* of ms_class_times, in one order with ways */
-    ms_memo groups;             /* of ms_class_key without both: where they lie */
-    ms_vector comms;            /* of ms_class_comms, in one order with groups */
+    ms_memo keys;               /* numbers in `ways` (int) by ms_class_key with bytes, no ways */
+    ms_memo ways;               /* ms_class_times by ms_class_key with ways, no bytes */
+    ms_memo groups;             /* ms_class_comms by ms_class_key without both */
 } ms_comm_classes;
 
 void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);
@@ -96,9 +91,9 @@ ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, cons
 /* Bytes that classes are laid out with; their times are lines through this point. */
 #define MS_CLASS_REFERENCE_B 1073741824.0
 
-/* Lay a class of MS_CLASS_REFERENCE_B bytes out among the very ranks of its key.  *class_out: in
- * the space's scratch; no groups where a group is one rank.  Returns and takes as
- * ms_comm_classes_find. */
+/* Lay a class of MS_CLASS_REFERENCE_B bytes out among the ranks that its key names, not among the
+ * first ones that lie alike.  *class_out: in the space's scratch; no groups where a group is one
+ * rank.  Returns and takes as ms_comm_classes_find. */
 ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
                               const ms_class_key *key, ms_coll_class *class_out);
 

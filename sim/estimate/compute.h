@@ -19,7 +19,8 @@ typedef struct ms_pass_counts {
     int slices, stages, pipeline_ranks;
 } ms_pass_counts;
 
-/* Count them.  *counts_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (not reported).  O(actions). */
+/* Count the passes of a program.  *counts_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (not
+ * reported).  O(actions). */
 ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_counts *counts_out);
 
 /* What a GPU computes in a step at least: mean over all pipeline ranks, less what rounding may add

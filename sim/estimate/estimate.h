@@ -74,12 +74,10 @@ ms_status ms_estimate_pass_times(const ms_job *job, ms_arena *arena, ms_schedule
 /** The estimate of a spec. */
 typedef struct ms_spec_estimate {
     double step_s;
-    double lower_bound_s;  /**< as in ms_estimate, or up to 0.5 % lower */
-    double cost_bound_USD; /**< no step costs less: of lower_bound_s; 0 where the platform does not
-                              say what a GPU is rented for */
-    double energy_bound_J; /**< no step takes less; 0 where it does not say enough of power */
-    ms_price_use least;    /**< from which these two follow: GPUs, and the least of the others */
-    double peak_B;         /**< of the pipeline rank with the highest one */
+    double lower_bound_s; /**< as in ms_estimate, or up to 0.5 % lower */
+    ms_price_use least;   /**< the GPUs, and bounds of the step and of its computations, from which
+                             bounds of the step's cost and energy follow (price.h) */
+    double peak_B;        /**< of the pipeline rank with the highest one */
     bool fits;
 } ms_spec_estimate;
 

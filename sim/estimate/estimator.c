@@ -85,22 +85,16 @@ typedef struct known_item {
     const char *reason; /* of the refusal, if the diagnostics of that time kept it; else NULL */
 } known_item;
 
-/* Results of one sort by their keys. */
-typedef struct known_table {
-    ms_memo keys;
-    ms_vector items; /* of known_item, beside the keys */
-} known_table;
-
 struct ms_estimator {
     ms_arena *arena;
     ms_arena scratch;
     ms_plan_space space;
-    known_table places, orders, costs, layers; /* known_place, known_order, known_costs and
-                                                  ms_layer_times by their keys */
-    ms_work_bounds works;
+    ms_memo places, orders, costs, layers; /* known_item by their keys: a known_place, known_order,
+                                              known_costs or ms_layer_times each */
+    ms_memo works;                         /* of ms_work_bounds_init */
 };
 
-/* A spec under way. */
+/* The state of the work on one spec. */
 typedef struct estimating {
     ms_estimator *e;
     ms_diag *diag;
@@ -112,16 +106,6 @@ typedef struct estimating {
     ms_partition_use use; /* of a balanced partition */
 } estimating;
 
-static void init_table(known_table *table, size_t key_B) {
-    ms_memo_init(&table->keys, key_B);
-    ms_vector_init(&table->items, sizeof(known_item));
-}
-
-static void release_table(known_table *table) {
-    ms_memo_release(&table->keys);
-    ms_vector_release(&table->items);
-}
-
 ms_estimator *ms_estimator_new(ms_arena *arena) {
     ms_estimator *e = MS_NEW(arena, ms_estimator, 1);
     if (e == NULL) {
@@ -130,10 +114,10 @@ ms_estimator *ms_estimator_new(ms_arena *arena) {
     e->arena = arena;
     ms_arena_init(&e->scratch);
     ms_plan_space_init(&e->space, NULL);
-    init_table(&e->places, sizeof(place_key));
-    init_table(&e->orders, sizeof(ms_job_order_key));
-    init_table(&e->costs, sizeof(cost_key));
-    init_table(&e->layers, sizeof(layer_key));
+    ms_memo_init(&e->places, sizeof(place_key), sizeof(known_item));
+    ms_memo_init(&e->orders, sizeof(ms_job_order_key), sizeof(known_item));
+    ms_memo_init(&e->costs, sizeof(cost_key), sizeof(known_item));
+    ms_memo_init(&e->layers, sizeof(layer_key), sizeof(known_item));
     ms_work_bounds_init(&e->works);
     return e;
 }
@@ -142,22 +126,22 @@ void ms_estimator_free(ms_estimator *e) {
     if (e == NULL) {
         return;
     }
-    for (size_t i = 0; i < e->places.items.count; i++) {
-        known_place *place = MS_AT(&e->places.items, known_item, i).item;
+    for (size_t i = 0; i < e->places.values.count; i++) {
+        known_place *place = MS_MEMO_VALUE(&e->places, known_item, i)->item;
         if (place != NULL) {
             ms_comm_classes_release(&place->comm);
         }
     }
-    release_table(&e->places);
-    release_table(&e->orders);
-    release_table(&e->costs);
-    release_table(&e->layers);
-    ms_work_bounds_release(&e->works);
+    ms_memo_release(&e->places);
+    ms_memo_release(&e->orders);
+    ms_memo_release(&e->costs);
+    ms_memo_release(&e->layers);
+    ms_memo_release(&e->works);
     ms_plan_space_release(&e->space);
     ms_arena_release(&e->scratch);
 }
 
-/* Why what is new is refused, for whoever asks the next time. */
+/* The reason of a refusal, kept for the next spec with the same key. */
 static const char *keep_reason(const estimating *it) {
     const ms_buffer *reason = it->diag->reason;
     return reason == NULL ? NULL : ms_arena_strdup(it->e->arena, ms_buffer_text(reason));
@@ -165,28 +149,27 @@ static const char *keep_reason(const estimating *it) {
 
 /* Find the item of a key in a table. The item of a new key is made by `make`, once; a refusal is
  * kept as well. */
-static ms_status find_known(estimating *it, known_table *table, const void *key,
+static ms_status find_known(estimating *it, ms_memo *table, const void *key,
                             ms_status (*make)(estimating *, void **), int *number_out,
                             void **item_out) {
     bool is_new = false;
-    known_item found = {NULL, NULL};
-    ms_status status = ms_memo_find(&table->keys, key, number_out, &is_new);
-    if (status == MS_OK && is_new) {
-        status = make(it, &found.item);
+    ms_status status = ms_memo_find(table, key, number_out, &is_new);
+    if (status != MS_OK) {
+        return status;
+    }
+    known_item *found = MS_MEMO_VALUE(table, known_item, *number_out);
+    if (is_new) {
+        status = make(it, &found->item);
         if (status != MS_OK) {
-            found = (known_item){NULL, status == MS_E_NOMEM ? NULL : keep_reason(it)};
+            *found = (known_item){NULL, status == MS_E_NOMEM ? NULL : keep_reason(it)};
         }
-        if (ms_vector_add(&table->items, &found, 1) == NULL || status == MS_E_NOMEM) {
-            return MS_E_NOMEM;
-        }
-    } else if (status == MS_OK) {
-        found = MS_AT(&table->items, known_item, *number_out);
-        status = found.item == NULL ? MS_E_INPUT : MS_OK;
-        if (status != MS_OK && found.reason != NULL && it->diag->reason != NULL) {
-            ms_buffer_puts(it->diag->reason, found.reason);
+    } else if (found->item == NULL) {
+        status = MS_E_INPUT;
+        if (found->reason != NULL && it->diag->reason != NULL) {
+            ms_buffer_puts(it->diag->reason, found->reason);
         }
     }
-    *item_out = found.item;
+    *item_out = found->item;
     return status;
 }
 
@@ -301,8 +284,8 @@ static ms_step_place place_of(const estimating *it) {
                            .bound_slack = BOUND_SLACK};
 }
 
-/* Share the layers of a balanced partition out. What they take is worked out once for all orders,
- * as it takes longer than all else of an estimate. */
+/* Share the layers of a balanced partition among the stages. The times of layers are computed once
+ * for all orders, since they take longer than the rest of an estimate. */
 static ms_status balance_layers(estimating *it) {
     layer_key key;
     int number = 0;
@@ -398,7 +381,7 @@ static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
     return ms_step_estimate(&it->job, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 
-/* Everything that can be said without an order of passes, costs and places.  O(axes). */
+/* Check all of a spec that needs no order of passes, no costs and no places.  O(axes). */
 static ms_status look_over(estimating *it, const ms_job_spec *spec) {
     it->e->space.diag = it->diag;
     ms_status status = ms_job_shape(spec, &it->e->scratch, it->diag, &it->job);
@@ -406,7 +389,7 @@ static ms_status look_over(estimating *it, const ms_job_spec *spec) {
     return status == MS_OK ? ms_job_check_layers(&it->job, it->diag) : status;
 }
 
-/* All but the step: an order of passes, places, costs, and the memory that follows from them. */
+/* Find all but the step: the order of passes, the place, the costs, and from them the memory. */
 static ms_status lay_out(estimating *it) {
     ms_status status = find_order(it);
     status = status == MS_OK ? find_place(it) : status;
@@ -432,8 +415,15 @@ static ms_status run(estimating *it, const ms_job_spec *spec, ms_spec_estimate *
         /* a bound that was within the slack of the estimate may be below the early one */
         estimate->lower_bound_s = fmax(estimate->lower_bound_s, early.step_s);
         estimate->least = ms_job_price_use(&it->job, estimate->lower_bound_s, it->costs->busy_s);
-        estimate->cost_bound_USD = ms_price_step_USD(it->job.platform, &estimate->least);
-        estimate->energy_bound_J = ms_price_step_J(it->job.platform, &estimate->least);
+    }
+    return status;
+}
+
+/* End the work on a spec.  doing: what failed if memory ran out.  Returns the status. */
+static ms_status end(estimating *it, ms_status status, const char *doing) {
+    ms_arena_clear(&it->e->scratch);
+    if (status == MS_E_NOMEM) {
+        ms_diag_error(it->diag, "out of memory while %s", doing);
     }
     return status;
 }
@@ -443,13 +433,10 @@ ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_
     ms_spec_estimate estimate = {0};
     estimating it = {.e = estimator, .diag = diag, .use = MS_PARTITION_OF_CANDIDATE};
     ms_status status = run(&it, spec, &estimate);
-    ms_arena_clear(&estimator->scratch);
-    if (status == MS_E_NOMEM) {
-        ms_diag_error(diag, "out of memory while estimating the step");
-    } else if (status == MS_OK) {
+    if (status == MS_OK) {
         *estimate_out = estimate;
     }
-    return status;
+    return end(&it, status, "estimating the step");
 }
 
 ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
@@ -457,14 +444,11 @@ ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_
     estimating it = {.e = estimator, .diag = diag, .use = MS_PARTITION_TO_FIT};
     ms_status status = look_over(&it, spec);
     status = status == MS_OK ? lay_out(&it) : status;
-    ms_arena_clear(&estimator->scratch);
-    if (status == MS_E_NOMEM) {
-        ms_diag_error(diag, "out of memory while finding a job's memory");
-    } else if (status == MS_OK) {
+    if (status == MS_OK) {
         *peak_B_out = it.costs->peak_B;
         *fits_out = fits(&it);
     }
-    return status;
+    return end(&it, status, "finding a job's memory");
 }
 
 ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
@@ -475,13 +459,10 @@ ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, m
     if (status == MS_OK) {
         status = ms_work_bound_find(&estimator->works, &it.job, &estimator->scratch, &early);
     }
-    ms_arena_clear(&estimator->scratch);
-    if (status == MS_E_NOMEM) {
-        ms_diag_error(diag, "out of memory while bounding the step");
-    } else if (status == MS_OK) {
+    if (status == MS_OK) {
         *least_out = ms_job_price_use(&it.job, early.step_s, early.busy_s);
     }
-    return status;
+    return end(&it, status, "bounding the step");
 }
 
 /* Find the balanced partition of a job that has its order of passes. */

@@ -167,10 +167,7 @@ static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_
         }
     }
     if (choice->has_sequence_parallel && !now.has_sequence_parallel) {
-        ms_trial_add(trials, sets, "tensor_parallel.sequence=true");
-        if (spec->choices.has_scatter_gather) {
-            ms_trial_add(trials, sets, "pipeline.scatter_gather=false");
-        }
+        ms_trial_add_sequence_parallel(trials, sets);
     }
 }
 

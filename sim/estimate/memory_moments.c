@@ -9,41 +9,8 @@
  * few moments are left; where they do not, more are kept than need be. */
 enum { COMPARED_MAX = 12 };
 
-/* The model's counts in the order in which they stand in a moment, those that the program never
- * changes left out, of the rank that the model is turned to. */
-typedef struct count_lists {
-    int *lists[4];
-    int sizes[4];
-    int width; /* of all */
-} count_lists;
-
-static count_lists list_counts(const ms_memory_model *model) {
-    const ms_program *program = model->program;
-    int stages = model->stage_count, places = stages * model->slices;
-    count_lists counts = {.lists = {model->kept, model->running, model->unsharded, model->rounds},
-                          .sizes = {places, places, program->shard_moves == NULL ? 0 : stages,
-                                    program->round > 0 ? stages : 0}};
-    for (int i = 0; i < 4; i++) {
-        counts.width += counts.sizes[i];
-    }
-    return counts;
-}
-
-/* Lists are a few counts long, so that a loop is faster than to call for a copy. */
-static void write_moment(const count_lists *counts, int *moment) {
-    for (int i = 0; i < 4; i++) {
-        for (int k = 0; k < counts->sizes[i]; k++) {
-            *moment++ = counts->lists[i][k];
-        }
-    }
-}
-
-static void turn_to_moment(const count_lists *counts, const int *moment) {
-    for (int i = 0; i < 4; i++) {
-        for (int k = 0; k < counts->sizes[i]; k++) {
-            counts->lists[i][k] = *moment++;
-        }
-    }
+static void turn_to_moment(ms_memory_model *model, const int *moment) {
+    memcpy(model->counts, moment, (size_t)model->width * sizeof *moment);
 }
 
 /* Whether one moment has as many of everything as another one. */
@@ -82,31 +49,23 @@ static void keep_moment(ms_vector *all, size_t rank_first, int width) {
     all->count = to;
 }
 
-/* Moments of a rank while they are found. */
-typedef struct moment_list {
-    count_lists counts;
-    ms_vector *all;
-    size_t rank_first;
-} moment_list;
-
-static void add_moment(moment_list *list) {
-    int width = list->counts.width;
-    ms_vector *all = list->all;
-    int *moment = ms_vector_add(all, NULL, (size_t)width);
-    if (moment == NULL || width == 0) {
-        return;
+/* Add the counts of the rank that the model is turned to as a moment.  rank_first: where the
+ * moments of the rank begin in `all`. */
+static void add_moment(const ms_memory_model *model, size_t rank_first, ms_vector *all) {
+    if (model->width > 0 && ms_vector_add(all, model->counts, (size_t)model->width) != NULL) {
+        keep_moment(all, rank_first, model->width);
     }
-    write_moment(&list->counts, moment);
-    keep_moment(all, list->rank_first, width);
 }
 
-/* Go through the list of the rank that the model is turned to; returns how many results it keeps at
- * most. */
-static int follow_rank(ms_memory_model *model, int rank, moment_list *list) {
+/* Add all moments of a rank, in the order of its list of actions.  Returns the maximum number of
+ * results that the rank keeps. */
+static int follow_rank(ms_memory_model *model, int rank, ms_vector *all) {
     ms_rank_cursor cursor = ms_rank_begin(model->program, rank);
     ms_program_stop stop;
     int most = 0, inflight = 0;
-    add_moment(list);
+    size_t rank_first = all->count;
+    ms_memory_model_enter(model, rank);
+    add_moment(model, rank_first, all);
     while (ms_rank_next(&cursor, &stop)) {
         for (size_t i = 0; i < stop.move_count; i++) {
             ms_memory_model_move(model, &stop.moves[i]);
@@ -115,7 +74,7 @@ static int follow_rank(ms_memory_model *model, int rank, moment_list *list) {
             ms_memory_model_start(model, &stop.actions[member]);
             inflight += stop.actions[member].pass == MS_PASS_F;
         }
-        add_moment(list);
+        add_moment(model, rank_first, all);
         most = inflight > most ? inflight : most;
         for (int member = 0; member < stop.width; member++) {
             ms_pass pass = (ms_pass)stop.actions[member].pass;
@@ -124,14 +83,6 @@ static int follow_rank(ms_memory_model *model, int rank, moment_list *list) {
         }
     }
     return most;
-}
-
-/* All moments of one rank.  Returns how many results it keeps at most. */
-static int add_rank(ms_memory_model *model, int rank, ms_vector *all) {
-    moment_list list = {.all = all, .rank_first = all->count};
-    ms_memory_model_enter(model, rank);
-    list.counts = list_counts(model);
-    return follow_rank(model, rank, &list);
 }
 
 ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
@@ -143,7 +94,7 @@ ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
     ms_vector_init(&all, sizeof(int));
     bool is_short = moments.first == NULL || moments.inflight == NULL;
     for (int p = 0; p < ranks && !is_short; p++) {
-        moments.inflight[p] = add_rank(model, p, &all);
+        moments.inflight[p] = follow_rank(model, p, &all);
         moments.first[p + 1] = all.count;
     }
     moments.counts = ms_vector_keep(&all, arena);
@@ -160,12 +111,13 @@ typedef struct fixed_bytes {
 } fixed_bytes;
 
 /* Whether no stage of the rank gathers parameters or whole gradients that weigh anything. */
-static bool has_fixed_states(const ms_memory_model *model, const count_lists *counts) {
+static bool has_fixed_states(const ms_memory_model *model) {
     bool is_fixed = true;
     for (int place = 0; place < model->stage_count; place++) {
         const ms_stage_memory *memory = model->memory[place * model->slices];
-        is_fixed = is_fixed && (counts->sizes[2] == 0 || memory->unsharded_B == 0.0) &&
-                   (counts->sizes[3] == 0 || memory->round_B == 0.0);
+        is_fixed = is_fixed &&
+                   (model->program->shard_moves == NULL || memory->unsharded_B == 0.0) &&
+                   (model->program->round <= 0 || memory->round_B == 0.0);
     }
     return is_fixed;
 }
@@ -177,9 +129,9 @@ static fixed_bytes find_fixed(const ms_memory_model *model) {
 
 /* total_B of the model's moment, as ms_memory_model_weigh adds it up, and nothing else of it: a
  * search weighs more moments than it does anything else with memory. */
-static double weigh_total_B(const ms_memory_model *model, const count_lists *counts,
-                            const fixed_bytes *fixed, const int *moment) {
-    int places = counts->sizes[0];
+static double weigh_total_B(const ms_memory_model *model, const fixed_bytes *fixed,
+                            const int *moment) {
+    int places = model->stage_count * model->slices;
     double activation_B = 0.0, buffer_B = 0.0;
     for (int i = 0; i < places; i++) {
         activation_B += moment[i] * model->memory[i]->activation_B;
@@ -195,18 +147,17 @@ static double weigh_total_B(const ms_memory_model *model, const count_lists *cou
  * to the rank. */
 static size_t find_peak(ms_memory_model *model, const ms_memory_moments *moments, int rank,
                         double *total_B_out) {
-    count_lists counts = list_counts(model);
     fixed_bytes fixed = find_fixed(model);
-    bool is_fixed = has_fixed_states(model, &counts);
-    size_t peak = moments->first[rank], width = (size_t)counts.width;
+    bool is_fixed = has_fixed_states(model);
+    size_t peak = moments->first[rank], width = (size_t)model->width;
     *total_B_out = 0.0;
     for (size_t at = peak; at < moments->first[rank + 1]; at += width) {
         const int *moment = moments->counts + at;
         double total_B = 0.0;
         if (is_fixed) {
-            total_B = weigh_total_B(model, &counts, &fixed, moment);
+            total_B = weigh_total_B(model, &fixed, moment);
         } else {
-            turn_to_moment(&counts, moment);
+            turn_to_moment(model, moment);
             total_B = ms_memory_model_weigh(model).total_B;
         }
         if (at == moments->first[rank] || total_B > *total_B_out) {
@@ -224,8 +175,7 @@ ms_held_memory ms_memory_model_peak(ms_memory_model *model, const ms_memory_mome
     ms_memory_model_enter(model, rank);
     size_t peak = find_peak(model, moments, rank, &total_B);
     if (peak < moments->first[rank + 1]) {
-        count_lists counts = list_counts(model);
-        turn_to_moment(&counts, moments->counts + peak);
+        turn_to_moment(model, moments->counts + peak);
         held = ms_memory_model_weigh(model);
     }
     held.inflight = moments->inflight[rank];

@@ -10,6 +10,8 @@
 typedef struct change {
     const char *note;
     void (*add)(ms_trials *trials, ms_trial_sets *sets);
+    int zero;           /* the stage of ZeRO that the job is raised to; 0: none */
+    const char *reduce; /* the value of data_parallel.reduce from ZeRO 2 on; NULL: no change */
 } change;
 
 static void full_recompute(ms_trials *trials, ms_trial_sets *sets) {
@@ -32,44 +34,13 @@ static void recompute_parts(ms_trials *trials, ms_trial_sets *sets) {
                  parts & MS_RECOMPUTE_PRODUCTS ? ",products" : "");
 }
 
-static void sequence_parallel(ms_trials *trials, ms_trial_sets *sets) {
-    ms_trial_add(trials, sets, "tensor_parallel.sequence=true");
-    if (trials->spec->choices.has_scatter_gather) {
-        ms_trial_add(trials, sets, "pipeline.scatter_gather=false");
-    }
-}
-
-static void more_zero(ms_trials *trials, ms_trial_sets *sets, int zero) {
+static void raise_zero(ms_trials *trials, ms_trial_sets *sets, int zero) {
     if (trials->spec->choices.zero >= zero) {
         return;
     }
     ms_trial_add(trials, sets, "data_parallel.zero=%d", zero);
     if (zero >= 2) {
         ms_trial_add(trials, sets, "data_parallel.reduce=every");
-    }
-}
-
-static void zero_1(ms_trials *trials, ms_trial_sets *sets) {
-    more_zero(trials, sets, 1);
-}
-
-static void zero_2(ms_trials *trials, ms_trial_sets *sets) {
-    more_zero(trials, sets, 2);
-}
-
-static void zero_3(ms_trials *trials, ms_trial_sets *sets) {
-    more_zero(trials, sets, 3);
-}
-
-static void reduce_every(ms_trials *trials, ms_trial_sets *sets) {
-    if (trials->spec->choices.zero >= 2) {
-        ms_trial_add(trials, sets, "data_parallel.reduce=every");
-    }
-}
-
-static void reduce_round(ms_trials *trials, ms_trial_sets *sets) {
-    if (trials->spec->choices.zero >= 2) {
-        ms_trial_add(trials, sets, "data_parallel.reduce=round");
     }
 }
 
@@ -102,18 +73,18 @@ static void offload(ms_trials *trials, ms_trial_sets *sets) {
 }
 
 static const change CHANGES[] = {
-    {"repeats the attention core", selective_recompute},
-    {"repeats every forward pass", full_recompute},
-    {"repeats what takes little time", recompute_parts},
-    {"gathers and scatters in place of all-reduces", sequence_parallel},
-    {"gathers parameters once a step", zero_1},
-    {"reduces gradients every microbatch", zero_2},
-    {"gathers parameters before every pass", zero_3},
-    {"reduces gradients every microbatch", reduce_every},
-    {"reduces gradients every round of microbatches", reduce_round},
-    {"smaller products, more microbatches", smaller_microbatch},
-    {"exchanges keys and values", more_context},
-    {"moves gradients and parameters over the host link", offload},
+    {"repeats the attention core", .add = selective_recompute},
+    {"repeats every forward pass", .add = full_recompute},
+    {"repeats what takes little time", .add = recompute_parts},
+    {"gathers and scatters in place of all-reduces", .add = ms_trial_add_sequence_parallel},
+    {"gathers parameters once a step", .zero = 1},
+    {"reduces gradients every microbatch", .zero = 2},
+    {"gathers parameters before every pass", .zero = 3},
+    {"reduces gradients every microbatch", .reduce = "every"},
+    {"reduces gradients every round of microbatches", .reduce = "round"},
+    {"smaller products, more microbatches", .add = smaller_microbatch},
+    {"exchanges keys and values", .add = more_context},
+    {"moves gradients and parameters over the host link", .add = offload},
 };
 
 static int by_saving(const void *a, const void *b) {
@@ -129,7 +100,13 @@ static ms_status try_changes(ms_trials *trials, double today_B, ms_arena *arena,
     for (size_t i = 0; i < sizeof CHANGES / sizeof CHANGES[0]; i++) {
         ms_trial_sets sets = {.count = 0};
         ms_memory_option option = {.note = CHANGES[i].note};
-        CHANGES[i].add(trials, &sets);
+        if (CHANGES[i].add != NULL) {
+            CHANGES[i].add(trials, &sets);
+        } else if (CHANGES[i].zero > 0) {
+            raise_zero(trials, &sets, CHANGES[i].zero);
+        } else if (trials->spec->choices.zero >= 2) {
+            ms_trial_add(trials, &sets, "data_parallel.reduce=%s", CHANGES[i].reduce);
+        }
         if (sets.count == 0) {
             continue;
         }

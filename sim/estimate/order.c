@@ -220,27 +220,6 @@ static void share_queues(ms_order *order) {
     }
 }
 
-/* List the operations of an order that has single passes only once more. */
-static ms_status list_plain(ms_order *order, ms_arena *arena) {
-    /* a message's number is below twice that of stages, and so is a queue's */
-    bool has_room = 2 * order->program->stages < MS_NO_MESSAGE;
-    if (order->has_pairs || order->has_unshards || !has_room) {
-        return MS_OK;
-    }
-    order->plain_ops = MS_NEW(arena, ms_plain_op, order->op_count);
-    for (int i = 0; i < order->op_count && order->plain_ops != NULL; i++) {
-        const ms_order_op *op = &order->ops[i];
-        int message = op->sends[0];
-        order->plain_ops[i] =
-            (ms_plain_op){.slot = op->slot,
-                          .input = op->inputs[0] < 0 ? NONE : op->inputs[0] / 2,
-                          .rank = (uint16_t)op->rank,
-                          .message = message < 0 ? MS_NO_MESSAGE : (uint16_t)message,
-                          .queue = message < 0 ? 0 : (uint16_t)order->queues[message]};
-    }
-    return order->plain_ops == NULL ? MS_E_NOMEM : MS_OK;
-}
-
 static void *filled(ms_arena *arena, size_t count, int value) {
     int32_t *items = MS_NEW(arena, int32_t, count);
     for (size_t i = 0; items != NULL && i < count; i++) {
@@ -283,7 +262,6 @@ ms_status ms_order_make(const ms_program *program, ms_arena *arena, ms_arena *sc
         status = put_in_order(&o, diag);
         status = status == MS_OK ? sort_by_depth(order_out, scratch) : status;
         share_queues(order_out);
-        status = status == MS_OK ? list_plain(order_out, arena) : status;
     }
     return status;
 }

@@ -25,20 +25,9 @@ typedef struct ms_order_op {
     int16_t stage;
 } ms_order_op;
 
-/* An operation of an order of single passes only, whose messages nothing waits for but what needs
- * them: nearly all that a search runs, so that it reads no more than it needs. */
-typedef struct ms_plain_op {
-    int32_t slot;
-    int32_t input; /* operation whose result it needs; -1: none */
-    uint16_t rank;
-    uint16_t message, queue; /* that its result leaves in; message MS_NO_MESSAGE: it stays */
-} ms_plain_op;
-#define MS_NO_MESSAGE UINT16_MAX
-
 typedef struct ms_order {
     const ms_program *program;
     ms_order_op *ops;
-    ms_plain_op *plain_ops; /* [op_count] the same; NULL: they are not all plain */
     int op_count;
     ms_order_slot *slots;
     int slot_count;

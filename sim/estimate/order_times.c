@@ -228,7 +228,7 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
                               ms_arena *arena, ms_carried *carried_out, ms_order_times *times_out) {
     map_table table = {.order = order, .costs = costs, .timing = timing};
     const ms_pass_map **maps = MS_NEW(arena, const ms_pass_map *, order->slot_count);
-    ms_memo_init(&table.keys, sizeof(map_key));
+    ms_memo_init(&table.keys, sizeof(map_key), 0);
     look_at_passes(&table);
     *times_out = (ms_order_times){.maps = maps,
                                   .carried = table.carried.count,

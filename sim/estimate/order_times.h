@@ -5,7 +5,7 @@
 #include "estimate/clocks.h"
 #include "estimate/segment_times.h"
 
-/* Find them.
+/* Find these times.
  *  costs: of the order's program.  *carried_out: communicators that outlive passes.  *times_out: in
  * `arena`.  Returns MS_OK; MS_E_NOMEM (not reported); MS_E_INPUT (reported).
  *  O(segments of different passes). */

@@ -258,8 +258,8 @@ static void step_on(pass_run *run, clocks *c, bool is_alone) {
     }
 }
 
-/* Go on to the end; until_held: only up to where the next segment waits for a collective, and at
- * least one segment. */
+/* Run segments up to the end of the pass; until_held: at least one segment, and only up to the next
+ * one that waits for a collective. */
 static void run_on(pass_run *run, clocks *c, bool until_held) {
     run->is_held = false;
     for (bool is_first = true; run->next < run->pass->count; is_first = false) {
@@ -338,7 +338,7 @@ static void run_passes(pass_run runs[2], clocks *c) {
     } else {
         take_turns(runs, c);
     }
-    runs[0].before = NULL; /* they were this call's */
+    runs[0].before = NULL; /* `before` is local to this function */
     runs[1].before = NULL;
 }
 
@@ -417,6 +417,14 @@ static bool has_host_wait(const ms_pass_view *pass, const ms_repeat *repeat) {
     return has_one;
 }
 
+/* Set the entries of the clock `source`, on which nothing depends. */
+static void map_forget(ms_pass_map *map, int source, int carried) {
+    map->end_s[source] = map->host_s[source] = -INFINITY;
+    for (int k = 0; k < carried; k++) {
+        map->stream_s[k][source] = -INFINITY;
+    }
+}
+
 /* The map of a pass in which nothing runs beside anything: it takes the sum of its segments from
  * wherever it starts, or longer where the host launches them more slowly.  Returns whether the pass
  * is such a one. */
@@ -430,18 +438,11 @@ static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     double repeated_s = sum_chain(pass, repeat->first, repeat->count, &is_chain);
     sum_s += repeat->times * repeated_s;
     map_out->end_s[MS_FROM_RANK] = map_out->end_s[MS_FROM_INPUT] = sum_s;
+    map_forget(map_out, MS_FROM_HOST, 0);
     for (int source = 0; source < MS_FROM_STREAM && pass->launch_s > 0.0; source++) {
         map_launched_chain(pass, source, repeated_s, map_out);
     }
     return true;
-}
-
-/* Set the entries of the clock `source`, on which nothing depends. */
-static void map_forget(ms_pass_map *map, int source, int carried) {
-    map->end_s[source] = map->host_s[source] = -INFINITY;
-    for (int k = 0; k < carried; k++) {
-        map->stream_s[k][source] = -INFINITY;
-    }
 }
 
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,

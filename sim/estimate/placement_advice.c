@@ -1,4 +1,6 @@
 /* Groups that cross a slower tier than their size needs. */
+#include <stdio.h>
+
 #include "estimate/advice.h"
 
 /* Bandwidth that a tier's links give each GPU below them, one direction. */
@@ -56,24 +58,19 @@ static void warn(const ms_mesh *mesh, const ms_platform *platform, int axis, con
     int domain = ms_platform_domain(platform, need->needed_tier);
     const char *needed = platform->tiers[need->needed_tier].name;
     const char *crossed = platform->tiers[need->crossed_tier].name;
+    char why[128];
     if (mesh->devices != NULL) {
-        ms_diag_warning(diag,
-                        "%d of %d %s groups of %d cross '%s' though the %d GPUs that share '%s' "
-                        "have room for one: the placement spreads them",
-                        crossing, groups, name, mesh->sizes[axis], crossed, domain, needed);
+        snprintf(why, sizeof why, "the placement spreads them");
     } else if (need->inner_axis >= 0) {
-        ms_diag_warning(diag,
-                        "%d of %d %s groups of %d cross '%s' though the %d GPUs that share '%s' "
-                        "have room for one: '%s' stands inside '%s' in mesh.order",
-                        crossing, groups, name, mesh->sizes[axis], crossed, domain, needed,
-                        mesh->names[need->inner_axis], name);
+        snprintf(why, sizeof why, "'%s' stands inside '%s' in mesh.order",
+                 mesh->names[need->inner_axis], name);
     } else {
-        ms_diag_warning(diag,
-                        "%d of %d %s groups of %d cross '%s' though the %d GPUs that share '%s' "
-                        "have room for one: %d is no divisor of %d",
-                        crossing, groups, name, mesh->sizes[axis], crossed, domain, needed,
-                        need->span, domain);
+        snprintf(why, sizeof why, "%d is no divisor of %d", need->span, domain);
     }
+    ms_diag_warning(diag,
+                    "%d of %d %s groups of %d cross '%s' though the %d GPUs that share '%s' have "
+                    "room for one: %s",
+                    crossing, groups, name, mesh->sizes[axis], crossed, domain, needed, why);
 }
 
 void ms_advise_placement(const ms_mesh *mesh, const ms_platform *platform, ms_diag *diag) {

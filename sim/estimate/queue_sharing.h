@@ -19,14 +19,15 @@ typedef struct ms_queue_sharing {
     double *from_s, *until_s; /* [queues] when its last message held the links by itself */
 } ms_queue_sharing;
 
-/* Find them.  *out: in `arena`; NULL where none meet.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT
- * (reported).  O(queues^2 * links of a message). */
+/* Find which streams meet.  *out: in `arena`; NULL where none meet.  Returns MS_OK; MS_E_NOMEM;
+ * MS_E_INPUT (reported).  O(queues^2 * links of a message). */
 ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_arena *arena,
                                 ms_queue_sharing **out);
 
 /* When a message ends that holds the links of `queue` for `transfer_s` from `start_s` on, if
- * nothing else does. Messages that were told before it keep their time, and it waits for what they
- * hold: together they take what max-min fairness gives them together. */
+ * nothing else does. Messages of earlier calls keep their times, and this message waits for the
+ * share of the links that they hold, so that all of them together take the time of max-min
+ * fairness. */
 double ms_queue_sharing_end_s(ms_queue_sharing *sharing, int queue, double start_s,
                               double transfer_s);
 

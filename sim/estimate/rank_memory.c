@@ -15,10 +15,7 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
         .slices = slices,
         .stages = MS_NEW(arena, int, stages),
         .place = MS_NEW(arena, int, stages),
-        .kept = MS_NEW(arena, int, places),
-        .running = MS_NEW(arena, int, places),
-        .unsharded = MS_NEW(arena, int, stages),
-        .rounds = MS_NEW(arena, int, stages),
+        .counts = MS_NEW(arena, int, 2 * (places + stages)),
         .memory = MS_NEW(arena, const ms_stage_memory *, places),
     };
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
@@ -45,12 +42,14 @@ void ms_memory_model_enter(ms_memory_model *model, int rank) {
             note_memory(model, model->stage_count++);
         }
     }
-    size_t stages = (size_t)model->stage_count;
-    size_t places = stages * (size_t)model->slices;
-    memset(model->kept, 0, places * sizeof *model->kept);
-    memset(model->running, 0, places * sizeof *model->running);
-    memset(model->unsharded, 0, stages * sizeof *model->unsharded);
-    memset(model->rounds, 0, stages * sizeof *model->rounds);
+    int stages = model->stage_count, places = stages * model->slices;
+    bool has_moves = program->shard_moves != NULL, has_rounds = program->round > 0;
+    model->kept = model->counts;
+    model->running = model->kept + places;
+    model->unsharded = model->running + places + (has_moves ? 0 : stages);
+    model->rounds = model->running + places + (has_moves ? stages : 0);
+    model->width = 2 * places + (has_moves ? stages : 0) + (has_rounds ? stages : 0);
+    memset(model->counts, 0, (size_t)(2 * (places + stages)) * sizeof *model->counts);
 }
 
 static int slice_of(const ms_memory_model *model, const ms_action *action) {

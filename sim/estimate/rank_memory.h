@@ -34,8 +34,9 @@ static inline double ms_held_static_B(const ms_held_memory *held) {
     return held->parameter_B + held->gradient_B + held->optimizer_B;
 }
 
-/** A rank under way. Counts, not bytes, are carried along, so that equal states have equal totals
- * in whatever order they were reached, and rounding does not pile up. */
+/** The memory of a pipeline rank while its actions run. The model carries counts and not bytes, so
+ * that equal states have equal totals in whatever order they were reached, and rounding does not
+ * accumulate. */
 typedef struct ms_memory_model {
     const ms_program *program;
     const ms_stage_costs *costs;
@@ -43,11 +44,13 @@ typedef struct ms_memory_model {
     int stage_count; /**< stages of the rank */
     int *stages;     /**< [program stages] the rank's own; the first stage_count hold */
     int *place;      /**< [program stages] where a stage stands among them, -1: another rank's */
-    int *kept;       /**< [program stages * slices] microbatches whose activations are kept, per own
-                        stage and slice */
-    int *running;    /**< [program stages * slices] passes under way, likewise */
-    int *unsharded;  /**< [program stages] whether parameters are whole, per own stage */
-    int *rounds;     /**< [program stages] whether a round makes whole gradients, likewise */
+    int *counts; /**< the next four lists, of which the program changes the first `width` counts */
+    int width;
+    int *kept;      /**< [own stages * slices] microbatches whose activations are kept, by own stage
+                       and slice */
+    int *running;   /**< [own stages * slices] passes under way, likewise */
+    int *unsharded; /**< [own stages] whether parameters are whole, by own stage */
+    int *rounds;    /**< [own stages] whether a round makes whole gradients, likewise */
     const ms_stage_memory **memory; /**< [program stages * slices] per own stage and slice */
 } ms_memory_model;
 
@@ -74,9 +77,8 @@ ms_held_memory ms_memory_model_weigh(const ms_memory_model *model);
  * of a pair together, which is exact, since what ends makes room for what starts. Moments follow
  * from the order of passes alone, so that one list serves all costs. */
 typedef struct ms_memory_moments {
-    int *counts;   /**< moment after moment, rank after rank, in the order of the rank's list:
-                      kept and running by own stage and slice; by own stage unsharded, where the
-                    program moves shards, and rounds, where it has some */
+    int *counts;   /**< moment after moment, rank after rank, in the order of the rank's list: of
+                      each the first `width` counts of the rank's ms_memory_model */
     size_t *first; /**< [P + 1] where a rank's counts begin */
     int *inflight; /**< [P] of each rank, at most */
 } ms_memory_moments;

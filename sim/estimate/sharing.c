@@ -9,7 +9,7 @@ static const double REST = 1e-12;
  */
 static const double EXCESS = 1e-9;
 
-/* A phase of a plan at its place. */
+/* A phase of a plan with the links of its flows. */
 typedef struct placed_phase {
     double latency_s;
     ms_fluid_flow *flows; /* [count] for MS_CLASS_REFERENCE_B bytes */
@@ -21,7 +21,7 @@ typedef struct placed_plan {
     int count;
 } placed_plan;
 
-/* A class at its place: the plan of its slowest group, or those of all of them. */
+/* A class laid out on the links: the plan of its slowest group, or the plans of all groups. */
 typedef struct placed_class {
     ms_class_key key;
     placed_plan *plans; /* [count] */
@@ -122,7 +122,8 @@ static ms_status place_plans(ms_sharing *sharing, const ms_coll_class *class,
     return status;
 }
 
-/* A class at its place, laid out on first use.  *placed_out: until the next call. */
+/* The laid out class of a key, which is laid out on first use.  *placed_out: until the next call.
+ */
 static ms_status find_placed(ms_sharing *sharing, const ms_class_key *key,
                              const placed_class **placed_out) {
     placed_class placed = {.key = ms_class_as_chosen(sharing->comm, key)};
@@ -360,7 +361,7 @@ static void pass_time(sharing_run *run, double step_s) {
     run->flows.count = kept;
 }
 
-/* What happens now: latencies pass and collectives begin. */
+/* Handle the events of now: phases whose latency has passed end, and collectives begin. */
 static ms_status happen(sharing_run *run) {
     for (size_t i = 0; i < run->plans.count; i++) {
         if (MS_AT(&run->plans, shared_plan, i).until_s <= run->now_s) {

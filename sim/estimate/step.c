@@ -9,7 +9,7 @@
 /* Share of a bound that stays one although its sums are rounded in another order. */
 static const double BOUND_SHARE = 1.0 - 1e-9;
 
-/* A step while it runs. */
+/* The state of a step that is being estimated. */
 typedef struct stepping {
     const ms_job *job;
     const ms_step_place *place;
@@ -187,7 +187,8 @@ static double least_busy_s(stepping *s) {
     return least_s;
 }
 
-/* Room for the collectives that end a step, where ranks may take from each other. */
+/* Room for the collectives at the end of a step, for ranks that may take bandwidth from each other.
+ */
 static ms_status make_chains(stepping *s, ms_arena *arena) {
     const ms_stage_costs *costs = &s->job->costs;
     int pp = s->timing->comm->pp;

@@ -28,6 +28,13 @@ void ms_trial_add(ms_trials *trials, ms_trial_sets *sets, const char *format, ..
     sets->items[sets->count++] = ms_arena_strdup(&trials->lists, text);
 }
 
+void ms_trial_add_sequence_parallel(ms_trials *trials, ms_trial_sets *sets) {
+    ms_trial_add(trials, sets, "tensor_parallel.sequence=true");
+    if (trials->spec->choices.has_scatter_gather) {
+        ms_trial_add(trials, sets, "pipeline.scatter_gather=false");
+    }
+}
+
 ms_axis_sizes ms_trial_axes(const ms_job_spec *spec) {
     const ms_spec_mesh *mesh = &spec->mesh;
     return (ms_axis_sizes){.tp = ms_spec_axis_size(mesh, "tp"),

@@ -33,6 +33,9 @@ void ms_trials_release(ms_trials *trials);
 void ms_trial_add(ms_trials *trials, ms_trial_sets *sets, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Append the overrides that switch sequence parallelism on. */
+void ms_trial_add_sequence_parallel(ms_trials *trials, ms_trial_sets *sets);
+
 /* Append "mesh.AXIS=size" for each axis whose size differs from the job's; an axis that
  * `mesh.order` leaves out is inserted there in the usual order. */
 void ms_trial_add_axes(ms_trials *trials, const ms_axis_sizes *sizes, ms_trial_sets *sets);

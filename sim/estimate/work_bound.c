@@ -19,14 +19,8 @@ typedef struct work_key {
     ms_model_layout layout;
 } work_key;
 
-void ms_work_bounds_init(ms_work_bounds *bounds) {
-    ms_memo_init(&bounds->keys, sizeof(work_key));
-    ms_vector_init(&bounds->works, sizeof(ms_microbatch_work));
-}
-
-void ms_work_bounds_release(ms_work_bounds *bounds) {
-    ms_memo_release(&bounds->keys);
-    ms_vector_release(&bounds->works);
+void ms_work_bounds_init(ms_memo *bounds) {
+    ms_memo_init(bounds, sizeof(work_key), sizeof(ms_microbatch_work));
 }
 
 /* ---- a microbatch's work ---- */
@@ -103,21 +97,18 @@ static ms_status make_work(const work_key *key, ms_arena *scratch, ms_microbatch
     return MS_OK;
 }
 
-static ms_status find_work(ms_work_bounds *bounds, const work_key *key, ms_arena *scratch,
+static ms_status find_work(ms_memo *bounds, const work_key *key, ms_arena *scratch,
                            ms_microbatch_work *work_out) {
     int number = 0;
     bool is_new = false;
-    ms_status status = ms_memo_find(&bounds->keys, key, &number, &is_new);
+    ms_status status = ms_memo_find(bounds, key, &number, &is_new);
     if (status != MS_OK) {
         return status;
     }
-    if (!is_new) {
-        *work_out = MS_AT(&bounds->works, ms_microbatch_work, number);
-        return MS_OK;
-    }
-    status = make_work(key, scratch, work_out);
-    bool has_room = ms_vector_add(&bounds->works, work_out, 1) != NULL;
-    return has_room ? status : MS_E_NOMEM;
+    ms_microbatch_work *known = MS_MEMO_VALUE(bounds, ms_microbatch_work, number);
+    status = is_new ? make_work(key, scratch, known) : MS_OK;
+    *work_out = *known;
+    return status;
 }
 
 /* ---- the pipeline ---- */
@@ -176,7 +167,7 @@ static double layers_at_least(const ms_job *job) {
     return most;
 }
 
-ms_status ms_work_bound_find(ms_work_bounds *bounds, const ms_job *job, ms_arena *scratch,
+ms_status ms_work_bound_find(ms_memo *bounds, const ms_job *job, ms_arena *scratch,
                              ms_work_bound *bound_out) {
     ms_microbatch_work work;
     work_key key;

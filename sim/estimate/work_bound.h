@@ -11,14 +11,8 @@ typedef struct ms_microbatch_work {
     double layer_s; /* of the layer with the least, forwards and backwards */
 } ms_microbatch_work;
 
-/* Works that are known. */
-typedef struct ms_work_bounds {
-    ms_memo keys;
-    ms_vector works; /* of ms_microbatch_work, beside the keys */
-} ms_work_bounds;
-
-void ms_work_bounds_init(ms_work_bounds *bounds);
-void ms_work_bounds_release(ms_work_bounds *bounds);
+/* A memo of the work of microbatches; the caller releases it with ms_memo_release. */
+void ms_work_bounds_init(ms_memo *bounds);
 
 /* What is bound. */
 typedef struct ms_work_bound {
@@ -27,9 +21,9 @@ typedef struct ms_work_bound {
 } ms_work_bound;
 
 /* Bound a job.  job: as ms_job_shape left it.  scratch: what is in it is no longer needed then.
- *  *bound_out: 0 where nothing is known so early.  Returns MS_OK; MS_E_NOMEM (not reported).
- *  O(1), and O(segments of a layer) where a microbatch's work is new. */
-ms_status ms_work_bound_find(ms_work_bounds *bounds, const ms_job *job, ms_arena *scratch,
+ *  bounds: of ms_work_bounds_init.  *bound_out: 0 where nothing is known so early.  Returns MS_OK;
+ * MS_E_NOMEM (not reported). O(1), and O(segments of a layer) where a microbatch's work is new. */
+ms_status ms_work_bound_find(ms_memo *bounds, const ms_job *job, ms_arena *scratch,
                              ms_work_bound *bound_out);
 
 #endif

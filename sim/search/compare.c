@@ -13,7 +13,6 @@ typedef struct comparing {
     ms_vector *keys;
     ms_vector found; /* ms_difference */
     size_t compared;
-    bool failed; /* memory ran out */
 } comparing;
 
 static bool is_tree(const ms_value *value) {
@@ -28,32 +27,28 @@ static void note(comparing *c, const char *key, const ms_value *a, const ms_valu
                                       .relative = ms_compare_relative(a, b),
                                       .guard = verdict->guard,
                                       .has_failed = verdict->has_failed};
-    c->failed = c->failed || ms_vector_add(&c->found, &difference, 1) == NULL;
-}
-
-static void add_key(comparing *c, const char *key) {
-    c->failed = c->failed || ms_vector_add(c->keys, &key, 1) == NULL;
+    ms_vector_add(&c->found, &difference, 1);
 }
 
 static void compare_leaves(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
     ms_compare_verdict verdict = ms_compare_judge(c->rules, key, a, b);
-    add_key(c, key);
+    ms_vector_add(c->keys, &key, 1);
     c->compared += verdict.is_compared;
     if (verdict.is_listed) {
         note(c, key, a, b, &verdict);
     }
 }
 
-static char *path_below(comparing *c, const char *above, const char *key) {
-    char *path = ms_arena_printf(c->arena, "%s%s%s", above, above[0] == '\0' ? "" : ".", key);
-    c->failed = c->failed || path == NULL;
-    return path;
+/* The path of a key below another path; "" where memory runs out, which the arena knows. */
+static const char *path_below(comparing *c, const char *above, const char *key) {
+    const char *path = ms_arena_printf(c->arena, "%s%s%s", above, above[0] == '\0' ? "" : ".", key);
+    return path == NULL ? "" : path;
 }
 
-static char *path_of_row(comparing *c, const char *list, const char *row) {
-    char *path = ms_arena_printf(c->arena, "%s[%s]", list, row);
-    c->failed = c->failed || path == NULL;
-    return path;
+/* The path of a row of a list, likewise. */
+static const char *path_of_row(comparing *c, const char *list, const char *row) {
+    const char *path = ms_arena_printf(c->arena, "%s[%s]", list, row);
+    return path == NULL ? "" : path;
 }
 
 /* ---- what is on one side only ---- */
@@ -64,7 +59,7 @@ static void judge_alone(comparing *c, const char *key, const ms_value *tree,
                         ms_compare_verdict *verdict) {
     if (!is_tree(tree) || tree->count == 0) {
         ms_compare_verdict one = ms_compare_judge(c->rules, key, tree, NULL);
-        add_key(c, key);
+        ms_vector_add(c->keys, &key, 1);
         verdict->is_compared = verdict->is_compared || one.is_compared;
         verdict->is_listed = verdict->is_listed || one.is_listed;
         if (verdict->guard < 0 || (one.has_failed && !verdict->has_failed)) {
@@ -75,15 +70,15 @@ static void judge_alone(comparing *c, const char *key, const ms_value *tree,
     }
     const ms_value *const lists[2] = {tree, tree};
     ms_rows rows[2] = {{0}, {0}};
-    if (tree->type == MS_VALUE_ARRAY && !ms_rows_name(key, lists, c->arena, rows)) {
-        c->failed = true;
+    bool is_list = tree->type == MS_VALUE_ARRAY;
+    if (is_list && !ms_rows_name(key, lists, c->arena, rows)) {
+        return;
     }
     size_t place = 0;
-    for (const ms_value *child = tree->first; child != NULL && !c->failed; child = child->next) {
-        const char *path = tree->type == MS_VALUE_ARRAY
-                               ? path_of_row(c, key, rows[0].names[place++])
-                               : path_below(c, key, child->key);
-        if (path != NULL && !ms_trace_is_volatile(path)) {
+    for (const ms_value *child = tree->first; child != NULL; child = child->next) {
+        const char *path =
+            is_list ? path_of_row(c, key, rows[0].names[place++]) : path_below(c, key, child->key);
+        if (!ms_trace_is_volatile(path)) {
             judge_alone(c, path, child, verdict);
         }
     }
@@ -117,43 +112,31 @@ static bool has_only_texts(const ms_value *list) {
     return true;
 }
 
-/* A list of words is one text, such as the order of the axes. */
+/* A list of texts as one text, such as the order of the axes; NULL where memory runs out. */
 static const ms_value *join_texts(comparing *c, const ms_value *list) {
     ms_buffer text;
     ms_buffer_init(&text);
     for (const ms_value *child = list->first; child != NULL; child = child->next) {
         ms_buffer_printf(&text, "%s%s", child == list->first ? "" : ", ", child->as.string);
     }
-    ms_value *joined = NULL;
-    if (!text.failed) {
-        joined = ms_value_add_string(ms_value_new_object(c->arena), "list", ms_buffer_text(&text));
-    }
-    ms_buffer_release(&text);
-    c->failed = c->failed || joined == NULL;
-    return joined;
+    const char *joined = ms_buffer_keep(&text, c->arena);
+    return ms_value_add_string(ms_value_new_object(c->arena), "list", joined);
 }
 
 static void compare_rows(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
     const ms_value *const lists[2] = {a, b};
     ms_rows rows[2];
     if (!ms_rows_name(key, lists, c->arena, rows)) {
-        c->failed = true;
         return;
     }
-    for (size_t i = 0; i < rows[0].count && !c->failed; i++) {
-        const char *path = path_of_row(c, key, rows[0].names[i]);
+    for (size_t i = 0; i < rows[0].count; i++) {
         size_t other = ms_rows_find(&rows[1], rows[0].names[i], i);
-        if (path != NULL) {
-            compare_values(c, path, rows[0].items[i],
-                           other < rows[1].count ? rows[1].items[other] : NULL);
-        }
+        compare_values(c, path_of_row(c, key, rows[0].names[i]), rows[0].items[i],
+                       other < rows[1].count ? rows[1].items[other] : NULL);
     }
-    for (size_t i = 0; i < rows[1].count && !c->failed; i++) {
+    for (size_t i = 0; i < rows[1].count; i++) {
         if (ms_rows_find(&rows[0], rows[1].names[i], i) == rows[0].count) {
-            const char *path = path_of_row(c, key, rows[1].names[i]);
-            if (path != NULL) {
-                compare_values(c, path, NULL, rows[1].items[i]);
-            }
+            compare_values(c, path_of_row(c, key, rows[1].names[i]), NULL, rows[1].items[i]);
         }
     }
 }
@@ -161,26 +144,18 @@ static void compare_rows(comparing *c, const char *key, const ms_value *a, const
 static void compare_lists(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
     if (a->count + b->count == 0 || !has_only_texts(a) || !has_only_texts(b)) {
         compare_rows(c, key, a, b);
-        return;
-    }
-    const ms_value *joined_a = join_texts(c, a);
-    const ms_value *joined_b = join_texts(c, b);
-    if (!c->failed) {
-        compare_leaves(c, key, joined_a, joined_b);
+    } else {
+        compare_leaves(c, key, join_texts(c, a), join_texts(c, b));
     }
 }
 
 static void compare_objects(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
-    for (const ms_value *x = a->first; x != NULL && !c->failed; x = x->next) {
-        const char *path = path_below(c, key, x->key);
-        if (path != NULL) {
-            compare_values(c, path, x, ms_value_get(b, x->key));
-        }
+    for (const ms_value *x = a->first; x != NULL; x = x->next) {
+        compare_values(c, path_below(c, key, x->key), x, ms_value_get(b, x->key));
     }
-    for (const ms_value *y = b->first; y != NULL && !c->failed; y = y->next) {
-        const char *path = ms_value_get(a, y->key) == NULL ? path_below(c, key, y->key) : NULL;
-        if (path != NULL) {
-            compare_values(c, path, NULL, y);
+    for (const ms_value *y = b->first; y != NULL; y = y->next) {
+        if (ms_value_get(a, y->key) == NULL) {
+            compare_values(c, path_below(c, key, y->key), NULL, y);
         }
     }
 }
@@ -230,7 +205,7 @@ static int by_weight(const void *left, const void *right) {
 static ms_status finish(comparing *c, ms_differences *differences_out) {
     ms_differences differences = {.count = c->found.count, .compared = c->compared};
     differences.items = ms_vector_keep(&c->found, c->arena);
-    if (differences.items == NULL || c->failed) {
+    if (c->arena->has_failed || c->keys->failed) {
         return MS_E_NOMEM;
     }
     qsort(differences.items, differences.count, sizeof(ms_difference), by_weight);

@@ -231,16 +231,13 @@ static ms_status list_changed(const resolved_keys sides[2], bool is_alike, ms_ar
 
 /* ---- what is left of the inputs ---- */
 
-static int by_name(const void *left, const void *right) {
-    return strcmp(((const ms_difference *)left)->key, ((const ms_difference *)right)->key);
-}
-
 static void take_out(const ms_differences *defaults, ms_differences *inputs) {
     size_t kept = 0;
     for (size_t i = 0; i < inputs->count; i++) {
-        bool is_default =
-            defaults->count > 0 && bsearch(&inputs->items[i], defaults->items, defaults->count,
-                                           sizeof defaults->items[0], by_name) != NULL;
+        bool is_default = false;
+        for (size_t d = 0; d < defaults->count; d++) {
+            is_default = is_default || strcmp(defaults->items[d].key, inputs->items[i].key) == 0;
+        }
         if (!is_default) {
             inputs->items[kept++] = inputs->items[i];
         }
@@ -248,48 +245,36 @@ static void take_out(const ms_differences *defaults, ms_differences *inputs) {
     inputs->count = kept;
 }
 
-/* Whether one of the sorted inputs is a key, or stands below it. */
-static bool is_listed(const ms_differences *sorted, const char *key) {
-    size_t low = 0;
-    size_t high = sorted->count;
+/* Whether one of the first `count` inputs is a key, or stands below it. */
+static bool is_listed(const ms_differences *inputs, size_t count, const char *key) {
     size_t length = strlen(key);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        bool is_before = strcmp(sorted->items[middle].key, key) < 0;
-        low = is_before ? middle + 1 : low;
-        high = is_before ? high : middle;
+    bool is_found = false;
+    for (size_t i = 0; i < count; i++) {
+        const char *other = inputs->items[i].key;
+        is_found = is_found || (strncmp(other, key, length) == 0 &&
+                                (other[length] == '\0' || strchr(".[", other[length]) != NULL));
     }
-    return low < sorted->count && strncmp(sorted->items[low].key, key, length) == 0 &&
-           (sorted->items[low].key[length] == '\0' ||
-            strchr(".[", sorted->items[low].key[length]) != NULL);
-}
-
-/* Copy the inputs with room for `more`. */
-static ms_difference *copy_inputs(const ms_differences *inputs, size_t more, ms_arena *arena) {
-    ms_difference *items = MS_NEW(arena, ms_difference, inputs->count + more + 1);
-    if (items != NULL && inputs->count > 0) {
-        memcpy(items, inputs->items, inputs->count * sizeof items[0]);
-    }
-    return items;
+    return is_found;
 }
 
 /* Add what the user gave by an option and not by a key, such as --platform and --fidelity: the
  * texts of workload and platform do not say it. */
 static ms_status add_options(const resolved_keys sides[2], ms_arena *arena,
                              ms_differences *inputs) {
-    const size_t more = sides[0].count + sides[1].count;
-    ms_differences sorted = {.items = copy_inputs(inputs, 0, arena), .count = inputs->count};
-    ms_difference *all = copy_inputs(inputs, more, arena);
+    const size_t count = inputs->count;
+    ms_difference *all = MS_NEW(arena, ms_difference, count + sides[0].count + sides[1].count + 1);
     ms_value *values = ms_value_add(ms_value_new_object(arena), "values", MS_VALUE_ARRAY);
     size_t at[2] = {0, 0};
     key_pair pair;
-    if (sorted.items == NULL || all == NULL || values == NULL) {
+    if (all == NULL || values == NULL) {
         return MS_E_NOMEM;
     }
-    qsort(sorted.items, sorted.count, sizeof sorted.items[0], by_name);
+    if (count > 0) {
+        memcpy(all, inputs->items, count * sizeof *all);
+    }
     inputs->items = all;
     while (next_pair(sides, at, &pair)) {
-        if (differs(&pair) && is_typed(&pair) && !is_listed(&sorted, name_of(&pair))) {
+        if (differs(&pair) && is_typed(&pair) && !is_listed(inputs, count, name_of(&pair))) {
             all[inputs->count++] = make_difference(&pair, values);
         }
     }

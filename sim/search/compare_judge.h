@@ -1,10 +1,10 @@
-/* How far two values are from each other, and what the rules say to it. */
+/* How far two values differ, and whether the rules let that pass. */
 #ifndef MS_STUDY_COMPARE_JUDGE_H
 #define MS_STUDY_COMPARE_JUDGE_H
 
 #include "search/compare.h"
 
-/* What the rules say to two values of one key. */
+/* Whether the rules let two values of one key pass. */
 typedef struct ms_compare_verdict {
     bool is_compared; /* it is looked at at all */
     bool is_listed;   /* it differs by more than the tolerance, or has failed */

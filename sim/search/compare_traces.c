@@ -1,11 +1,10 @@
 /* Two traces, or two folders of them. */
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder.h"
 #include "search/compare.h"
 
 typedef struct pairing {
@@ -55,12 +54,8 @@ static ms_status compare_pair(pairing *p, const char *const paths[2], ms_compare
     for (size_t i = 0; i < 2 && status == MS_OK; i++) {
         status = ms_trace_read(paths[i], MS_TRACE_NOTHING, &scratch, p->diag, &traces[i]);
     }
-    if (status == MS_OK) {
-        status = compare_summaries(p, traces, out);
-    }
-    if (status == MS_OK) {
-        status = compare_given(p, traces, out);
-    }
+    status = status == MS_OK ? compare_summaries(p, traces, out) : status;
+    status = status == MS_OK ? compare_given(p, traces, out) : status;
     out->has_failed = out->differences.failed > 0;
     ms_arena_release(&scratch);
     return status;
@@ -74,59 +69,35 @@ typedef struct listing {
     size_t count;
 } listing;
 
-static ms_status report_path(pairing *p, const char *path) {
-    ms_diag_error(p->diag, "cannot read '%s': %s", path, strerror(errno));
-    return errno == ENOENT || errno == ENOTDIR ? MS_E_INPUT : MS_E_IO;
+/* Report a path that cannot be read, for the errno `error`. */
+static ms_status report_path(pairing *p, const char *path, int error) {
+    ms_diag_error(p->diag, "cannot read '%s': %s", path, strerror(error));
+    return error == ENOENT || error == ENOTDIR ? MS_E_INPUT : MS_E_IO;
 }
 
-static bool is_trace_name(const char *name) {
-    static const char ENDING[] = ".h5";
-    size_t length = strlen(name);
-    return name[0] != '.' && length >= sizeof ENDING &&
-           strcmp(name + length - (sizeof ENDING - 1), ENDING) == 0;
-}
-
-static int by_name(const void *left, const void *right) {
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
-static ms_status read_names(pairing *p, DIR *folder, const char *path, ms_vector *names) {
-    const struct dirent *entry = NULL;
-    errno = 0;
-    while ((entry = readdir(folder)) != NULL) {
-        if (is_trace_name(entry->d_name)) {
-            const char *name = ms_arena_strdup(p->arena, entry->d_name);
-            if (name == NULL || ms_vector_add(names, &name, 1) == NULL) {
-                return ms_diag_no_memory(p->diag);
-            }
+static ms_status list_folder(pairing *p, const char *path, listing *out) {
+    ms_vector names;
+    ms_vector_init(&names, sizeof(const char *));
+    int error = ms_folder_list(path, ".h5", p->arena, &names);
+    size_t count = names.count;
+    const char **items = ms_vector_keep(&names, p->arena);
+    if (error == ENOMEM || items == NULL) {
+        return ms_diag_no_memory(p->diag);
+    }
+    if (error != 0) {
+        return report_path(p, path, error);
+    }
+    *out = (listing){.names = items};
+    for (size_t i = 0; i < count; i++) {
+        if (items[i][0] != '.') {
+            items[out->count++] = items[i];
         }
-        errno = 0;
     }
-    if (errno != 0) {
-        return report_path(p, path);
-    }
-    if (names->count == 0) {
+    if (out->count == 0) {
         ms_diag_error(p->diag, "no traces (*.h5) in the folder '%s'", path);
         return MS_E_INPUT;
     }
     return MS_OK;
-}
-
-static ms_status list_folder(pairing *p, const char *path, listing *out) {
-    DIR *folder = opendir(path);
-    if (folder == NULL) {
-        return report_path(p, path);
-    }
-    ms_vector names;
-    ms_vector_init(&names, sizeof(const char *));
-    ms_status status = read_names(p, folder, path, &names);
-    (void)closedir(folder);
-    out->count = names.count;
-    out->names = ms_vector_keep(&names, p->arena);
-    if (status == MS_OK && out->names != NULL) {
-        qsort(out->names, out->count, sizeof(const char *), by_name);
-    }
-    return status == MS_OK && out->names == NULL ? ms_diag_no_memory(p->diag) : status;
 }
 
 /* A trace without a counterpart is compared with itself: it must be sound, its quantities are
@@ -174,9 +145,7 @@ static void merge(const listing lists[2], ms_trace_comparison *out) {
 static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trace_comparison *out) {
     listing lists[2] = {{0}, {0}};
     ms_status status = list_folder(p, paths[0], &lists[0]);
-    if (status == MS_OK) {
-        status = list_folder(p, paths[1], &lists[1]);
-    }
+    status = status == MS_OK ? list_folder(p, paths[1], &lists[1]) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -208,7 +177,7 @@ static ms_status tell_folders(pairing *p, const char *const paths[2], bool *are_
     for (int i = 0; i < 2; i++) {
         struct stat facts;
         if (stat(paths[i], &facts) != 0) {
-            return report_path(p, paths[i]);
+            return report_path(p, paths[i], errno);
         }
         is_folder[i] = S_ISDIR(facts.st_mode);
     }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "search/points.h"
 #include "search/workers.h"
 #include "simulate/run/job.h"
 #include "trace/summary.h"
@@ -74,23 +75,13 @@ typedef struct listed_run {
 /* Read a job, with its own overrides and then those of all jobs. */
 static ms_status read_job(listed_run *run, size_t index, const ms_words *of_all, ms_diag *diag) {
     const ms_listed_job *job = &run->study->list->items[index];
-    const ms_words *lists[] = {&job->sets, of_all};
-    ms_words sets = {.items = MS_NEW(&run->arena, const char *, lists[0]->count + lists[1]->count)};
-    if (sets.items == NULL) {
-        return ms_diag_no_memory(diag);
-    }
-    for (size_t list = 0; list < 2; list++) {
-        for (size_t i = 0; i < lists[list]->count; i++) {
-            sets.items[sets.count++] = lists[list]->items[i];
-        }
-    }
     const ms_job_request request = {.workload = job->workload,
                                     .text = job->text,
                                     .platform = job->platform,
                                     .data_folder = run->study->data_folder,
-                                    .sets = sets.items,
-                                    .set_count = sets.count};
-    return ms_job_spec_read(&request, &run->arena, diag, &run->spec);
+                                    .sets = job->sets.items,
+                                    .set_count = job->sets.count};
+    return ms_point_read(&request, of_all, &run->arena, diag, &run->spec);
 }
 
 static void keep_talk(void *context, const char *text) {

@@ -50,6 +50,24 @@ typedef struct ms_points_counts {
     ms_status failure; /**< of the first that failed; MS_OK: none */
 } ms_points_counts;
 
+/** Read a workload with settings behind the overrides of its request.  Returns as ms_job_spec_read.
+ */
+ms_status ms_point_read(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                        ms_diag *diag, ms_job_spec *spec_out);
+
+/** Why a workload cannot be read with some settings. */
+typedef struct ms_point_refusal {
+    const char *reason; /**< the first fault in one line; "" if there is none */
+    bool is_of_key;     /**< a key or its value is wrong by itself, whatever the other keys say */
+} ms_point_refusal;
+
+/** Read a workload as ms_point_read does, but report nothing, since settings that make no job are
+ * left out.
+ *  *refusal_out: in `arena`.  Returns MS_OK; MS_E_INPUT and MS_E_USAGE for a job that cannot be;
+ * MS_E_IO and MS_E_NOMEM for failures of the system. */
+ms_status ms_point_try(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                       ms_job_spec *spec_out, ms_point_refusal *refusal_out);
+
 /** A setting, "key.path=value", in `arena`; NULL when memory runs out. */
 const char *ms_point_setting(const char *key, const char *value, ms_arena *arena);
 

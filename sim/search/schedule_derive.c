@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chunks and slices of sequences that schedules which take any number get where nobody says. */
+/* Virtual stages per rank, and slices of a sequence, of a kind that takes any number of them, where
+ * neither the user nor the workload gives a number. */
 enum { SHARE_DEFAULT = 2 };
 
 typedef struct derivation {
@@ -19,10 +20,8 @@ typedef struct derivation {
 
 /* ---- sizes ---- */
 
-/* What the user, the workload and the kind make of V, N, K and reordering. */
-static ms_schedule_spec sizes_of(const derivation *d, ms_schedule_kind kind) {
-    const ms_schedule_spec *own = &d->base->program.spec;
-    const ms_schedule_spec *given = d->sizes;
+ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
+                                   const ms_schedule_spec *own) {
     ms_schedule_traits traits = ms_schedule_kind_traits(kind);
     ms_schedule_spec spec = {.kind = kind,
                              .pipeline_ranks = own->pipeline_ranks,
@@ -52,6 +51,14 @@ static int file_slices(const derivation *d, const ms_program *program) {
     return are_slices ? slices : 1;
 }
 
+static void take_sizes(const ms_schedule_spec *sizes, ms_spec_schedule *schedule) {
+    schedule->kind = sizes->kind;
+    schedule->chunks = sizes->chunks;
+    schedule->group = sizes->group;
+    schedule->slices = sizes->slices;
+    schedule->is_reordered = sizes->is_reordered;
+}
+
 /* A file is read here before any worker reads it: its faults are told in full, and its sizes are
  * known.  The spec gets its whole path, because in a workload a path starts at that one's folder.
  */
@@ -69,25 +76,18 @@ static ms_status place_file(const derivation *d, const ms_schedule_choice *choic
         ms_diag_error(d->diag, "cannot find '%s': %s", choice->name, strerror(errno));
         return MS_E_IO;
     }
-    schedule->kind = MS_SCHEDULE_CUSTOM;
+    const ms_schedule_spec sizes = {.kind = MS_SCHEDULE_CUSTOM,
+                                    .slices = file_slices(d, &opened.program)};
+    take_sizes(&sizes, schedule);
     schedule->csv = ms_arena_strdup(d->arena, path);
-    schedule->chunks = 0;
-    schedule->group = 0;
-    schedule->slices = file_slices(d, &opened.program);
-    schedule->is_reordered = false;
     *stages_out = opened.program.model_stages;
     return schedule->csv == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
 }
 
 static void place_kind(const derivation *d, ms_schedule_kind kind, int *stages_out) {
-    const ms_schedule_spec sizes = sizes_of(d, kind);
-    ms_spec_schedule *schedule = &d->out->spec.schedule;
-    schedule->kind = kind;
-    schedule->csv = NULL;
-    schedule->chunks = sizes.chunks;
-    schedule->group = sizes.group;
-    schedule->slices = sizes.slices;
-    schedule->is_reordered = sizes.is_reordered;
+    const ms_schedule_spec sizes = ms_schedule_sizes(kind, d->sizes, &d->base->program.spec);
+    take_sizes(&sizes, &d->out->spec.schedule);
+    d->out->spec.schedule.csv = NULL;
     *stages_out = sizes.pipeline_ranks * sizes.chunks;
 }
 

@@ -11,6 +11,12 @@ typedef struct ms_schedule_derived {
     bool is_repartitioned; /* as in ms_simulated_row */
 } ms_schedule_derived;
 
+/* The sizes of a schedule that is built by its kind: V, N, K and reordering as far as the kind
+ * takes them. Those of `given` count, then those of `own`, then 2 virtual stages and 2 slices; P
+ * and M are those of `own`. */
+ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
+                                   const ms_schedule_spec *own);
+
 /* Put a schedule in the place of a workload's own.
  *  base: the workload, loaded.  sizes: as in ms_simulated_study.  *derived_out: contents in
  * `arena`. Returns MS_OK, also with a reason; as ms_schedule_open for a file; MS_E_NOMEM; all

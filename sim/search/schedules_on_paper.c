@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "search/schedule_derive.h"
 #include "search/schedules.h"
 
 #define FIELD(name) offsetof(ms_paper_row, name)
@@ -29,9 +30,6 @@ const ms_table_column MS_PAPER_COLUMNS[] = {
     {0},
 };
 
-/* Chunks and slices of sequences that schedules which take any number get. */
-enum { SHARE_DEFAULT = 2 };
-
 /* Above a cap by more than rounding. */
 static const double CAP_SLACK = 1 + 1e-12;
 
@@ -43,23 +41,11 @@ typedef struct comparison {
 
 /* The sizes of the table as far as a kind takes them; a file has its own. */
 static ms_schedule_spec sizes_of(const ms_schedule_spec *sizes, const ms_schedule_choice *choice) {
-    if (choice->file != NULL) {
-        return (ms_schedule_spec){0};
-    }
-    ms_schedule_spec spec = {.pipeline_ranks = sizes->pipeline_ranks,
-                             .microbatches = sizes->microbatches};
-    ms_schedule_traits traits = ms_schedule_kind_traits(choice->kind);
-    if (traits.chunks == 0) {
-        spec.chunks = sizes->chunks == 0 ? SHARE_DEFAULT : sizes->chunks;
-    }
-    if (traits.takes_group) {
-        spec.group = sizes->group;
-    }
-    if (traits.takes_slices) {
-        spec.slices = sizes->slices == 0 ? SHARE_DEFAULT : sizes->slices;
-    }
-    spec.is_reordered = sizes->is_reordered && traits.takes_reorder;
-    return spec;
+    const ms_schedule_spec table = {.kind = MS_SCHEDULE_CUSTOM,
+                                    .pipeline_ranks = sizes->pipeline_ranks,
+                                    .microbatches = sizes->microbatches};
+    return choice->file != NULL ? (ms_schedule_spec){0}
+                                : ms_schedule_sizes(choice->kind, sizes, &table);
 }
 
 /* ---- times ---- */
@@ -192,19 +178,13 @@ static ms_status open_one(const comparison *c, const ms_schedule_choice *choice,
     return ms_schedule_open(choice, &spec, c->arena, diag, out);
 }
 
-/* What a schedule that the sizes do not allow says is its reason, and nobody else hears of it. */
-static void say_nothing(void *context, const char *text) {
-    (void)context;
-    (void)text;
-}
-
 /* Build a kind's schedule; where the sizes do not allow it, that is the row's reason. */
 static ms_status build(const comparison *c, const ms_schedule_choice *choice, ms_paper_row *row,
                        ms_opened_schedule *out) {
     ms_buffer reason;
     ms_buffer_init(&reason);
     ms_diag quiet;
-    ms_diag_init(&quiet, say_nothing, NULL);
+    ms_diag_init_mute(&quiet);
     quiet.reason = &reason;
     ms_status status = open_one(c, choice, &quiet, out);
     if (status != MS_OK && status != MS_E_NOMEM) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder.h"
 #include "base/target.h"
 #include "base/units.h"
 #include "search/schedule_derive.h"
@@ -57,12 +58,9 @@ typedef struct simulation {
 
 /* FOLDER/NAME.h5; of a file its name without folder and ending. */
 static const char *trace_path(const simulation *s, const ms_schedule_choice *choice) {
-    const char *path = choice->file != NULL ? choice->file : choice->name;
-    const char *slash = strrchr(path, '/');
-    const char *base = slash == NULL ? path : slash + 1;
-    const char *dot = strrchr(base, '.');
-    int length = dot == NULL || dot == base ? (int)strlen(base) : (int)(dot - base);
-    return ms_arena_printf(s->arena, "%s/%.*s.h5", s->study->trace_folder, length, base);
+    const char *stem = ms_path_stem(choice->file != NULL ? choice->file : choice->name, s->arena);
+    return stem == NULL ? NULL
+                        : ms_arena_printf(s->arena, "%s/%s.h5", s->study->trace_folder, stem);
 }
 
 static ms_status name_trace(const simulation *s, size_t index) {

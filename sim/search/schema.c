@@ -156,19 +156,11 @@ static bool is_asked(const ms_field *field) {
     return field->is_required && !field->is_choice;
 }
 
-static bool has_asked(const ms_field *fields) {
-    bool is_found = false;
-    for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
-        is_found = is_found || is_asked(field);
-    }
-    return is_found;
-}
-
 static void add_required(ms_value *out, const ms_field *fields) {
-    ms_value *list = has_asked(fields) ? ms_value_add(out, "required", MS_VALUE_ARRAY) : NULL;
-    for (const ms_field *field = fields; list != NULL && field != NULL && field->key != NULL;
-         field++) {
+    ms_value *list = NULL;
+    for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
         if (is_asked(field)) {
+            list = list == NULL ? ms_value_add(out, "required", MS_VALUE_ARRAY) : list;
             ms_value_add_string(list, NULL, field->key);
         }
     }

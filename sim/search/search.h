@@ -47,7 +47,7 @@ typedef enum ms_search_phase {
     MS_SEARCH_SIMULATING,
 } ms_search_phase;
 
-/** What a search is at. */
+/** How far a search is. */
 typedef struct ms_search_progress {
     ms_search_phase phase;
     int64_t done, count; /**< candidates bounded; estimated or left out; simulated or left out */
@@ -122,8 +122,8 @@ typedef struct ms_search_findings {
     size_t illegal_count;
     const ms_search_reason *failed; /**< [failed_count] likewise */
     size_t failed_count;
-    double smallest_B; /**< least memory that a candidate needs, of those that do not fit; 0: all
-                          fit */
+    double smallest_B; /**< the least memory that a candidate needs among those that do not fit; 0:
+                          all fit */
     bool is_partial;   /**< it was interrupted: better ones may be among the rest */
     const ms_search_row *expected; /**< where it was interrupted before any was simulated: the best
                                       by its estimate so far, without figures; else NULL */

@@ -1,7 +1,7 @@
 /**
  * @file
- * What a search looks for: a quantity to have as little of as can be, or two of which no candidate
- * has less of both, and limits that candidates must keep.
+ * What a search looks for: the least of one quantity, or the candidates to which no other is better
+ * in both of two quantities; and limits that candidates must keep.
  *
  * Every quantity has a value, of a simulated job, and a bound that its value is never below,
  * which follows from a bound of the step. So whoever leaves a candidate out by its bounds loses
@@ -24,7 +24,7 @@ typedef enum ms_search_quantity {
     MS_SEEK_TOKEN_TIME,    /**< seconds per token: the most tokens per second */
     MS_SEEK_COST,          /**< [USD per million tokens] */
     MS_SEEK_ENERGY,        /**< of a step [J] */
-    MS_SEEK_GPUS,          /**< of equally many the fastest */
+    MS_SEEK_GPUS,          /**< among candidates with that many GPUs the fastest counts */
     MS_SEEK_TRAINING_TIME, /**< of all tokens [s] */
     MS_SEEK_TRAINING_COST, /**< of all tokens [USD] */
     MS_SEEK_MEMORY,        /**< of the GPU that needs most [B] */
@@ -66,13 +66,13 @@ ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *
  * MS_E_INPUT (reported).  O(1). */
 ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *spec, ms_diag *diag);
 
-/** What no simulation of a job is below.
+/** Lower bounds of all quantities of a job: no simulation of the job gives less.
  *  least: its GPUs, and what no step of it is below.  peak_B: its memory; 0: not known.
  *  values_out: [MS_SEEK_COUNT].  O(1). */
 void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_price_use *least, double peak_B, double *values_out);
 
-/** What a simulation found.  values_out: [MS_SEEK_COUNT].  O(1). */
+/** The values of all quantities that a simulation found.  values_out: [MS_SEEK_COUNT].  O(1). */
 void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_run_figures *figures, double *values_out);
 

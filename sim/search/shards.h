@@ -20,6 +20,7 @@
 #include "base/config/config.h"
 #include "base/diag.h"
 #include "base/status.h"
+#include "search/search_goal.h"
 #include "search/store.h"
 
 /** More shards than this are refused: each has its file. */
@@ -78,15 +79,15 @@ typedef struct ms_shared_best {
 ms_status ms_shared_best_open(const char *folder, const ms_study_shard *shard, const void *study,
                               size_t length, size_t top, ms_arena *arena, ms_shared_best *best_out);
 
-/** Tell the others the best values of this shard.
- *  values: [count] rising, those of distinct candidates that were simulated.  O(count). */
-void ms_shared_best_tell(const ms_shared_best *best, const double *values, size_t count);
+/** Tell the other shards the best scores of this shard, of which the first values count.
+ *  scores: [count] rising, those of distinct candidates that were simulated.  O(count). */
+void ms_shared_best_tell(const ms_shared_best *best, const ms_search_score *scores, size_t count);
 
-/** The value that none of the wanted ones can be above: the `top`-th of this shard's and the
- * others', INFINITY while there are fewer.
- *  values: [count] rising, as in ms_shared_best_tell.  O(top), and O(shards) files at most five
+/** The value that no wanted candidate can be above: the `top`-th lowest value of this shard and the
+ * others; INFINITY while fewer than `top` are known.
+ *  scores: [count] rising, as in ms_shared_best_tell.  O(top), and O(shards) files at most five
  * times a second. */
-double ms_shared_best_limit(ms_shared_best *best, const double *values, size_t count);
+double ms_shared_best_limit(ms_shared_best *best, const ms_search_score *scores, size_t count);
 
 /** A job that several shards have simulated. It is one row of the merged store. */
 typedef struct ms_shards_double {

@@ -264,9 +264,7 @@ ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_
         return ms_diag_no_memory(diag);
     }
     ms_status status = read_text(&p);
-    if (status == MS_OK) {
-        status = read_lines(&p);
-    }
+    status = status == MS_OK ? read_lines(&p) : status;
     if (status == MS_OK) {
         costs_out->forward = p.values[FORWARD];
         costs_out->input_grad = p.values[INPUT_GRADIENT];

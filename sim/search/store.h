@@ -58,7 +58,8 @@ ms_status ms_store_key(const ms_job_spec *spec, const char *program, ms_diag *di
 
 /** How a store is opened. */
 typedef struct ms_store_options {
-    bool is_fresh;     /**< no row of before is found; one that is put replaces it */
+    bool is_fresh; /**< rows that were there before are not found, and a row that is put replaces
+                      them */
     bool is_read_only; /**< nothing is put, and nothing created */
 } ms_store_options;
 
@@ -95,13 +96,14 @@ ms_status ms_store_hold(ms_store *store, const ms_store_row *row);
 
 /** How long the rows that are held should wait for others [s], so that other processes get at the
  * file between two transactions, and on a slow disk most of the time does not go into them: until
- * as long has passed as the last one took, at most a second.  0: no longer, or none is held.  O(1).
+ * as long has passed as the last one took, at most a second.  0: no longer, or none is held. store:
+ * may be NULL.  O(1).
  */
 double ms_store_wait_s(const ms_store *store);
 
 /** Put the rows that are held, in one transaction: what takes long on a slow disk is done once for
  * all of them. They are on the disk when this returns.  Returns as ms_store_put; after a failure
- * none of them is put, and none is held.  Without any it does nothing. */
+ * none of them is put, and none is held.  Without any, or without a store, it does nothing. */
 ms_status ms_store_settle(ms_store *store);
 
 /** Put the rows that come now together, on the disk with ms_store_commit; all of them or, where the

@@ -15,31 +15,25 @@ static const char *text_at(const void *row, size_t offset) {
     return *(const char *const *)((const char *)row + offset);
 }
 
-static ms_value number_leaf(double number) {
+ms_value ms_table_leaf(const ms_table_column *column, const void *row) {
+    const void *field = (const char *)row + column->offset;
+    const char *text = column->type == MS_COLUMN_TEXT ? text_at(row, column->offset) : NULL;
+    double number = column->type == MS_COLUMN_NUMBER ? *(const double *)field : NAN;
+    if (column->type == MS_COLUMN_INT) {
+        return (ms_value){.type = MS_VALUE_INT, .as.integer = *(const int64_t *)field};
+    }
+    if (column->type == MS_COLUMN_BOOL) {
+        return (ms_value){.type = MS_VALUE_BOOL, .as.boolean = *(const bool *)field};
+    }
+    if (text != NULL) {
+        return (ms_value){.type = MS_VALUE_STRING, .as.string = text};
+    }
     return isfinite(number) ? (ms_value){.type = MS_VALUE_DOUBLE, .as.number = number}
                             : (ms_value){.type = MS_VALUE_NULL};
 }
 
-static ms_value leaf_of(const ms_table_column *column, const void *row) {
-    const void *field = (const char *)row + column->offset;
-    const char *text = NULL;
-    switch (column->type) {
-    case MS_COLUMN_TEXT:
-        text = text_at(row, column->offset);
-        return text == NULL ? (ms_value){.type = MS_VALUE_NULL}
-                            : (ms_value){.type = MS_VALUE_STRING, .as.string = text};
-    case MS_COLUMN_INT:
-        return (ms_value){.type = MS_VALUE_INT, .as.integer = *(const int64_t *)field};
-    case MS_COLUMN_BOOL:
-        return (ms_value){.type = MS_VALUE_BOOL, .as.boolean = *(const bool *)field};
-    case MS_COLUMN_NUMBER:
-        break;
-    }
-    return number_leaf(*(const double *)field);
-}
-
 static double number_at(const ms_table_column *column, const void *row) {
-    const ms_value leaf = leaf_of(column, row);
+    const ms_value leaf = ms_table_leaf(column, row);
     return leaf.type == MS_VALUE_DOUBLE ? leaf.as.number
            : leaf.type == MS_VALUE_INT  ? (double)leaf.as.integer
                                         : NAN;
@@ -97,7 +91,7 @@ void ms_table_list_columns(const ms_table_column *columns, ms_buffer *out) {
 
 /* ---- order ---- */
 
-/* Whether one number stands before another one; what is none stands behind all that are. */
+/* Whether one number comes before another one. A NAN comes behind all numbers. */
 static bool is_less(double one, double other) {
     return isnan(other) ? !isnan(one) : one < other - ROUNDING * fabs(other);
 }
@@ -137,7 +131,7 @@ void ms_table_sort(ms_table *table) {
 /* Whether --json says something of this column for a row. */
 static bool has_key(const ms_table_column *column, const void *row, bool is_left_out) {
     bool is_there = column->is_of_left_out || !is_left_out;
-    return is_there && (!column->is_optional || leaf_of(column, row).type != MS_VALUE_NULL);
+    return is_there && (!column->is_optional || ms_table_leaf(column, row).type != MS_VALUE_NULL);
 }
 
 /* The object that a column's key lies in: that of the row, or one in it. */
@@ -156,7 +150,7 @@ void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_l
                       ms_value *object) {
     for (const ms_table_column *column = columns; column->name != NULL; column++) {
         if (has_key(column, row, is_left_out)) {
-            const ms_value leaf = leaf_of(column, row);
+            const ms_value leaf = ms_table_leaf(column, row);
             ms_value_add_leaf(object_of(object, column->name), ms_table_word(column), &leaf);
         }
     }

@@ -6,8 +6,8 @@
  * first when a table is sorted by it. `--json` follows from that list, and CSV from `--json`, so
  * that a quantity has one name and one meaning wherever it is read.
  *
- * A row that could not be had is left out: it has a reason in the place of its numbers and comes
- * behind the others.
+ * A row whose job is refused or failed is left out of the table: it has a reason in the place of
+ * its numbers and comes behind the others.
  */
 #ifndef MESHSIM_TABLE_H
 #define MESHSIM_TABLE_H
@@ -80,6 +80,10 @@ const char *ms_table_word(const ms_table_column *column);
  * apart, which is rounding, keep their order; a row that has no such number comes behind those that
  * have one, and rows that are left out come last, in their order.  O(count^2). */
 void ms_table_sort(ms_table *table);
+
+/** The value of a row in a column: null where the row has none, or where its number is not finite.
+ * A text is borrowed from the row. */
+ms_value ms_table_leaf(const ms_table_column *column, const void *row);
 
 /** Rows that are in the table, not left out. */
 size_t ms_table_kept(const ms_table *table);

@@ -21,25 +21,21 @@ static const char *const TIMINGS[] = {[MS_TIMING_QUEUED] = "queued",
 
 /* ---- keys ---- */
 
-#define ROW(type_, key_, member_, ...)                                                             \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_##type_, .offset = offsetof(ms_timed_point, member_),      \
-        __VA_ARGS__                                                                                \
-    }
-#define KIND ROW(NODE, "kind", node, .is_required = true, .help = "what is timed")
+#define AT(member) offsetof(ms_timed_point, member)
+#define KIND       MS_KEY("kind", "what is timed", NODE, AT(node), .is_required = true)
 #define SIZE(key_, at_, help_)                                                                     \
-    ROW(NUMBER, key_, sizes[at_], .is_required = true, .minimum = 1, .maximum = 1e15, .help = help_)
+    MS_KEY(key_, help_, NUMBER, AT(sizes[at_]), .is_required = true, .minimum = 1, .maximum = 1e15)
 #define BYTES(member_, minimum_, help_)                                                            \
-    ROW(QUANTITY, "bytes", member_, .dimension = MS_DIM_BYTES, .is_required = true,                \
-        .minimum = (minimum_), .maximum = 1e15, .help = (help_))
+    MS_KEY("bytes", help_, QUANTITY, AT(member_), .dimension = MS_DIM_BYTES, .is_required = true,  \
+           .minimum = (minimum_), .maximum = 1e15)
 
 static const ms_field GEMM_FIELDS[] = {
     KIND,
     SIZE("m", 0, "rows of the result"),
     SIZE("n", 1, "columns of the result"),
     SIZE("k", 2, "inner dimension"),
-    ROW(NUMBER, "count", sizes[3], .fallback = "1", .minimum = 1, .maximum = 1e15,
-        .help = "independent products in one kernel"),
+    MS_KEY("count", "independent products in one kernel", NUMBER, AT(sizes[3]), .fallback = "1",
+           .minimum = 1, .maximum = 1e15),
     {0},
 };
 static const ms_field ATTENTION_FIELDS[] = {
@@ -55,13 +51,13 @@ static const ms_field ATTENTION_FIELDS[] = {
 static const ms_field MEMORY_FIELDS[] = {KIND, BYTES(sizes[0], 1, "read and written"), {0}};
 static const ms_field COLLECTIVE_FIELDS[] = {
     KIND,
-    ROW(INT, "gpus", collective.ranks, .is_required = true, .minimum = 2, .maximum = GPUS_MAX,
-        .help = "that take part, the platform's first ones"),
-    ROW(INT, "nodes", collective.nodes, .minimum = 1, .maximum = GPUS_MAX,
-        .help = "that the benchmark ran on; not given: those of the GPUs"),
+    MS_KEY("gpus", "that take part, the platform's first ones", INT, AT(collective.ranks),
+           .is_required = true, .minimum = 2, .maximum = GPUS_MAX),
+    MS_KEY("nodes", "that the benchmark ran on; not given: those of the GPUs", INT,
+           AT(collective.nodes), .minimum = 1, .maximum = GPUS_MAX),
     BYTES(collective.size_B, 0, "size as nccl-tests counts it"),
-    ROW(ENUM, "timing", collective.timing, .words = TIMINGS, .fallback = "queued",
-        .help = "how the benchmark timed it"),
+    MS_KEY("timing", "how the benchmark timed it", ENUM, AT(collective.timing), .words = TIMINGS,
+           .fallback = "queued"),
     {0},
 };
 
@@ -85,19 +81,14 @@ typedef struct times_text {
     ms_words sets;
 } times_text;
 
-#undef ROW
-#define ROW(type_, key_, member_, ...)                                                             \
-    {                                                                                              \
-        .key = (key_), .type = MS_FIELD_##type_, .offset = offsetof(times_text, member_),          \
-        __VA_ARGS__                                                                                \
-    }
+#define IN_FILE(member) offsetof(times_text, member)
 
 static const ms_field FILE_FIELDS[] = {
-    ROW(NODE, "platform", platform,
-        .help = "name or path of a platform, or a mapping of 'file' and keys to change"),
-    ROW(WORDS, "set", sets, .help = "overrides of it, 'key.path=value'"),
-    ROW(NODE, "points", points, .is_required = true, .help = "list of what is timed"),
-    ROW(NODE, "variants", variants, .help = "lists of overrides, each of which is timed"),
+    MS_KEY("platform", "name or path of a platform, or a mapping of 'file' and keys to change",
+           NODE, IN_FILE(platform)),
+    MS_KEY("set", "overrides of it, 'key.path=value'", WORDS, IN_FILE(sets)),
+    MS_KEY("points", "list of what is timed", NODE, IN_FILE(points), .is_required = true),
+    MS_KEY("variants", "lists of overrides, each of which is timed", NODE, IN_FILE(variants)),
     {0},
 };
 

@@ -33,8 +33,8 @@ typedef struct ms_timed_collective {
     double size_B; /**< as ms_coll_request counts it [B] */
 } ms_timed_collective;
 
-/** What a benchmark shows of a collective that takes the library `time_s` [s]: with the host's time
- * that it does not hide. */
+/** The time that a benchmark measures for a collective which takes the library `time_s` [s]: it
+ * includes the host's time that the collective does not hide. */
 double ms_timed_s(const ms_timed_collective *c, const ms_platform *platform, double time_s);
 
 /** A kernel or collective to time. */

@@ -1,7 +1,7 @@
 /**
  * @file
  * What-ifs: what a job's step would take if one thing about its cluster were better, by simulating
- * it again. The largest gain is what limits the job.
+ * it again. The change with the largest gain shows what limits the job.
  */
 #ifndef MESHSIM_WHATIF_H
 #define MESHSIM_WHATIF_H

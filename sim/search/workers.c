@@ -19,12 +19,14 @@
 #include "base/status.h"
 #include "simulate/engine/engine.h"
 
-enum { TALK = 'T', REASON = 'R', DESCRIPTION = 'D', ANSWER = 'A' };
 enum { BLOCK_B = 65536 };
 
+/* Marks of frames. */
+typedef enum frame_mark { TALK, REASON, DESCRIPTION, ANSWER, MARKS } frame_mark;
+
 typedef struct frame {
-    char mark;
-    size_t length; /* bytes behind it */
+    frame_mark mark;
+    size_t length; /* of the bytes that follow the frame's head */
 } frame;
 
 /* What ANSWER holds. */
@@ -33,7 +35,7 @@ typedef struct answer {
     ms_run_figures figures;
 } answer;
 
-/* What a child's diagnostics need. */
+/* Where a child's diagnostics go. */
 typedef struct talker {
     int pipe;
     ms_buffer reason; /* the first fault */
@@ -81,7 +83,7 @@ static void send_bytes(int pipe, const char *bytes, size_t length) {
     }
 }
 
-static void send_frame(int pipe, char mark, const void *bytes, size_t length) {
+static void send_frame(int pipe, frame_mark mark, const void *bytes, size_t length) {
     frame head;
     memset(&head, 0, sizeof head); /* padding too: it is written */
     head.mark = mark;
@@ -109,7 +111,7 @@ static void send_answer(int pipe, ms_status status, const ms_result *result) {
     send_frame(pipe, ANSWER, &found, sizeof found);
 }
 
-/* The text about a run. */
+/* Send the text that describes a run, if one is asked for. */
 static ms_status send_description(const pool *p, int pipe, const ms_result *result,
                                   ms_arena *arena) {
     ms_buffer text;
@@ -148,9 +150,7 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
         status = p->options->keep(p->options->keep_context, ticket, &result, &diag);
     }
     ms_diag_finish(&diag);
-    if (status == MS_OK) {
-        status = send_description(p, pipe, &result, &arena);
-    }
+    status = status == MS_OK ? send_description(p, pipe, &result, &arena) : status;
     ms_status failed = ms_failure_since(failures, status);
     if (failed != status) { /* the failure was taken for a fault of the job, or overlooked */
         status = failed;
@@ -208,119 +208,103 @@ static ms_status start(pool *p, const ms_job_spec *spec, size_t ticket) {
 
 /* ---- the parent ---- */
 
-/* What came out of a child's pipe. */
-typedef struct heard {
-    ms_buffer talk;
-    ms_buffer reason;
-    ms_buffer description;
-    bool has_answer;
-} heard;
-
-/* Tell a bad end as if the child had told it itself. */
-__attribute__((format(printf, 2, 3))) static void tell_end(heard *h, const char *format, ...) {
+/* Report a bad end as if the child had reported it.  parts: [MARKS] what the child sent. */
+__attribute__((format(printf, 2, 3))) static void tell_end(ms_buffer *parts, const char *format,
+                                                           ...) {
     char what[128];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    ms_buffer_printf(&h->talk, "meshsim: error: %s\n", what);
-    ms_buffer_puts(&h->reason, h->reason.length == 0 ? what : "");
+    ms_buffer_printf(&parts[TALK], "meshsim: error: %s\n", what);
+    ms_buffer_puts(&parts[REASON], parts[REASON].length == 0 ? what : "");
 }
 
-/* What a child without an answer says by its end. */
-static ms_status explain_end(int state, heard *h) {
+/* The status of a child that ended without an answer, from its exit state.  parts: [MARKS]. */
+static ms_status explain_end(int state, ms_buffer *parts) {
     int number = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
     if (number == SIGKILL) {
-        tell_end(h, "the simulation was killed, as when memory runs out");
+        tell_end(parts, "the simulation was killed, as when memory runs out");
         return MS_E_NOMEM;
     }
-    if (code == ms_status_exit_code(MS_E_NOMEM) && h->talk.length > 0) {
+    if (code == ms_status_exit_code(MS_E_NOMEM) && parts[TALK].length > 0) {
         return MS_E_NOMEM; /* which it has said itself */
     }
     if (code > MS_EXIT_SIGNAL) {
-        tell_end(h, "the simulation was interrupted");
+        tell_end(parts, "the simulation was interrupted");
         return MS_E_INTERRUPTED;
     }
     /* Some libraries end a process that gets no memory: the dynamic loader with exit code 127,
      * Fortran's library with 1. */
     bool is_own = code == 0 || code == ms_status_exit_code(MS_E_BUG);
     if (number == 0 && !is_own) {
-        tell_end(h, "the simulation ended without a result, exit code %d, as when memory runs out",
+        tell_end(parts,
+                 "the simulation ended without a result, exit code %d, as when memory runs out",
                  code);
         return MS_E_NOMEM;
     }
     if (number != 0) {
-        tell_end(h, "the simulation crashed with signal %d (%s)", number, strsignal(number));
+        tell_end(parts, "the simulation crashed with signal %d (%s)", number, strsignal(number));
     } else {
-        tell_end(h, "the simulation ended without an answer, code %d", code);
+        tell_end(parts, "the simulation ended without an answer, code %d", code);
     }
     return MS_E_BUG;
 }
 
-/* Take apart what a child sent. */
-static void read_frames(const ms_buffer *bytes, ms_worker_outcome *outcome, heard *h) {
+/* Sort the contents of the frames that a child sent by their marks.  parts: [MARKS]. */
+static void read_frames(const ms_buffer *bytes, ms_buffer *parts) {
     frame head;
     for (size_t at = 0; bytes->length - at >= sizeof head; at += head.length) {
         memcpy(&head, bytes->data + at, sizeof head);
         at += sizeof head;
         if (head.length > bytes->length - at) {
-            break; /* it ended in the middle */
+            break; /* the child ended while it wrote */
         }
-        const char *data = bytes->data + at;
-        answer found;
-        if (head.mark == TALK) {
-            ms_buffer_add(&h->talk, data, head.length);
-        } else if (head.mark == REASON) {
-            ms_buffer_add(&h->reason, data, head.length);
-        } else if (head.mark == DESCRIPTION) {
-            ms_buffer_add(&h->description, data, head.length);
-        } else if (head.mark == ANSWER && head.length == sizeof found) {
-            memcpy(&found, data, sizeof found);
-            outcome->status = found.status;
-            outcome->figures = found.figures;
-            h->has_answer = true;
-        }
+        ms_buffer_add(&parts[head.mark], bytes->data + at, head.length);
     }
 }
 
-/* The outcome's texts, in the arena; false when memory ran out. */
-static bool keep_texts(const pool *p, const heard *h, ms_worker_outcome *outcome) {
-    outcome->talk = ms_arena_strdup(p->arena, ms_buffer_text(&h->talk));
+/* Copy the texts of an outcome to the arena.  parts: [MARKS].  Returns false when memory ran out.
+ */
+static bool keep_texts(const pool *p, ms_buffer *parts, ms_worker_outcome *outcome) {
+    if (outcome->status != MS_OK && parts[REASON].length == 0) {
+        ms_buffer_puts(&parts[REASON], ms_status_name(outcome->status));
+    }
+    outcome->talk = ms_arena_strdup(p->arena, ms_buffer_text(&parts[TALK]));
     if (outcome->status != MS_OK) {
-        const char *reason =
-            h->reason.length > 0 ? ms_buffer_text(&h->reason) : ms_status_name(outcome->status);
-        outcome->reason = ms_arena_strdup(p->arena, reason);
+        outcome->reason = ms_arena_strdup(p->arena, ms_buffer_text(&parts[REASON]));
     } else if (p->options->describe != NULL) {
-        outcome->text = ms_arena_strdup(p->arena, ms_buffer_text(&h->description));
-        if (outcome->text == NULL || h->description.failed) {
-            return false;
-        }
+        outcome->text = ms_arena_strdup(p->arena, ms_buffer_text(&parts[DESCRIPTION]));
     }
-    return !h->talk.failed && !h->reason.failed && outcome->talk != NULL &&
-           (outcome->status == MS_OK || outcome->reason != NULL);
+    bool has_all = !p->arena->has_failed;
+    for (int mark = 0; mark < MARKS; mark++) {
+        has_all = has_all && !parts[mark].failed;
+        ms_buffer_release(&parts[mark]);
+    }
+    return has_all;
 }
 
-/* A child has closed its pipe: wait for its end, and note what it said. */
+/* A child has closed its pipe: wait for its end, and take what it sent. */
 static ms_status finish(pool *p, size_t at, ms_worker_outcome *outcome) {
     worker *w = &p->workers[at];
     int state = 0;
+    ms_buffer parts[MARKS];
+    answer found;
     close(w->pipe);
     while (waitpid(w->pid, &state, 0) < 0 && errno == EINTR) {
     }
-    heard h = {.has_answer = false};
-    ms_buffer_init(&h.talk);
-    ms_buffer_init(&h.reason);
-    ms_buffer_init(&h.description);
-    *outcome = (ms_worker_outcome){.status = MS_OK};
-    read_frames(&w->bytes, outcome, &h);
-    if (!h.has_answer) {
-        outcome->status = explain_end(state, &h);
+    for (int mark = 0; mark < MARKS; mark++) {
+        ms_buffer_init(&parts[mark]);
     }
-    bool has_all = keep_texts(p, &h, outcome) && !w->bytes.failed;
-    ms_buffer_release(&h.talk);
-    ms_buffer_release(&h.reason);
-    ms_buffer_release(&h.description);
+    read_frames(&w->bytes, parts);
+    if (parts[ANSWER].length == sizeof found) {
+        memcpy(&found, ms_buffer_text(&parts[ANSWER]), sizeof found);
+        *outcome = (ms_worker_outcome){.status = found.status, .figures = found.figures};
+    } else {
+        *outcome = (ms_worker_outcome){.status = explain_end(state, parts)};
+    }
+    bool has_all = keep_texts(p, parts, outcome) && !w->bytes.failed;
     ms_buffer_release(&w->bytes);
     p->workers[at] = p->workers[--p->running];
     p->may_have_more = true;
@@ -336,7 +320,7 @@ static bool is_interrupted(const pool *p) {
     return ms_interrupt_noted() != 0;
 }
 
-/* Take what one child has to say. */
+/* Read from the pipe of one child. */
 static ms_status listen_to(pool *p, size_t at) {
     char block[BLOCK_B];
     worker *w = &p->workers[at];
@@ -361,7 +345,7 @@ static ms_status listen_to(pool *p, size_t at) {
     return status == MS_OK ? p->feed->done(p->feed->context, ticket, &outcome) : status;
 }
 
-/* Wait until some child has something to say, and take it.  wait_s: no longer; 0: as long as it
+/* Wait until some child has written, and read it.  wait_s: no longer; 0: as long as it
  * takes. */
 static ms_status listen_once(pool *p, double wait_s) {
     const struct timespec limit = {.tv_sec = (time_t)wait_s,
@@ -436,6 +420,8 @@ ms_status ms_workers_stream(const ms_worker_feed *feed, const ms_workers_options
     stop_all(&p);
     sigprocmask(SIG_SETMASK, &p.signals, NULL); /* lets in what waited, which is noted */
     ms_interrupt_obey();
+    ms_status rest = feed->settle == NULL ? MS_OK : feed->settle(feed->context, NULL);
+    status = status == MS_OK || (status == MS_E_INTERRUPTED && rest != MS_OK) ? rest : status;
     return status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
 }
 

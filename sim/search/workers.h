@@ -35,7 +35,7 @@ typedef struct ms_workers_options {
     void *progress_context; /**< its first argument */
 } ms_workers_options;
 
-/** What came back of one. */
+/** The outcome of one simulation. */
 typedef struct ms_worker_outcome {
     ms_status status;       /**< of building, running and keeping; MS_E_BUG after a crash,
                                MS_E_NOMEM when the system killed it */
@@ -60,14 +60,14 @@ typedef struct ms_worker_feed {
     /** All that had ended are told, and their places are taken again: called before the wait for
      * others, so that what takes long for each is done for all of them at once, while others run.
      * NULL: nobody asks.  *wait_s_out: it is called again after so long at the latest; 0: whenever
-     * one has ended.  Returns as `done`. */
+     * one has ended; NULL: nothing runs any more, so this is the last call, also after an interrupt
+     * or a failure.  Returns as `done`. */
     ms_status (*settle)(void *context, double *wait_s_out);
     void *context; /**< their first argument */
 } ms_worker_feed;
 
 /** Build and run jobs that a feed gives, each in a child, until it gives none and none runs.
- * Children end with their parent, and remove what they
- * were writing.
+ * Children end with their parent, and remove the files that they were writing.
  *  An interrupt (interrupt.h) ends the children, not the caller, who can keep what is done.
  *  Returns MS_OK when every child has answered or its end is told in its outcome; MS_E_INTERRUPTED;
  * what `done` returned; MS_E_IO (reported) when the system starts none; MS_E_NOMEM (reported). */

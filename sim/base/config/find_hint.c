@@ -1,98 +1,84 @@
 /* Names of the files that a search could have meant, and of all that it could find. */
-#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/config/find.h"
 #include "base/diag.h"
+#include "base/folder.h"
 
-/* "NAME.yaml" without its ending, in `arena`; NULL for any other file. */
+static const char ENDING[] = ".yaml";
+
+/* A file's name without its ending, if that is ".yaml". */
 static const char *stem_of(ms_arena *arena, const char *file) {
-    size_t length = ms_file_stem_B(file);
-    return length > 0 ? ms_arena_strndup(arena, file, length) : NULL;
+    size_t length = strlen(file), end = sizeof ENDING - 1;
+    bool is_yaml = length > end && strcmp(file + length - end, ENDING) == 0;
+    return is_yaml ? ms_arena_strndup(arena, file, length - end) : file;
 }
 
-/* The better of `best` and the names of one folder. A folder's order is the file system's, so equal
- * distances go to the name that comes first in the alphabet. */
-static const char *look_in(const char *folder, const char *name, ms_arena *arena,
-                           const char *best) {
-    DIR *entries = opendir(folder);
-    if (entries == NULL) {
-        return best;
-    }
-    for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
-        const char *stem = stem_of(arena, entry->d_name);
-        if (stem == NULL) {
-            continue;
+/* Add the names of a folder's YAML files without their endings; none of a folder that cannot be
+ * read. */
+static void add_stems(const char *folder, ms_arena *arena, ms_vector *stems) {
+    ms_vector names;
+    ms_vector_init(&names, sizeof(const char *));
+    bool is_read = folder != NULL && ms_folder_list(folder, ENDING, arena, &names) == 0;
+    for (size_t i = 0; is_read && i < names.count; i++) {
+        const char *stem = stem_of(arena, MS_AT(&names, const char *, i));
+        if (stem != NULL) {
+            ms_vector_add(stems, &stem, 1);
         }
-        bool is_before = best == NULL || strcmp(stem, best) < 0;
-        const char *pair[2] = {is_before ? stem : best, is_before ? best : stem};
-        best = ms_nearest_word(name, pair, 2);
     }
-    closedir(entries);
-    return best;
+    ms_vector_release(&names);
 }
 
-/* The nearest file in the folder of a path, as a path; NULL if none is near. */
-static const char *look_beside(const char *path, ms_arena *arena) {
-    const char *base = strrchr(path, '/') + 1;
-    const char *folder = ms_arena_strndup(arena, path, (size_t)(base - path));
-    const char *stem = stem_of(arena, base);
-    const char *best =
-        folder == NULL ? NULL : look_in(folder, stem == NULL ? base : stem, arena, NULL);
-    return best == NULL ? NULL : ms_arena_printf(arena, "%s%s.yaml", folder, best);
+static int by_name(const void *left, const void *right) {
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* The nearest name in all folders; NULL if none is near. */
-static const char *look_through(const char *name, const ms_file_search *search, ms_arena *arena) {
-    const char *stem = stem_of(arena, name);
-    const char *best = NULL;
+/* Add the names of all folders of a search, in the order of the alphabet. */
+static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vector *stems) {
     for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
-        const char *folder = ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder);
-        best = folder == NULL ? best : look_in(folder, stem == NULL ? name : stem, arena, best);
+        add_stems(ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder), arena,
+                  stems);
     }
-    return best;
+    if (stems->count > 0) {
+        qsort(stems->data, stems->count, sizeof(const char *), by_name);
+    }
 }
 
 const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena) {
+    const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
+    const char *folder = ms_arena_strndup(arena, name, (size_t)(base - name));
+    const char *stem = stem_of(arena, base);
+    ms_vector stems;
+    ms_vector_init(&stems, sizeof(const char *));
+    if (slash != NULL) {
+        add_stems(folder, arena, &stems);
+    } else {
+        add_all_stems(search, arena, &stems);
+    }
     const char *best =
-        strchr(name, '/') != NULL ? look_beside(name, arena) : look_through(name, search, arena);
-    const char *hint = best == NULL ? "" : ms_arena_printf(arena, "; did you mean '%s'?", best);
+        ms_nearest_word(stem == NULL ? base : stem, stems.data, stems.failed ? 0 : stems.count);
+    const char *hint = best == NULL ? ""
+                                    : ms_arena_printf(arena, "; did you mean '%s%s%s'?",
+                                                      folder == NULL ? "" : folder, best,
+                                                      slash == NULL ? "" : ENDING);
+    ms_vector_release(&stems);
     return hint == NULL ? "" : hint;
 }
 
-/* The name in a folder that comes next in the alphabet after `last`, if before `next`. */
-static const char *next_in(const char *folder, const char *last, const char *next,
-                           ms_arena *arena) {
-    DIR *entries = opendir(folder);
-    if (entries == NULL) {
-        return next;
-    }
-    for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
-        const char *stem = stem_of(arena, entry->d_name);
-        bool is_after = stem != NULL && (last == NULL || strcmp(stem, last) > 0);
-        next = is_after && (next == NULL || strcmp(stem, next) < 0) ? stem : next;
-    }
-    closedir(entries);
-    return next;
-}
-
 const char *ms_find_yaml_names(const ms_file_search *search, ms_arena *arena) {
-    const char *names = "";
-    const char *last = NULL;
-    for (;;) {
-        const char *next = NULL;
-        for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
-            const char *folder =
-                ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder);
-            next = folder == NULL ? next : next_in(folder, last, next, arena);
+    ms_vector stems;
+    ms_buffer names;
+    ms_vector_init(&stems, sizeof(const char *));
+    ms_buffer_init(&names);
+    add_all_stems(search, arena, &stems);
+    for (size_t i = 0; i < stems.count; i++) {
+        const char *stem = MS_AT(&stems, const char *, i);
+        if (i == 0 || strcmp(stem, MS_AT(&stems, const char *, i - 1)) != 0) {
+            ms_buffer_printf(&names, "%s%s", i == 0 ? "" : ", ", stem);
         }
-        const char *longer =
-            next == NULL ? NULL
-                         : ms_arena_printf(arena, "%s%s%s", names, last == NULL ? "" : ", ", next);
-        if (longer == NULL) {
-            return names;
-        }
-        names = longer;
-        last = next;
     }
+    ms_vector_release(&stems);
+    const char *text = ms_buffer_keep(&names, arena);
+    return text == NULL ? "" : text;
 }

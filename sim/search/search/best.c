@@ -2,12 +2,10 @@
 
 ms_status ms_search_best_init(ms_search_best *best, const ms_search_goal *goal, size_t top,
                               ms_arena *arena) {
-    *best = (ms_search_best){.goal = goal,
-                             .top = top,
-                             .first = MS_NEW(arena, double, top),
-                             .then = MS_NEW(arena, double, top)};
+    *best =
+        (ms_search_best){.goal = goal, .top = top, .scores = MS_NEW(arena, ms_search_score, top)};
     ms_vector_init(&best->front, sizeof(ms_search_score));
-    return best->first == NULL || best->then == NULL ? MS_E_NOMEM : MS_OK;
+    return best->scores == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 void ms_search_best_release(ms_search_best *best) {
@@ -43,11 +41,7 @@ static ms_status add_to_front(ms_search_best *best, const ms_search_score *score
 /* ---- one objective ---- */
 
 static bool is_above_last(const ms_search_best *best, const ms_search_score *score) {
-    if (best->count < best->top) {
-        return false;
-    }
-    const ms_search_score last = {{best->first[best->top - 1], best->then[best->top - 1]}};
-    return ms_search_compare(score, &last) > 0;
+    return best->count == best->top && ms_search_compare(score, &best->scores[best->top - 1]) > 0;
 }
 
 static void insert(ms_search_best *best, const ms_search_score *score) {
@@ -55,16 +49,10 @@ static void insert(ms_search_best *best, const ms_search_score *score) {
         return;
     }
     size_t at = best->count < best->top ? best->count++ : best->top - 1;
-    for (; at > 0; at--) {
-        const ms_search_score before = {{best->first[at - 1], best->then[at - 1]}};
-        if (ms_search_compare(&before, score) <= 0) {
-            break;
-        }
-        best->first[at] = before.of[0];
-        best->then[at] = before.of[1];
+    for (; at > 0 && ms_search_compare(&best->scores[at - 1], score) > 0; at--) {
+        best->scores[at] = best->scores[at - 1];
     }
-    best->first[at] = score->of[0];
-    best->then[at] = score->of[1];
+    best->scores[at] = *score;
 }
 
 bool ms_search_is_beaten(ms_search_best *best, const ms_search_score *bound) {
@@ -73,7 +61,7 @@ bool ms_search_is_beaten(ms_search_best *best, const ms_search_score *bound) {
     }
     return is_above_last(best, bound) ||
            (best->shared != NULL &&
-            bound->of[0] > ms_shared_best_limit(best->shared, best->first, best->count));
+            bound->of[0] > ms_shared_best_limit(best->shared, best->scores, best->count));
 }
 
 bool ms_search_best_is_full(const ms_search_best *best) {
@@ -86,7 +74,7 @@ ms_status ms_search_best_take(ms_search_best *best, const ms_search_score *score
     }
     insert(best, score);
     if (best->shared != NULL) {
-        ms_shared_best_tell(best->shared, best->first, best->count);
+        ms_shared_best_tell(best->shared, best->scores, best->count);
     }
     return MS_OK;
 }

@@ -9,10 +9,10 @@
 typedef struct ms_search_best {
     const ms_search_goal *goal;
     size_t top;
-    double *first, *then;   /* [count] of one objective: scores of the best, rising */
-    size_t count;           /* of them, at most `top` */
-    ms_vector front;        /* of ms_search_score; of two objectives: those that none dominates */
-    ms_shared_best *shared; /* of a shard: what the others have found; NULL: nothing is shared */
+    ms_search_score *scores; /* [count] of one objective: scores of the best, rising */
+    size_t count;            /* of them, at most `top` */
+    ms_vector front;         /* of ms_search_score; of two objectives: those that none dominates */
+    ms_shared_best *shared;  /* of a shard: what the others have found; NULL: nothing is shared */
 } ms_search_best;
 
 /* top: how many are wanted, >= 1.  Returns MS_OK; MS_E_NOMEM. */

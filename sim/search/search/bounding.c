@@ -20,13 +20,6 @@ void ms_search_tell(const ms_search_state *r, ms_search_phase phase, int64_t don
     }
 }
 
-static ms_search_score bound_score(const ms_search_goal *goal, const ms_job_spec *spec,
-                                   const ms_price_use *least) {
-    double values[MS_SEEK_COUNT];
-    ms_search_bounds(goal, spec, least, 0.0, values);
-    return ms_search_score_of(goal, values);
-}
-
 /* Keep a candidate that fits in memory, unless its bounds are beyond the goal's limits. */
 static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
                                const ms_spec_estimate *estimate, int64_t index) {
@@ -67,8 +60,8 @@ static ms_status take_fault(ms_search_state *r, ms_status status, int64_t index,
     return status;
 }
 
-/* Bound a candidate from its computations.  mute: its reason is empty; gets why there is no such
- * job. */
+/* Bound a candidate from its computations.  mute: its reason is empty, and gets why the candidate
+ * is no job. */
 static ms_status bound_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     const ms_search_goal *goal = r->study->goal;
     ms_price_use least;
@@ -86,8 +79,10 @@ static ms_status bound_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     if (status != MS_OK) {
         return status;
     }
+    double values[MS_SEEK_COUNT];
     least.step_s *= 1 - ROUNDING;
-    const ms_open_candidate one = {.index = index, .bound = bound_score(goal, &spec, &least)};
+    ms_search_bounds(goal, &spec, &least, 0.0, values);
+    const ms_open_candidate one = {.index = index, .bound = ms_search_score_of(goal, values)};
     return ms_vector_add(&r->open, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 

@@ -1,13 +1,13 @@
 /* From a number to a candidate: its digits, its spec, its settings. */
 #include <string.h>
 
-#include "base/failure.h"
 #include "search/points.h"
 #include "search/search/space.h"
 
 /* ---- digits ---- */
 
-/* Whether a job has what a value needs to be another candidate than without it. */
+/* Whether a value makes a difference to the jobs of a shape, so that it is a candidate of its own.
+ */
 static bool has_place(const ms_space *space, const space_shape *shape, space_need need) {
     const int *sizes = shape->sizes;
     int64_t replicas = (int64_t)sizes[KNOWN_DP] * sizes[KNOWN_CP] * sizes[KNOWN_EP];
@@ -34,7 +34,7 @@ static bool take_apart(const ms_space *space, int64_t index, space_digits *digit
 
 /* ---- layers ---- */
 
-/* The partition that a spec takes where its own does not fit its stages.  Returns whether it was
+/* Set a balanced partition where the spec's own does not fit its stages.  Returns whether it was
  * changed. */
 static bool place_layers(const ms_space *space, ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
@@ -46,11 +46,7 @@ static bool place_layers(const ms_space *space, ms_job_spec *spec) {
     }
     int needed = ms_schedule_kind_traits(schedule->kind).chunks;
     int chunks = needed > 0 ? needed : schedule->chunks > 0 ? schedule->chunks : 1;
-    int pp = 1;
-    for (int i = 0; i < spec->mesh.axes; i++) {
-        pp = ms_axis_from_name(spec->mesh.names[i]) == MS_AXIS_PP ? spec->mesh.sizes[i] : pp;
-    }
-    int stages = pp * chunks;
+    int stages = ms_spec_axis_size(&spec->mesh, "pp") * chunks;
     bool fits = own->stage_layers.count == (size_t)stages;
     if (own->stage_layers.count == 0) {
         const ms_open_stages open = ms_spec_open_stages(spec, stages);
@@ -96,8 +92,7 @@ static size_t find_template(const ms_space *space, const space_digits *digits) {
 
 /* Platforms of equal texts are one, so that what is known of it serves all. */
 static ms_status share_platform(ms_space *space, ms_job_spec *spec) {
-    for (const space_platform *known = space->templates.platforms; known != NULL;
-         known = known->next) {
+    for (const space_platform *known = space->platforms; known != NULL; known = known->next) {
         if (strcmp(known->text, spec->platform.text) == 0) {
             spec->platform.cluster = known->cluster;
             return MS_OK;
@@ -107,39 +102,32 @@ static ms_status share_platform(ms_space *space, ms_job_spec *spec) {
     if (first == NULL) {
         return MS_E_NOMEM;
     }
-    *first =
-        (space_platform){spec->platform.text, spec->platform.cluster, space->templates.platforms};
-    space->templates.platforms = first;
+    *first = (space_platform){spec->platform.text, spec->platform.cluster, space->platforms};
+    space->platforms = first;
     return MS_OK;
 }
 
 /* Read the workload with all settings of a candidate. */
 static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, space_template *out) {
     ms_words settings;
-    ms_buffer reason;
-    ms_diag mute;
-    ms_status status = ms_space_settings(space, index, space->arena, &settings);
-    if (status != MS_OK) {
+    ms_point_refusal refusal;
+    if (ms_space_settings(space, index, space->arena, &settings) != MS_OK) {
         return ms_diag_no_memory(diag);
     }
-    ms_buffer_init(&reason);
-    ms_diag_init_mute(&mute);
-    mute.reason = &reason;
-    size_t failures = ms_failure_count();
-    status = ms_space_read(space, &settings, &mute, &out->spec);
-    status = ms_failure_since(failures, status);
-    if (status == MS_OK) {
-        out->spec.source = (ms_spec_source){.path = out->spec.source.path};
-        if (space->places_layers) {
-            out->spec.schedule.partition = space->base.schedule.partition;
-        }
-        status = share_platform(space, &out->spec);
-    } else if (status == MS_E_INPUT || status == MS_E_USAGE) {
-        out->reason = ms_arena_strdup(space->arena, ms_buffer_text(&reason));
-        status = out->reason == NULL ? MS_E_NOMEM : MS_OK;
+    ms_status status =
+        ms_point_try(space->request->job, &settings, space->arena, &out->spec, &refusal);
+    if (status == MS_E_INPUT || status == MS_E_USAGE) {
+        out->reason = refusal.reason;
+        return MS_OK;
     }
-    ms_buffer_release(&reason);
-    return status;
+    if (status != MS_OK) {
+        return status;
+    }
+    out->spec.source = (ms_spec_source){.path = out->spec.source.path};
+    if (space->places_layers) {
+        out->spec.schedule.partition = space->base.schedule.partition;
+    }
+    return share_platform(space, &out->spec);
 }
 
 /* ---- the candidate ---- */
@@ -149,7 +137,7 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
     if (!take_apart(space, index, &digits)) {
         return MS_E_NO;
     }
-    space_template **found = &space->templates.items[find_template(space, &digits)];
+    space_template **found = &space->templates[find_template(space, &digits)];
     if (*found == NULL) {
         space_template *made = MS_NEW(space->arena, space_template, 1);
         ms_status status = made == NULL ? MS_E_NOMEM : read_template(space, index, diag, made);
@@ -202,20 +190,17 @@ static void add_cluster(const space_cluster *cluster, setting_list *list) {
 static void add_mesh(const ms_space *space, const space_shape *shape, setting_list *list) {
     ms_spec_mesh mesh;
     ms_space_mesh_of(space, shape, &mesh);
-    bool is_same = (size_t)mesh.axes == space->base_order.count;
+    const ms_spec_mesh *base = &space->base.mesh;
+    bool is_same = mesh.axes == base->axes;
     ms_buffer order;
     ms_buffer_init(&order);
     for (int axis = 0; axis < KNOWN_AXES; axis++) {
-        bool is_own = shape->sizes[axis] > 1;
-        for (size_t i = 0; i < space->base_order.count; i++) {
-            is_own = is_own || strcmp(space->base_order.items[i], ms_known_axis(axis)) == 0;
-        }
-        if (is_own) {
+        if (shape->sizes[axis] > 1 || ms_spec_axis(base, ms_known_axis(axis)) >= 0) {
             add_number(list, MS_MESH_KEYS[axis], shape->sizes[axis]);
         }
     }
     for (int i = 0; i < mesh.axes; i++) {
-        is_same = is_same && strcmp(mesh.names[i], space->base_order.items[i]) == 0;
+        is_same = is_same && strcmp(mesh.names[i], base->names[i]) == 0;
         ms_buffer_printf(&order, "%s%s", i == 0 ? "[" : ", ", mesh.names[i]);
     }
     ms_buffer_puts(&order, "]");
@@ -226,7 +211,8 @@ static void add_mesh(const ms_space *space, const space_shape *shape, setting_li
     ms_buffer_release(&order);
 }
 
-/* Where layers are shared out anew, what the workload says of them is taken back. */
+/* Where the layers are partitioned anew, add settings that take back what the workload says of
+ * them. */
 static void add_partition(const ms_space *space, const space_digits *digits, setting_list *list) {
     ms_job_spec spec = space->base;
     const ms_spec_partition own = spec.schedule.partition;

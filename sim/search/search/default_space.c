@@ -18,13 +18,7 @@ static const int CHUNKS[] = {2, 3, 4, 6, 8};
 /* ---- sizes ---- */
 
 static int own_size(const ms_space *space, int axis) {
-    const ms_spec_mesh *mesh = &space->base.mesh;
-    for (int i = 0; i < mesh->axes; i++) {
-        if (strcmp(mesh->names[i], ms_known_axis(axis)) == 0) {
-            return mesh->sizes[i];
-        }
-    }
-    return 1;
+    return ms_spec_axis_size(&space->base.mesh, ms_known_axis(axis));
 }
 
 /* Whether the default space has a size of an axis. */
@@ -49,32 +43,28 @@ static bool is_default(const ms_space *space, int axis, int size) {
     }
 }
 
-static ms_status add_sizes(ms_space *space, int axis, ms_diag *diag) {
+static void add_sizes(ms_space *space, int axis) {
     space_sizes *sizes = &space->sizes[axis];
     int largest = own_size(space, axis) > EP_MAX ? own_size(space, axis) : EP_MAX;
     int *items = MS_NEW(space->arena, int, largest);
-    if (items == NULL) {
-        return ms_diag_no_memory(diag);
-    }
-    sizes->items = items;
-    for (int size = 1; size <= largest; size++) {
+    for (int size = 1; size <= largest && items != NULL; size++) {
         if (is_default(space, axis, size)) {
             items[sizes->count++] = size;
         }
     }
-    return MS_OK;
+    sizes->items = items;
 }
 
 /* The workload's own order; pipeline stages outermost, whose messages are the smallest
  * (Megatron-LM); replicas outermost, whose collectives come once a step. */
-static ms_status add_orders(ms_space *space, ms_diag *diag) {
+static void add_orders(ms_space *space) {
     enum { ORDERS = 3 };
     const char *other = space->other;
     const char **names =
         MS_NEW(space->arena, const char *, 2 * (KNOWN_AXES + 1) + MS_MESH_AXES_MAX);
     ms_words *orders = MS_NEW(space->arena, ms_words, ORDERS);
     if (names == NULL || orders == NULL) {
-        return ms_diag_no_memory(diag);
+        return; /* the arena has failed, which the caller reports */
     }
     static const char *const FRONT[2] = {"pp", "dp"}, *const NEXT[2] = {"dp", "pp"};
     for (int i = 0; i < 2; i++) {
@@ -84,16 +74,13 @@ static ms_status add_orders(ms_space *space, ms_diag *diag) {
             given.items[given.count++] = i == 1 ? FRONT[i] : other;
         }
         given.items[given.count++] = NEXT[i];
-        if (ms_space_complete_order(space, &given, &orders[i + 1]) != MS_OK) {
-            return ms_diag_no_memory(diag);
-        }
+        orders[i + 1] = ms_space_complete_order(space, &given);
     }
     ms_words own = {names + 2 * (KNOWN_AXES + 1), (size_t)space->base.mesh.axes};
     memcpy(own.items, space->base.mesh.names, own.count * sizeof *own.items);
+    orders[0] = ms_space_complete_order(space, &own);
     space->orders = orders;
     space->order_count = ORDERS;
-    return ms_space_complete_order(space, &own, &orders[0]) == MS_OK ? MS_OK
-                                                                     : ms_diag_no_memory(diag);
 }
 
 /* ---- keys ---- */
@@ -134,11 +121,6 @@ static void add_int(default_axis *u, int number, space_need need) {
     add_value(u, &setting, 1, need);
 }
 
-static ms_status end(const default_axis *u, ms_vector *axes, ms_diag *diag) {
-    bool has_all = !u->space->arena->has_failed && ms_vector_add(axes, &u->axis, 1) != NULL;
-    return has_all ? MS_OK : ms_diag_no_memory(diag);
-}
-
 static bool is_among(const int *list, int count, int number) {
     bool is_there = false;
     for (int i = 0; i < count; i++) {
@@ -156,14 +138,11 @@ typedef struct default_numbers {
     space_need need; /* of all but the first */
 } default_numbers;
 
-static ms_status add_numbers(ms_space *space, const default_numbers *numbers, ms_vector *axes,
-                             ms_diag *diag) {
+static void add_numbers(ms_space *space, const default_numbers *numbers, ms_vector *axes) {
     default_axis u;
-    if (ms_space_is_varied(axes, numbers->key)) {
-        return MS_OK;
-    }
-    if (!begin(&u, space, numbers->key, numbers->count + 1)) {
-        return ms_diag_no_memory(diag);
+    if (ms_space_is_varied(axes, numbers->key) ||
+        !begin(&u, space, numbers->key, numbers->count + 1)) {
+        return;
     }
     for (int i = 0; i < numbers->count; i++) {
         add_int(&u, numbers->items[i], i > 0 ? numbers->need : NEEDS_NOTHING);
@@ -171,25 +150,22 @@ static ms_status add_numbers(ms_space *space, const default_numbers *numbers, ms
     if (!is_among(numbers->items, numbers->count, numbers->own)) {
         add_int(&u, numbers->own, numbers->need);
     }
-    return end(&u, axes, diag);
+    ms_vector_add(axes, &u.axis, 1);
 }
 
-static ms_status add_recomputation(ms_space *space, ms_vector *axes, ms_diag *diag) {
+static void add_recomputation(ms_space *space, ms_vector *axes) {
     static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_SELECTIVE,
                                          MS_RECOMPUTE_FULL};
     const char *const *words = ms_job_spec_words("recompute");
     default_axis u;
-    if (ms_space_is_varied(axes, "recompute")) {
-        return MS_OK;
-    }
-    if (!begin(&u, space, "recompute", COUNT_OF(KINDS))) {
-        return ms_diag_no_memory(diag);
+    if (ms_space_is_varied(axes, "recompute") || !begin(&u, space, "recompute", COUNT_OF(KINDS))) {
+        return;
     }
     for (int i = 0; i < COUNT_OF(KINDS); i++) {
         const space_setting setting = {.key = u.axis.key, .value = words[KINDS[i]]};
         add_value(&u, &setting, 1, NEEDS_NOTHING);
     }
-    return end(&u, axes, diag);
+    ms_vector_add(axes, &u.axis, 1);
 }
 
 /* A kind with its virtual stages; a group of microbatches goes with the workload's own kind. */
@@ -205,15 +181,13 @@ static void add_schedule(default_axis *u, ms_schedule_kind kind, int chunks) {
 
 /* One stage per rank, interleaved ones, and the workload's own, in several numbers of virtual
  * stages where it takes any. */
-static ms_status add_schedules(ms_space *space, ms_vector *axes, ms_diag *diag) {
+static void add_schedules(ms_space *space, ms_vector *axes) {
     const ms_spec_schedule *own = &space->base.schedule;
     default_axis u;
     if (own->csv != NULL || ms_space_is_varied(axes, "schedule.kind") ||
-        ms_space_is_varied(axes, "schedule.v")) {
-        return MS_OK;
-    }
-    if (!begin(&u, space, "schedule", 2 * COUNT_OF(CHUNKS) + 2)) {
-        return ms_diag_no_memory(diag);
+        ms_space_is_varied(axes, "schedule.v") ||
+        !begin(&u, space, "schedule", 2 * COUNT_OF(CHUNKS) + 2)) {
+        return;
     }
     bool is_free = ms_schedule_kind_traits(own->kind).chunks == 0;
     add_schedule(&u, MS_SCHEDULE_1F1B, 0);
@@ -230,7 +204,7 @@ static ms_status add_schedules(ms_space *space, ms_vector *axes, ms_diag *diag) 
     if (!has_own) {
         add_schedule(&u, own->kind, own->chunks);
     }
-    return end(&u, axes, diag);
+    ms_vector_add(axes, &u.axis, 1);
 }
 
 /* ---- virtual stages of the kinds that the user names ---- */
@@ -330,24 +304,22 @@ ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag 
 }
 
 /* The experts' own mesh, where the workload has one. */
-static ms_status add_experts(ms_space *space, ms_vector *axes, ms_diag *diag) {
+static void add_experts(ms_space *space, ms_vector *axes) {
     const ms_job_spec *base = &space->base;
     default_axis u;
-    if (base->experts.ep == 0 || ms_space_is_varied(axes, "expert_mesh.ep")) {
-        return MS_OK;
-    }
-    if (!begin(&u, space, "expert_mesh.ep", EP_MAX)) {
-        return ms_diag_no_memory(diag);
+    if (base->experts.ep == 0 || ms_space_is_varied(axes, "expert_mesh.ep") ||
+        !begin(&u, space, "expert_mesh.ep", EP_MAX)) {
+        return;
     }
     for (int size = 1; size <= EP_MAX; size++) {
         if (base->model.moe.experts % size == 0 || size == base->experts.ep) {
             add_int(&u, size, NEEDS_NOTHING);
         }
     }
-    return end(&u, axes, diag);
+    ms_vector_add(axes, &u.axis, 1);
 }
 
-static ms_status add_keys(ms_space *space, ms_vector *axes, ms_diag *diag) {
+static void add_keys(ms_space *space, ms_vector *axes) {
     const ms_job_spec *base = &space->base;
     const default_numbers micros = {
         .key = "batch.micro", .items = MICROS, .count = COUNT_OF(MICROS), .own = base->batch.micro};
@@ -356,21 +328,26 @@ static ms_status add_keys(ms_space *space, ms_vector *axes, ms_diag *diag) {
                                    .count = COUNT_OF(ZEROS),
                                    .own = base->choices.zero,
                                    .need = NEEDS_REPLICAS};
-    ms_status status = add_schedules(space, axes, diag);
-    if (status == MS_OK && base->batch.global > 0 && base->batch.microbatches == 0) {
-        status = add_numbers(space, &micros, axes, diag);
+    add_schedules(space, axes);
+    if (base->batch.global > 0 && base->batch.microbatches == 0) {
+        add_numbers(space, &micros, axes);
     }
-    status = status == MS_OK ? add_recomputation(space, axes, diag) : status;
-    status = status == MS_OK ? add_numbers(space, &zeros, axes, diag) : status;
-    return status == MS_OK ? add_experts(space, axes, diag) : status;
+    add_recomputation(space, axes);
+    add_numbers(space, &zeros, axes);
+    add_experts(space, axes);
 }
 
 ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag) {
-    ms_status status = space->orders == NULL ? add_orders(space, diag) : MS_OK;
-    for (int axis = 0; axis < KNOWN_DP && status == MS_OK && space->base.has_model; axis++) {
+    if (space->orders == NULL) {
+        add_orders(space);
+    }
+    for (int axis = 0; axis < KNOWN_DP && space->base.has_model; axis++) {
         if (!space->sizes[axis].is_given) {
-            status = add_sizes(space, axis, diag);
+            add_sizes(space, axis);
         }
     }
-    return status == MS_OK && space->base.has_model ? add_keys(space, axes, diag) : status;
+    if (space->base.has_model) {
+        add_keys(space, axes);
+    }
+    return space->arena->has_failed || axes->failed ? ms_diag_no_memory(diag) : MS_OK;
 }

@@ -46,23 +46,22 @@ const char *ms_search_quantity_name(ms_search_quantity quantity) {
 /* A quantity by its name.  is_limit: one that can be limited, else one that can be an objective. */
 static ms_status find_quantity(const char *name, size_t length, bool is_limit, ms_diag *diag,
                                ms_search_quantity *quantity_out) {
-    const char *names[MS_SEEK_COUNT];
-    char word[64], known[256] = "";
+    const char *known[MS_SEEK_COUNT];
+    char word[64];
+    size_t count = 0;
     for (int i = 0; i < MS_SEEK_COUNT; i++) {
         const quantity_row *row = &QUANTITIES[i];
-        bool is_one = is_limit ? row->is_limit : row->is_objective;
-        names[i] = is_one ? row->name : NULL;
-        if (is_one && strlen(row->name) == length && strncmp(row->name, name, length) == 0) {
+        if (!(is_limit ? row->is_limit : row->is_objective)) {
+            continue;
+        }
+        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0) {
             *quantity_out = (ms_search_quantity)i;
             return MS_OK;
         }
-        size_t end = strlen(known);
-        snprintf(known + end, sizeof known - end, "%s%s", end > 0 && is_one ? ", " : "",
-                 is_one ? row->name : "");
+        known[count++] = row->name;
     }
     snprintf(word, sizeof word, "%.*s", (int)length, name);
-    ms_diag_error(diag, "unknown %s '%s'%s (known: %s)", is_limit ? "limit" : "objective", word,
-                  ms_nearest_hint(word, names, MS_SEEK_COUNT).text, known);
+    ms_diag_unknown(diag, is_limit ? "limit" : "objective", word, known, count);
     return MS_E_USAGE;
 }
 
@@ -165,7 +164,7 @@ static double step_tokens(const ms_job_spec *spec) {
     return spec->has_model ? sequences * spec->model.sequence : 0;
 }
 
-/* What follows from a step, its cost, and the tokens in it. */
+/* Fill in the quantities that follow from a step's time, its cost and its tokens. */
 static void follow(const ms_search_goal *goal, double step_s, double cost_USD, double tokens,
                    double *values) {
     values[MS_SEEK_STEP_TIME] = step_s;
@@ -197,7 +196,7 @@ void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
 }
 
 bool ms_search_is_within(const ms_search_goal *goal, const double *values) {
-    bool is_beyond = false; /* what is not known is not */
+    bool is_beyond = false; /* a NAN, which is not known, is not beyond a limit */
     for (int i = 0; i < MS_SEEK_COUNT; i++) {
         is_beyond = is_beyond || values[i] > goal->limits[i];
     }

@@ -1,4 +1,5 @@
-/* Why candidates cannot be: reasons that differ in their numbers alone are one. */
+/* Why candidates are illegal or failed. Reasons that differ only in their numbers are counted as
+ * one. */
 #ifndef MS_STUDY_SEARCH_REASONS_H
 #define MS_STUDY_SEARCH_REASONS_H
 

@@ -48,7 +48,7 @@ static ms_status take_figures(ms_search_state *r, size_t place, const ms_run_fig
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
-/* What a job that a simulation refused, or that failed, counts as. */
+/* Count a candidate that its simulation refused, or whose simulation failed. */
 static ms_status take_refusal(ms_search_state *r, size_t place, ms_status status,
                               const char *reason) {
     bool is_illegal = status == MS_E_INPUT;
@@ -64,7 +64,8 @@ static ms_status take_refusal(ms_search_state *r, size_t place, ms_status status
     return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, of->index);
 }
 
-/* Whether the store has a candidate already; then it counts as simulated. */
+/* Whether the store has the result of a candidate; if so, take it: the candidate counts as
+ * simulated. */
 static bool is_stored(ms_search_state *r, size_t place) {
     const ms_search_study *study = r->study;
     bool is_found = false;
@@ -84,8 +85,8 @@ static bool is_stored(ms_search_state *r, size_t place) {
     return is_found;
 }
 
-/* Take what the store has, before anything is simulated: it was simulated with the knowledge of
- * what is best, and without it one would begin with candidates that shards have left out. */
+/* Take the results that the store has before anything is simulated: they prune candidates that
+ * earlier runs or other shards pruned, too, and that would otherwise be simulated first. */
 static ms_status take_stored(ms_search_state *r) {
     size_t count = r->study->store == NULL ? 0 : r->feasible.count;
     for (size_t place = r->next; place < count && r->status == MS_OK; place++) {
@@ -98,8 +99,8 @@ static ms_status take_stored(ms_search_state *r) {
     return r->status;
 }
 
-/* Leave to the other shards what is theirs: candidates of similar bounds are spread, so that each
- * has about as many that cannot be left out. */
+/* Remove the candidates of the other shards. Candidates with similar bounds are spread over the
+ * shards, so that each shard has about as many that cannot be pruned. */
 static void leave_others(ms_search_state *r) {
     const ms_study_shard *shard = r->study->shard;
     size_t kept = 0;
@@ -177,17 +178,18 @@ static ms_status end_job(void *context, size_t place, const ms_worker_outcome *o
     return status == MS_OK ? r->status : status;
 }
 
-/* Write the rows that the store has collected to the disk. */
-static ms_status settle_now(ms_search_state *r) {
-    ms_status status = r->study->store == NULL ? MS_OK : ms_store_settle(r->study->store);
-    r->settled = r->simulated.count;
-    return status;
-}
-
+/* Put the rows that the store holds on the disk. */
 static ms_status settle(void *context, double *wait_s_out) {
     ms_search_state *r = context;
-    *wait_s_out = r->study->store == NULL ? 0 : ms_store_wait_s(r->study->store);
-    return *wait_s_out > 0 ? MS_OK : settle_now(r);
+    double wait_s = ms_store_wait_s(r->study->store);
+    if (wait_s_out != NULL) {
+        *wait_s_out = wait_s;
+        if (wait_s > 0) {
+            return MS_OK;
+        }
+    }
+    r->settled = r->simulated.count;
+    return ms_store_settle(r->study->store);
 }
 
 /* Begin to share, with those who search the same candidates for as many of the best. */
@@ -215,7 +217,8 @@ static ms_status share(ms_search_state *r) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 
-/* Bring what is estimated and not given yet into the order in which it is simulated. */
+/* Sort the estimated candidates that were not handed to a worker yet: the best estimate is
+ * simulated first. */
 static void sort_feasible(ms_search_state *r) {
     if (r->feasible.count > r->next) {
         qsort(&MS_AT(&r->feasible, ms_feasible, r->next), r->feasible.count - r->next,
@@ -231,8 +234,6 @@ static ms_status simulate(ms_search_state *r) {
         return r->status;
     }
     ms_status status = ms_workers_stream(&feed, &options, r->arena, r->diag);
-    ms_status rest = settle_now(r); /* what had ended when an interrupt or a failure came */
-    status = status == MS_OK || (status == MS_E_INTERRUPTED && rest != MS_OK) ? rest : status;
     return status == MS_OK ? r->status : status;
 }
 
@@ -264,8 +265,8 @@ static ms_status find_best(ms_search_state *r) {
 
 /* ---- the result ---- */
 
-/* Those that were estimated and not simulated, as far as there is room for them, after `count`
- * rows. Returns how many rows there are now. */
+/* Add the candidates that were estimated and not simulated behind `count` rows, as many as the
+ * study lists. Returns how many rows there are now. */
 static size_t add_estimated(ms_search_state *r, ms_search_row *rows, size_t count) {
     size_t room = count + (size_t)r->study->rest_max;
     if (r->feasible.count > 0) {
@@ -297,7 +298,8 @@ static ms_status make_rows(ms_search_state *r) {
                                r->arena, r->diag, r->out);
 }
 
-/* The best by its estimate, for who has interrupted a search before anything was simulated. */
+/* Find the best candidate by its estimate, for a search that was interrupted before anything was
+ * simulated. */
 static ms_status make_expected(ms_search_state *r) {
     const ms_feasible *best = NULL;
     for (size_t i = 0; i < r->feasible.count; i++) {

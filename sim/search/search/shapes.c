@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/config/find.h"
-#include "base/failure.h"
 #include "search/points.h"
 #include "search/search/space.h"
 
@@ -23,7 +22,7 @@ static ms_status fault_platform(const ms_space *space, size_t index, const ms_wo
     return strncmp(reason, NO_FILE, sizeof NO_FILE - 1) == 0
                ? ms_space_fault(ms_space_place(space->request->platforms_place, index), "platforms",
                                 "--platform", reason + KEY_LENGTH, diag)
-               : ms_space_read(space, settings, diag, &spec);
+               : ms_point_read(space->request->job, settings, space->arena, diag, &spec);
 }
 
 /* The platform of that name in the place of the workload's.  index: among those asked for.
@@ -31,26 +30,19 @@ static ms_status fault_platform(const ms_space *space, size_t index, const ms_wo
 static ms_status load_platform(const ms_space *space, size_t index, const char *file, ms_diag *diag,
                                const ms_platform **cluster_out) {
     ms_job_spec spec;
-    ms_diag mute;
-    ms_buffer reason;
+    ms_point_refusal refusal;
     const char *setting = ms_point_setting("platform.file", file, space->arena);
     const ms_words settings = {&setting, 1};
     if (setting == NULL) {
         return ms_diag_no_memory(diag);
     }
-    ms_buffer_init(&reason);
-    ms_diag_init_mute(&mute);
-    mute.reason = &reason;
-    size_t failures = ms_failure_count();
-    ms_status status = ms_space_read(space, &settings, &mute, &spec);
-    status = ms_failure_since(failures, status);
-    if (status == MS_OK) {
-        *cluster_out = spec.platform.cluster;
-    } else {
-        status = fault_platform(space, index, &settings, ms_buffer_text(&reason), diag);
+    ms_status status = ms_point_try(space->request->job, &settings, space->arena, &spec, &refusal);
+    if (status != MS_OK) {
+        return fault_platform(space, index, &settings, refusal.reason == NULL ? "" : refusal.reason,
+                              diag);
     }
-    ms_buffer_release(&reason);
-    return status;
+    *cluster_out = spec.platform.cluster;
+    return MS_OK;
 }
 
 static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, int gpus,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/failure.h"
 #include "search/points.h"
 #include "search/sweep/values.h"
 
@@ -14,7 +13,7 @@ enum { TEMPLATES_MAX = 100000 };
 /* Axes by whether the mesh has more than one rank on them: framework's choices depend on it. */
 enum { FIT_AXES = 3, FIT_CLASSES = 1 << FIT_AXES };
 
-/* Of two equal values each would be a candidate, and both among the best. */
+/* The fault of a repeated value: both would be candidates, and both could be among the best. */
 static const char ONCE[] = "each value once";
 
 /* ---- reading what is asked for ---- */
@@ -34,15 +33,6 @@ static ms_status parse_varied(ms_space *space, const char *text, ms_diag *diag,
     }
     const ms_text yaml = {.name = "--vary", .data = list, .length_B = strlen(list)};
     return ms_yaml_parse_list(&yaml, space->arena, diag, list_out);
-}
-
-static int known_axis(const char *key) {
-    for (int axis = 0; axis < KNOWN_AXES; axis++) {
-        if (strcmp(key, MS_MESH_KEYS[axis]) == 0) {
-            return axis;
-        }
-    }
-    return -1;
 }
 
 /* A fault of a key.  node: where it stands in a file. */
@@ -114,10 +104,8 @@ static const char ORDER[] = "mesh.order";
 
 static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag) {
     ms_words *orders = MS_NEW(space->arena, ms_words, list->count);
-    ms_status status = orders == NULL ? ms_diag_no_memory(diag) : MS_OK;
     size_t count = 0;
-    for (const ms_node *child = list->first; child != NULL && status == MS_OK;
-         child = child->next) {
+    for (const ms_node *child = list->first; child != NULL && orders != NULL; child = child->next) {
         const char **names = MS_NEW(space->arena, const char *, child->count + 1);
         ms_words given = {names, 0};
         bool is_list = child->type == MS_NODE_SEQUENCE && names != NULL;
@@ -134,11 +122,11 @@ static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag
         if (!is_list) {
             return fault_value(space, ORDER, count, "an order such as [pp, dp, tp]", child, diag);
         }
-        status = ms_space_complete_order(space, &given, &orders[count++]);
+        orders[count++] = ms_space_complete_order(space, &given);
     }
     space->orders = orders;
     space->order_count = count;
-    return status;
+    return space->arena->has_failed ? ms_diag_no_memory(diag) : MS_OK;
 }
 
 /* Whether a fault is one of the keys that a value sets. */
@@ -164,24 +152,14 @@ static ms_status try_value(const ms_space *space, const space_value *value, size
     if (space->arena->has_failed) {
         return ms_diag_no_memory(diag);
     }
-    ms_buffer reason;
-    ms_diag mute;
     ms_job_spec spec;
-    ms_buffer_init(&reason);
-    ms_diag_init_mute(&mute);
-    mute.reason = &reason;
-    size_t failures = ms_failure_count();
-    ms_status status = ms_space_read(space, &settings, &mute, &spec);
-    status = ms_failure_since(failures, status);
-    if (status == MS_E_INPUT &&
-        (mute.key_faults > 0 || is_own_fault(value, ms_buffer_text(&reason)))) {
-        ms_space_fault(ms_space_place(space->place, index), "vary", "--vary",
-                       ms_buffer_text(&reason), diag);
-    } else {
-        status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
+    ms_point_refusal refusal;
+    ms_status status = ms_point_try(space->request->job, &settings, space->arena, &spec, &refusal);
+    if (status == MS_E_INPUT && (refusal.is_of_key || is_own_fault(value, refusal.reason))) {
+        return ms_space_fault(ms_space_place(space->place, index), "vary", "--vary", refusal.reason,
+                              diag);
     }
-    ms_buffer_release(&reason);
-    return status;
+    return status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
 }
 
 /* Whether a value is among those before it. */
@@ -225,7 +203,7 @@ static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, m
     if (status != MS_OK) {
         return status;
     }
-    int axis = known_axis(key);
+    int axis = ms_mesh_key_axis(key);
     bool is_order = strcmp(key, "mesh.order") == 0;
     if (ms_space_is_varied(axes, key) || (axis >= 0 && space->sizes[axis].is_given) ||
         (is_order && space->orders != NULL)) {
@@ -252,44 +230,31 @@ static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, m
 
 /* Axes of the mesh that nobody varies stay as the workload has them; dp takes what is left. */
 static ms_status close_mesh(ms_space *space, ms_diag *diag) {
-    const ms_spec_mesh *mesh = &space->base.mesh;
+    ms_spec_mesh mesh = space->base.mesh;
     int *own = MS_NEW(space->arena, int, KNOWN_AXES);
-    const char **names = MS_NEW(space->arena, const char *, MS_MESH_AXES_MAX);
-    if (own == NULL || names == NULL) {
+    ms_words *order = MS_NEW(space->arena, ms_words, 1);
+    if (own == NULL || order == NULL) {
         return ms_diag_no_memory(diag);
     }
-    for (int i = 0; i < mesh->axes; i++) {
-        names[i] = mesh->names[i];
-    }
-    space->base_order = (ms_words){names, (size_t)mesh->axes};
     for (int axis = 0; axis < KNOWN_AXES; axis++) {
         space_sizes *sizes = &space->sizes[axis];
-        own[axis] = 1;
-        for (int i = 0; i < mesh->axes; i++) {
-            own[axis] =
-                strcmp(mesh->names[i], ms_known_axis(axis)) == 0 ? mesh->sizes[i] : own[axis];
-        }
+        own[axis] = ms_spec_axis_size(&mesh, ms_known_axis(axis));
         if (!sizes->is_given && axis != KNOWN_DP && sizes->count == 0 && !sizes->is_any) {
             *sizes = (space_sizes){.items = &own[axis], .count = 1};
         }
     }
-    if (space->orders != NULL) {
-        return MS_OK;
+    if (space->orders == NULL) {
+        const ms_words given = {mesh.names, (size_t)mesh.axes};
+        *order = ms_space_complete_order(space, &given);
+        space->orders = order;
+        space->order_count = 1;
     }
-    ms_words *order = MS_NEW(space->arena, ms_words, 1);
-    ms_status status = order == NULL ? MS_E_NOMEM : MS_OK;
-    status = status == MS_OK ? ms_space_complete_order(space, &space->base_order, order) : status;
-    space->orders = order;
-    space->order_count = 1;
-    return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
+    return space->arena->has_failed ? ms_diag_no_memory(diag) : MS_OK;
 }
 
-static bool starts_with(const char *text, const char *start) {
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* Layers are shared out anew where the user varies nothing of it himself, and passes are single
- * operations unless he says otherwise: four to forty times faster. */
+/* The layers are partitioned anew unless the user varies keys of the partition. Each pass is
+ * simulated as one operation unless the user sets the granularity: that is four to forty times
+ * faster. */
 static void choose_rest(ms_space *space, const ms_vector *axes) {
     static const char *const OF_LAYERS[] = {"schedule.partition", "schedule.stage_layers",
                                             "schedule.first_stage_layers",
@@ -302,8 +267,8 @@ static void choose_rest(ms_space *space, const ms_vector *axes) {
     space->is_at_pass_level = !ms_space_is_varied(axes, "granularity") &&
                               space->base.simulation.granularity == MS_GRANULARITY_LAYER;
     for (size_t i = 0; i < job->set_count; i++) {
-        space->is_at_pass_level =
-            space->is_at_pass_level && !starts_with(job->sets[i], "granularity=");
+        bool is_set = strncmp(job->sets[i], "granularity=", strlen("granularity=")) == 0;
+        space->is_at_pass_level = space->is_at_pass_level && !is_set;
     }
 }
 
@@ -332,15 +297,15 @@ static ms_status take_axes(ms_space *space, const ms_vector *axes, ms_diag *diag
     if (axes->failed || (copy == NULL && axes->count > 0)) {
         return ms_diag_no_memory(diag);
     }
-    space->templates.count =
+    size_t templates =
         space->cluster_count * (space->base.framework.name == NULL ? 1 : FIT_CLASSES);
     space->count = (int64_t)space->shape_count;
     for (size_t i = 0; i < axes->count; i++) {
         copy[i] = MS_AT(axes, space_axis, i);
         classify(space, &copy[i]);
-        space->templates.count *= copy[i].is_read || copy[i].is_fit ? copy[i].count : 1;
-        bool is_too_many = space->count > INT64_MAX / (int64_t)copy[i].count ||
-                           space->templates.count > TEMPLATES_MAX;
+        templates *= copy[i].is_read || copy[i].is_fit ? copy[i].count : 1;
+        bool is_too_many =
+            space->count > INT64_MAX / (int64_t)copy[i].count || templates > TEMPLATES_MAX;
         if (is_too_many) {
             ms_diag_error(diag, "too many candidates: '%s' has %zu values", copy[i].key,
                           copy[i].count);
@@ -350,8 +315,8 @@ static ms_status take_axes(ms_space *space, const ms_vector *axes, ms_diag *diag
     }
     space->axes = copy;
     space->axis_count = axes->count;
-    space->templates.items = MS_NEW(space->arena, space_template *, space->templates.count);
-    return space->templates.items == NULL ? ms_diag_no_memory(diag) : MS_OK;
+    space->templates = MS_NEW(space->arena, space_template *, templates);
+    return space->templates == NULL ? ms_diag_no_memory(diag) : MS_OK;
 }
 
 static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {

@@ -10,6 +10,9 @@ enum { KNOWN_TP, KNOWN_CP, KNOWN_EP, KNOWN_PP, KNOWN_DP, KNOWN_AXES };
 const char *ms_known_axis(int axis);
 extern const char *const MS_MESH_KEYS[KNOWN_AXES]; /* of their sizes */
 
+/* The axis whose size a key of MS_MESH_KEYS says; -1 for any other key. */
+int ms_mesh_key_axis(const char *key);
+
 /* A key that can be set in a spec that was read without it. */
 typedef struct ms_setter {
     const char *key;
@@ -23,7 +26,7 @@ typedef struct space_setting {
     const ms_setter *setter; /* NULL: the key is read with the file */
 } space_setting;
 
-/* What a job needs for a value to be a candidate of its own. */
+/* What a job must have for a value to make a difference to it. */
 typedef enum space_need { NEEDS_NOTHING, NEEDS_PIPELINE, NEEDS_REPLICAS } space_need;
 
 /* One value of an axis: a key, or several together. */
@@ -77,13 +80,6 @@ typedef struct space_platform {
     struct space_platform *next;
 } space_platform;
 
-/* All templates. */
-typedef struct space_templates {
-    space_template **items; /* [count] NULL: not read yet */
-    size_t count;
-    space_platform *platforms; /* those that they share */
-} space_templates;
-
 struct ms_space {
     const ms_space_request *request;
     ms_arena *arena;
@@ -93,8 +89,7 @@ struct ms_space {
     space_sizes sizes[KNOWN_AXES];
     const ms_words *orders; /* [order_count] axes, outermost first; all known ones and the other */
     size_t order_count;
-    ms_words base_order; /* of the workload's own axes */
-    const char *other;   /* axis with a name of the user's; NULL: none */
+    const char *other; /* axis with a name of the user's; NULL: none */
     int other_size;
     const space_shape *shapes; /* [shape_count] */
     size_t shape_count;
@@ -103,13 +98,10 @@ struct ms_space {
     bool places_layers;    /* layers of other numbers of stages are shared out anew */
     bool is_at_pass_level; /* candidates are simulated at granularity `pass` */
     int64_t count;
-    const ms_node *place; /* of the key that is being read; NULL: the command line */
-    space_templates templates;
+    const ms_node *place;       /* of the key that is being read; NULL: the command line */
+    space_template **templates; /* by find_template in candidate.c; NULL: not read yet */
+    space_platform *platforms;  /* of all templates, each once */
 };
-
-/* Read the workload with more settings behind its own overrides.  Returns as ms_job_spec_read. */
-ms_status ms_space_read(const ms_space *space, const ms_words *settings, ms_diag *diag,
-                        ms_job_spec *spec_out);
 
 /* A fault of what is asked for.  node: where a file says it; NULL: an option of the command line
  * does.  path: of the key in the file.  text: the fault.  Returns MS_E_INPUT. */
@@ -159,9 +151,9 @@ ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag);
 /* Whether a word is among others. */
 bool ms_space_has_word(const ms_words *words, const char *word);
 
-/* An order with all axes.  Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
-                                  ms_words *order_out);
+/* An order with all axes, which begins with the given ones; lack of memory shows in the space's
+ * arena. */
+ms_words ms_space_complete_order(const ms_space *space, const ms_words *given);
 
 /* The axes of a shape that stand in its mesh. */
 void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_mesh *mesh_out);

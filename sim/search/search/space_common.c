@@ -10,21 +10,12 @@ const char *ms_known_axis(int axis) {
 const char *const MS_MESH_KEYS[KNOWN_AXES] = {"mesh.tp", "mesh.cp", "mesh.ep", "mesh.pp",
                                               "mesh.dp"};
 
-ms_status ms_space_read(const ms_space *space, const ms_words *settings, ms_diag *diag,
-                        ms_job_spec *spec_out) {
-    const ms_job_request *own = space->request->job;
-    size_t count = own->set_count + settings->count;
-    const char **sets = MS_NEW(space->arena, const char *, count);
-    if (sets == NULL) {
-        return ms_diag_no_memory(diag);
+int ms_mesh_key_axis(const char *key) {
+    int axis = KNOWN_AXES - 1;
+    while (axis >= 0 && strcmp(key, MS_MESH_KEYS[axis]) != 0) {
+        axis--;
     }
-    for (size_t i = 0; i < count; i++) {
-        sets[i] = i < own->set_count ? own->sets[i] : settings->items[i - own->set_count];
-    }
-    ms_job_request request = *own;
-    request.sets = sets;
-    request.set_count = count;
-    return ms_job_spec_read(&request, space->arena, diag, spec_out);
+    return axis;
 }
 
 ms_status ms_space_fault(const ms_node *node, const char *path, const char *option,
@@ -67,14 +58,13 @@ bool ms_space_has_word(const ms_words *words, const char *word) {
 }
 
 /* An order with all axes: those that it leaves out stand before tp, whose traffic never rests. */
-ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
-                                  ms_words *order_out) {
+ms_words ms_space_complete_order(const ms_space *space, const ms_words *given) {
     static const int MISSING[] = {KNOWN_PP, KNOWN_DP, KNOWN_EP, KNOWN_CP};
     const char *tp = ms_known_axis(KNOWN_TP);
     const char **items = MS_NEW(space->arena, const char *, given->count + KNOWN_AXES + 1);
     size_t count = 0;
     if (items == NULL) {
-        return MS_E_NOMEM;
+        return (ms_words){NULL, 0};
     }
     bool is_innermost = given->count > 0 && strcmp(given->items[given->count - 1], tp) == 0;
     size_t before = is_innermost ? given->count - 1 : given->count;
@@ -92,6 +82,5 @@ ms_status ms_space_complete_order(const ms_space *space, const ms_words *given,
     if (is_innermost || !ms_space_has_word(given, tp)) {
         items[count++] = tp;
     }
-    *order_out = (ms_words){.items = items, .count = count};
-    return MS_OK;
+    return (ms_words){.items = items, .count = count};
 }

@@ -37,14 +37,6 @@ const ms_field MS_SPACE_FIELDS[] = {
     {.key = NULL},
 };
 
-static bool is_of_mesh(const char *key) {
-    bool is_found = false;
-    for (int axis = 0; axis < KNOWN_AXES; axis++) {
-        is_found = is_found || strcmp(key, MS_MESH_KEYS[axis]) == 0;
-    }
-    return is_found;
-}
-
 /* The values of a range, or of a list, as they stand between the brackets of one. */
 static const char *join(const ms_node *node, const ms_words *values, ms_arena *arena) {
     if (node->type == MS_NODE_SEQUENCE) { /* whose elements may need quotes in there */
@@ -70,8 +62,8 @@ static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag
     if (strchr(node->key, '=') != NULL) {
         return ms_config_fault(diag, node, path, "expected a key such as 'batch.micro'");
     }
-    bool is_all =
-        node->type == MS_NODE_SCALAR && strcmp(node->text, ALL) == 0 && is_of_mesh(node->key);
+    bool is_all = node->type == MS_NODE_SCALAR && strcmp(node->text, ALL) == 0 &&
+                  ms_mesh_key_axis(node->key) >= 0;
     ms_status status = is_all ? MS_OK : ms_sweep_list_values(node, path, arena, diag, &values);
     if (status != MS_OK) {
         return status;

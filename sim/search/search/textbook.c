@@ -92,23 +92,6 @@ static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vect
     }
 }
 
-/* Move the meshes to where the caller keeps them. */
-static ms_status hand_out(ms_vector *meshes, ms_arena *arena, ms_textbook_mesh **meshes_out,
-                          size_t *fitting_out) {
-    ms_textbook_mesh *list = MS_NEW(arena, ms_textbook_mesh, meshes->count);
-    if (meshes->failed || list == NULL) {
-        return MS_E_NOMEM;
-    }
-    *fitting_out = 0;
-    for (size_t i = 0; i < meshes->count; i++) {
-        list[i] = MS_AT(meshes, ms_textbook_mesh, i);
-        *fitting_out += list[i].fits;
-    }
-    qsort(list, meshes->count, sizeof *list, compare);
-    *meshes_out = list;
-    return MS_OK;
-}
-
 ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag *diag,
                              ms_textbook_mesh **meshes_out, size_t *count_out,
                              size_t *fitting_out) {
@@ -123,10 +106,16 @@ ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag 
     add_meshes(input, &divisors, &meshes);
     meshes.failed = meshes.failed || divisors.failed;
     *count_out = meshes.count;
-    status = hand_out(&meshes, arena, meshes_out, fitting_out);
+    *meshes_out = ms_vector_keep(&meshes, arena);
     ms_vector_release(&divisors);
-    ms_vector_release(&meshes);
-    return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
+    if (*meshes_out == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    qsort(*meshes_out, *count_out, sizeof **meshes_out, compare);
+    for (*fitting_out = 0; *fitting_out < *count_out && (*meshes_out)[*fitting_out].fits;) {
+        ++*fitting_out; /* those that fit come first */
+    }
+    return MS_OK;
 }
 
 const ms_textbook_mesh *ms_textbook_first_of_three(const ms_textbook_mesh *meshes, size_t count) {

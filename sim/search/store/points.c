@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/failure.h"
+#include "base/memo.h"
 
-/* A study in work. A point is made twice, once for its key and once for its simulation, so that
- * thousands of specs with their platforms need not be held at once. */
+/* The state of a study. A point is made twice, once for its key and once for its simulation, so
+ * that thousands of specs with their platforms need not be held at once. */
 typedef struct points_run {
     const ms_points_study *study;
     ms_arena *arena;
@@ -16,13 +17,46 @@ typedef struct points_run {
     ms_arena scratch; /* the point that is made now */
     ms_point point;
     ms_store_row *rows;
-    size_t *leader;   /* [count] first point with the same key; itself */
-    size_t next;      /* points below are given, found or need no simulation */
-    size_t ended;     /* and told; with a store they are in it */
-    size_t untold;    /* ended ones that the store holds */
-    ms_status status; /* of `next_job`, which has no other way to tell */
+    size_t *leader; /* [count] first point with the same key; itself */
+    size_t next;    /* points below it are handed to a worker, or need no simulation */
+    size_t ended;   /* points whose end was told to the study's progress; the store has them */
+    size_t
+        untold; /* points that have ended and are not told, as the store has not written them yet */
+    ms_status status; /* first failure of `next_job`, which returns no status */
     ms_points_counts *counts;
 } points_run;
+
+/* ---- workloads ---- */
+
+ms_status ms_point_read(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                        ms_diag *diag, ms_job_spec *spec_out) {
+    ms_job_request all = *request;
+    const char **sets = MS_NEW(arena, const char *, request->set_count + settings->count);
+    if (sets == NULL) {
+        return ms_diag_no_memory(diag);
+    }
+    for (size_t i = 0; i < request->set_count; i++) {
+        sets[i] = request->sets[i];
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        sets[all.set_count++] = settings->items[i];
+    }
+    all.sets = sets;
+    return ms_job_spec_read(&all, arena, diag, spec_out);
+}
+
+ms_status ms_point_try(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                       ms_job_spec *spec_out, ms_point_refusal *refusal_out) {
+    ms_buffer reason;
+    ms_diag mute;
+    ms_buffer_init(&reason);
+    ms_diag_init_mute(&mute);
+    mute.reason = &reason;
+    size_t failures = ms_failure_count();
+    ms_status status = ms_point_read(request, settings, arena, &mute, spec_out);
+    *refusal_out = (ms_point_refusal){ms_buffer_keep(&reason, arena), mute.key_faults > 0};
+    return refusal_out->reason == NULL ? MS_E_NOMEM : ms_failure_since(failures, status);
+}
 
 /* ---- settings ---- */
 
@@ -110,7 +144,7 @@ void ms_point_take_outcome(const ms_worker_outcome *outcome, const char *program
                                                   : MS_POINT_FAILED;
 }
 
-/* What a row says of its job before it runs. */
+/* Fill in what a row says of its job before the job runs. */
 static ms_status describe(points_run *r, ms_store_row *row) {
     const ms_job_spec *spec = &r->point.spec;
     ms_buffer settings;
@@ -160,37 +194,29 @@ static ms_status prepare(points_run *r, size_t index) {
 
 /* ---- points that are the same job ---- */
 
-typedef struct keyed {
-    const char *key;
-    size_t index;
-} keyed;
-
-static int compare_keyed(const void *a, const void *b) {
-    const keyed *left = a;
-    const keyed *right = b;
-    int order = strcmp(left->key, right->key);
-    return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
-}
-
+/* Find for each point the first point with the same key; a point without a key leads itself. */
 static ms_status find_leaders(points_run *r) {
-    size_t count = r->study->count;
-    keyed *order = MS_NEW(r->arena, keyed, count);
-    if (order == NULL) {
-        return ms_diag_no_memory(r->diag);
+    ms_memo firsts;
+    ms_status status = MS_OK;
+    ms_memo_init(&firsts, sizeof r->rows->key, sizeof(size_t));
+    for (size_t i = 0; i < r->study->count && status == MS_OK; i++) {
+        int number = 0;
+        bool is_new = true;
+        r->leader[i] = i;
+        if (r->rows[i].key[0] != '\0') {
+            status = ms_memo_find(&firsts, r->rows[i].key, &number, &is_new);
+        }
+        if (status == MS_OK && r->rows[i].key[0] != '\0') {
+            size_t *first = MS_MEMO_VALUE(&firsts, size_t, number);
+            *first = is_new ? i : *first;
+            r->leader[i] = *first;
+        }
     }
-    for (size_t i = 0; i < count; i++) {
-        order[i] = (keyed){r->rows[i].key, i};
-    }
-    qsort(order, count, sizeof *order, compare_keyed);
-    for (size_t i = 0; i < count; i++) {
-        bool is_same =
-            i > 0 && order[i].key[0] != '\0' && strcmp(order[i].key, order[i - 1].key) == 0;
-        r->leader[order[i].index] = is_same ? r->leader[order[i - 1].index] : order[i].index;
-    }
-    return MS_OK;
+    ms_memo_release(&firsts);
+    return status == MS_OK ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
-/* What a row says of its job and of how it is called here stays; what was found is taken. */
+/* Take the result of another row of the same job; the row keeps its own name and settings. */
 static void take_found(const ms_store_row *found, ms_store_row *row) {
     row->program = found->program;
     row->status = found->status;
@@ -208,29 +234,21 @@ static void tell_progress(points_run *r) {
     }
 }
 
-/* Whether the store has a point by now; another process may have put it there. */
-static ms_status look_up(points_run *r, size_t index, bool *is_found_out) {
-    ms_store_row found;
-    *is_found_out = false;
-    if (r->study->store == NULL) {
-        return MS_OK;
-    }
-    ms_status status =
-        ms_store_find(r->study->store, r->rows[index].key, r->arena, &found, is_found_out);
-    if (status == MS_OK && *is_found_out) {
-        take_found(&found, &r->rows[index]);
-        r->counts->stored += found.reason == NULL;
-    }
-    return status;
-}
-
-/* Whether a point needs no simulation. */
+/* Whether a point needs no simulation: its row is filled, another point leads it, or the store has
+ * its row by now, perhaps from another process. */
 static bool is_settled(points_run *r, size_t index) {
-    if (r->rows[index].status != NULL || r->leader[index] != index) {
+    ms_store_row *row = &r->rows[index], found;
+    bool is_found = false;
+    if (row->status != NULL || r->leader[index] != index) {
         return true;
     }
-    bool is_found = false;
-    r->status = look_up(r, index, &is_found);
+    if (r->study->store != NULL) {
+        r->status = ms_store_find(r->study->store, row->key, r->arena, &found, &is_found);
+    }
+    if (r->status == MS_OK && is_found) {
+        take_found(&found, row);
+        r->counts->stored += found.reason == NULL;
+    }
     return is_found || r->status != MS_OK;
 }
 
@@ -279,9 +297,17 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     return status;
 }
 
-/* Put what the store holds, and tell what is on the disk then. */
-static ms_status settle_now(points_run *r) {
-    ms_status status = r->study->store == NULL ? MS_OK : ms_store_settle(r->study->store);
+/* Put the rows that the store holds on the disk, and tell the progress of their points. */
+static ms_status settle(void *context, double *wait_s_out) {
+    points_run *r = context;
+    double wait_s = ms_store_wait_s(r->study->store);
+    if (wait_s_out != NULL) {
+        *wait_s_out = wait_s;
+        if (wait_s > 0) {
+            return MS_OK;
+        }
+    }
+    ms_status status = ms_store_settle(r->study->store);
     for (; r->untold > 0; r->untold--) {
         if (status == MS_OK) {
             tell_progress(r);
@@ -290,18 +316,10 @@ static ms_status settle_now(points_run *r) {
     return status;
 }
 
-static ms_status settle(void *context, double *wait_s_out) {
-    points_run *r = context;
-    *wait_s_out = r->study->store == NULL ? 0 : ms_store_wait_s(r->study->store);
-    return *wait_s_out > 0 ? MS_OK : settle_now(r);
-}
-
 static ms_status simulate(points_run *r) {
     const ms_worker_feed feed = {.next = next_job, .done = end_job, .settle = settle, .context = r};
     const ms_workers_options options = {.jobs = r->study->jobs};
     ms_status status = ms_workers_stream(&feed, &options, r->arena, r->diag);
-    ms_status rest = settle_now(r); /* what had ended when an interrupt or a failure came */
-    status = status == MS_OK || (status == MS_E_INTERRUPTED && rest != MS_OK) ? rest : status;
     return status == MS_OK ? r->status : status;
 }
 

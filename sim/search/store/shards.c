@@ -1,7 +1,6 @@
 /* Shards of a study: their files, and one store made of them. */
 #include "search/shards.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/usage.h"
 
 #define DB   ".db"
@@ -219,24 +219,17 @@ static ms_status take_name(merging *m, const char *name) {
 }
 
 static ms_status list_files(merging *m) {
-    DIR *files = opendir(m->folder);
-    if (files == NULL) {
-        bool is_named_wrong = errno == ENOENT || errno == ENOTDIR;
-        ms_status status = fail(m->diag, "read the folder", m->folder);
-        return is_named_wrong ? MS_E_INPUT : status;
+    ms_vector names;
+    ms_vector_init(&names, sizeof(const char *));
+    int error = errno = ms_folder_list(m->folder, "", m->arena, &names);
+    ms_status status = error == 0        ? MS_OK
+                       : error == ENOMEM ? ms_diag_no_memory(m->diag)
+                                         : fail(m->diag, "read the folder", m->folder);
+    status = error == ENOENT || error == ENOTDIR ? MS_E_INPUT : status;
+    for (size_t i = 0; i < names.count && status == MS_OK; i++) {
+        status = take_name(m, MS_AT(&names, const char *, i));
     }
-    ms_status status = MS_OK;
-    for (bool is_over = false; !is_over && status == MS_OK;) {
-        errno = 0;
-        const struct dirent *file = readdir(files);
-        is_over = file == NULL;
-        if (is_over && errno != 0) {
-            status = fail(m->diag, "read the folder", m->folder);
-        } else if (!is_over) {
-            status = take_name(m, file->d_name);
-        }
-    }
-    closedir(files);
+    ms_vector_release(&names);
     if (status == MS_OK && m->report->count == 0) {
         ms_diag_error(m->diag, "'%s' has no shards: no file is called shard-I-of-N.db", m->folder);
         status = MS_E_INPUT;
@@ -332,15 +325,8 @@ static ms_status list_missing(merging *m) {
 
 static ms_status list_programs(merging *m) {
     size_t count = m->programs.count;
-    const char **names = MS_NEW(m->arena, const char *, count + 1);
-    if (names == NULL) {
-        return ms_diag_no_memory(m->diag);
-    }
-    for (size_t i = 0; i < count; i++) {
-        names[i] = MS_AT(&m->programs, const char *, i);
-    }
-    m->report->programs = (ms_words){names, count};
-    return MS_OK;
+    m->report->programs = (ms_words){ms_vector_keep(&m->programs, m->arena), count};
+    return m->report->programs.items == NULL ? ms_diag_no_memory(m->diag) : MS_OK;
 }
 
 /* All rows in one transaction. */

@@ -35,7 +35,7 @@ static bool name_file(const ms_shared_best *best, const char *ending, char path[
 }
 
 /* A file that is renamed when it is whole, so that nobody reads half a number. */
-void ms_shared_best_tell(const ms_shared_best *best, const double *values, size_t count) {
+void ms_shared_best_tell(const ms_shared_best *best, const ms_search_score *scores, size_t count) {
     char whole[PATH_B];
     char part[PATH_B];
     FILE *file = name_file(best, "txt", whole) && name_file(best, "txt.part", part)
@@ -46,7 +46,7 @@ void ms_shared_best_tell(const ms_shared_best *best, const double *values, size_
     }
     fprintf(file, MARK "%s\n", best->study);
     for (size_t i = 0; i < count; i++) {
-        fprintf(file, "%.17g\n", values[i]);
+        fprintf(file, "%.17g\n", scores[i].of[0]);
     }
     bool is_written = fclose(file) == 0;
     if (!is_written || rename(part, whole) != 0) {
@@ -114,7 +114,7 @@ static void hear(ms_shared_best *best) {
     best->next_s = end_s + fmax(PAUSE_S, PAUSE_TO_READING * (end_s - start_s));
 }
 
-double ms_shared_best_limit(ms_shared_best *best, const double *values, size_t count) {
+double ms_shared_best_limit(ms_shared_best *best, const ms_search_score *scores, size_t count) {
     hear(best);
     size_t own = 0;
     size_t other = 0;
@@ -124,8 +124,8 @@ double ms_shared_best_limit(ms_shared_best *best, const double *values, size_t c
     }
     for (size_t i = 0; i < best->top; i++) { /* of two rising lists the lower one first */
         bool is_own =
-            other == best->heard_count || (own < count && values[own] <= best->heard[other]);
-        limit = is_own ? values[own++] : best->heard[other++];
+            other == best->heard_count || (own < count && scores[own].of[0] <= best->heard[other]);
+        limit = is_own ? scores[own++].of[0] : best->heard[other++];
     }
     return limit;
 }

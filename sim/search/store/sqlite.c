@@ -22,7 +22,7 @@ enum { CELL_MAX_B = 16 * 1024 * 1024 };
 /* Maximum steps of SQLite's virtual machine for a statement before the file is known to be a store.
  */
 enum { SCHEMA_STEPS_MAX = 100 * 1000 };
-/* How long rows that are held wait for others at most. */
+/* Maximum time for which rows that are held wait for more rows. */
 static const double PAUSE_MAX_S = 1.0;
 struct ms_store {
     sqlite3 *base;
@@ -49,7 +49,7 @@ static int system_error(const ms_store *store) {
     return error;
 }
 
-/* Tell why SQLite refused.  doing: such as "read". */
+/* Report why SQLite failed.  doing: such as "read". */
 static ms_status fail(const ms_store *store, int code, const char *doing) {
     const char *path = store->path;
     int primary = code & 0xff;
@@ -94,12 +94,12 @@ static ms_status fail_frozen(const ms_store *store, const char *more) {
     return MS_E_IO;
 }
 
-/* Run statements that answer nothing. */
+/* Run statements that return no rows. */
 static int run(const ms_store *store, const char *sql) {
     return sqlite3_exec(store->base, sql, NULL, NULL, NULL);
 }
 
-/* A statement that answers one number. */
+/* Run a statement that returns one number. */
 static int ask_number(const ms_store *store, const char *sql, int64_t *number_out) {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(store->base, sql, -1, &statement, NULL);
@@ -266,23 +266,18 @@ static ms_status check_pages(const ms_store *store) {
     return code == SQLITE_ROW ? status : fail(store, code, "read");
 }
 
-/* Numbers of a file's header. */
-typedef struct database_kind {
-    int64_t application, version, objects;
-} database_kind;
-
-static ms_status check_kind(const ms_store *store, const database_kind *found) {
-    if (found->application != APPLICATION_ID) {
+static ms_status check_kind(const ms_store *store, int64_t application, int64_t version) {
+    if (application != APPLICATION_ID) {
         ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
                       store->path);
         return MS_E_INPUT;
     }
-    if (found->version != MS_STORE_FORMAT_VERSION) {
-        bool is_later = found->version > MS_STORE_FORMAT_VERSION;
+    if (version != MS_STORE_FORMAT_VERSION) {
+        bool is_later = version > MS_STORE_FORMAT_VERSION;
         ms_diag_error(store->diag,
                       "the store '%s' was written by %s version of meshsim (format %lld; this one "
                       "reads format %d, and would simulate its points again): name another file",
-                      store->path, is_later ? "a later" : "an earlier", (long long)found->version,
+                      store->path, is_later ? "a later" : "an earlier", (long long)version,
                       MS_STORE_FORMAT_VERSION);
         return MS_E_INPUT;
     }
@@ -290,19 +285,18 @@ static ms_status check_kind(const ms_store *store, const database_kind *found) {
 }
 
 static ms_status identify(const ms_store *store, bool *is_new_out) {
-    database_kind found = {0, 0, 0};
-    int code = ask_number(store, "SELECT count(*) FROM sqlite_master", &found.objects);
-    code =
-        code == SQLITE_OK ? ask_number(store, "PRAGMA application_id", &found.application) : code;
-    code = code == SQLITE_OK ? ask_number(store, "PRAGMA user_version", &found.version) : code;
+    int64_t application = 0, version = 0, objects = 0;
+    int code = ask_number(store, "SELECT count(*) FROM sqlite_master", &objects);
+    code = code == SQLITE_OK ? ask_number(store, "PRAGMA application_id", &application) : code;
+    code = code == SQLITE_OK ? ask_number(store, "PRAGMA user_version", &version) : code;
     if (code != SQLITE_OK) {
         return fail(store, code, "read");
     }
-    *is_new_out = found.objects == 0 && found.application == 0 && found.version == 0;
+    *is_new_out = objects == 0 && application == 0 && version == 0;
     if (*is_new_out) {
         return MS_OK;
     }
-    ms_status status = check_kind(store, &found);
+    ms_status status = check_kind(store, application, version);
     status = status == MS_OK ? check_schema(store) : status;
     sqlite3_progress_handler(store->base, 0, NULL, NULL);
     return status == MS_OK ? check_pages(store) : status;
@@ -318,8 +312,8 @@ static bool is_forbidden(const ms_store *store, int code) {
             (error == EROFS || error == EACCES || error == EPERM));
 }
 
-/* Take the lock, look at what is there, and make it a store. All or nothing: a process that is
- * killed in between leaves the file as it was. *is_frozen_out: the file is read-only. */
+/* Lock the file, identify it, and make it a store if it is new, in one transaction: a process that
+ * is killed in between leaves the file as it was. *is_frozen_out: the file is read-only. */
 static ms_status begin(ms_store *store, bool *is_frozen_out) {
     bool is_new = false;
     *is_frozen_out = sqlite3_db_readonly(store->base, "main") == 1;
@@ -524,11 +518,11 @@ ms_status ms_store_hold(ms_store *store, const ms_store_row *row) {
 }
 
 double ms_store_wait_s(const ms_store *store) {
-    return store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
+    return store == NULL || store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
 }
 
 ms_status ms_store_settle(ms_store *store) {
-    if (store->held.count == 0) {
+    if (store == NULL || store->held.count == 0) {
         return MS_OK;
     }
     double start_s = ms_wall_s();

@@ -20,10 +20,14 @@ bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted) {
 
 static void add_cell(ms_buffer *cells, const char *name, const char *text) {
     if (text != NULL) {
-        ms_buffer_printf(cells, "%s %zu\n", name, strlen(text)); /* the length tells its end */
-        ms_buffer_puts(cells, text);
-        ms_buffer_puts(cells, "\n");
+        ms_buffer_printf(cells, "%s %zu\n%s\n", name, strlen(text), text);
     }
+}
+
+/* The value of a row in a column, as SQL has it: a refused job has no figures. */
+static ms_value cell_of(const ms_table_column *column, const ms_store_row *row) {
+    return row->reason != NULL && !column->is_of_left_out ? (ms_value){.type = MS_VALUE_NULL}
+                                                          : ms_table_leaf(column, row);
 }
 
 /* The digest of a row: SHA-256 over its cells that are not NULL, each as "NAME LENGTH\nVALUE\n" in
@@ -35,29 +39,22 @@ static ms_status digest_row(const ms_store_row *row, char digest_out[MS_SHA256_H
     add_cell(&cells, "program", row->program);
     add_cell(&cells, "settings", row->settings);
     for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++) {
-        const void *field = (const char *)row + c->offset;
-        char number[32] = "";
-        bool is_null = row->reason != NULL && !c->is_of_left_out;
-        if (c->type == MS_COLUMN_TEXT) {
-            add_cell(&cells, c->name, *(const char *const *)field);
-            continue;
+        const ms_value cell = cell_of(c, row);
+        char number[32];
+        const char *text = cell.type == MS_VALUE_STRING ? cell.as.string : number;
+        if (cell.type == MS_VALUE_INT) {
+            snprintf(number, sizeof number, "%lld", (long long)cell.as.integer);
+        } else if (cell.type == MS_VALUE_BOOL) {
+            snprintf(number, sizeof number, "%d", cell.as.boolean);
+        } else if (cell.type == MS_VALUE_DOUBLE) { /* SQLite keeps -0 as 0 */
+            snprintf(number, sizeof number, "%.17g", cell.as.number == 0 ? 0 : cell.as.number);
         }
-        if (c->type == MS_COLUMN_INT) {
-            snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)field);
-        } else if (c->type == MS_COLUMN_BOOL) {
-            snprintf(number, sizeof number, "%d", *(const bool *)field);
-        } else {
-            double value = *(const double *)field;
-            is_null = is_null || isnan(value);
-            /* SQLite keeps -0 as 0 */
-            snprintf(number, sizeof number, "%.17g", value == 0 ? 0 : value);
-        }
-        add_cell(&cells, c->name, is_null ? NULL : number);
-    }
-    if (!cells.failed) {
-        ms_sha256_hex(ms_buffer_text(&cells), cells.length, digest_out);
+        add_cell(&cells, c->name, cell.type == MS_VALUE_NULL ? NULL : text);
     }
     ms_status status = cells.failed ? MS_E_NOMEM : MS_OK;
+    if (status == MS_OK) {
+        ms_sha256_hex(ms_buffer_text(&cells), cells.length, digest_out);
+    }
     ms_buffer_release(&cells);
     return status;
 }
@@ -201,21 +198,19 @@ static int bind_text(sqlite3_stmt *to, int place, const char *text) {
 
 static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
                      const ms_store_row *row) {
-    if (row->reason != NULL && !column->is_of_left_out) {
-        return sqlite3_bind_null(to, place + 1); /* a job that cannot be has no figures */
+    const ms_value cell = cell_of(column, row);
+    switch (cell.type) {
+    case MS_VALUE_STRING:
+        return bind_text(to, place, cell.as.string);
+    case MS_VALUE_INT:
+        return sqlite3_bind_int64(to, place + 1, cell.as.integer);
+    case MS_VALUE_DOUBLE:
+        return sqlite3_bind_double(to, place + 1, cell.as.number);
+    case MS_VALUE_BOOL:
+        return sqlite3_bind_int(to, place + 1, cell.as.boolean);
+    default:
+        return sqlite3_bind_null(to, place + 1);
     }
-    const char *field = (const char *)row + column->offset;
-    switch (column->type) {
-    case MS_COLUMN_TEXT:
-        return bind_text(to, place, *(const char *const *)(const void *)field);
-    case MS_COLUMN_INT:
-        return sqlite3_bind_int64(to, place + 1, *(const int64_t *)(const void *)field);
-    case MS_COLUMN_NUMBER: /* NAN becomes SQL's NULL */
-        return sqlite3_bind_double(to, place + 1, *(const double *)(const void *)field);
-    case MS_COLUMN_BOOL:
-        return sqlite3_bind_int(to, place + 1, *(const bool *)(const void *)field);
-    }
-    return SQLITE_MISUSE;
 }
 
 int ms_sqlite_bind_row(sqlite3_stmt *to, const ms_store_row *row) {

@@ -36,8 +36,5 @@ ms_status ms_sweep_make(void *sweep, size_t point, ms_arena *arena, ms_diag *dia
     if (status != MS_OK) {
         return ms_diag_no_memory(diag);
     }
-    ms_job_request request = s->request;
-    request.sets = point_out->settings.items;
-    request.set_count = point_out->settings.count;
-    return ms_job_spec_read(&request, arena, diag, &point_out->spec);
+    return ms_point_read(&s->request, &point_out->settings, arena, diag, &point_out->spec);
 }

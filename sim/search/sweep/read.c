@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/config/input.h"
-#include "base/failure.h"
+#include "base/folder.h"
 #include "search/sweep.h"
 #include "search/sweep/values.h"
 
@@ -187,8 +187,9 @@ static bool is_varied(const ms_sweep *sweep, const char *path) {
     return is_found;
 }
 
-/* Passes as single operations are what a sweep simulates, unless somebody says otherwise: four to
- * forty times faster, and a setting like any other, so that `run` gives the same. */
+/* A sweep simulates each pass as one operation unless the workload or the sweep sets the
+ * granularity: that is four to forty times faster. It is a setting like any other, so that `run`
+ * gives the same result. */
 static ms_status choose_granularity(sweep_reading *r) {
     static const char KEY[] = "granularity";
     ms_node *root = NULL;
@@ -208,25 +209,15 @@ static ms_status choose_granularity(sweep_reading *r) {
 static ms_status try_settings(sweep_reading *r, const ms_words *settings, const ms_node *node,
                               const char *place) {
     ms_arena scratch;
-    ms_buffer reason;
-    ms_diag mute;
     ms_job_spec spec;
+    ms_point_refusal refusal;
     ms_arena_init(&scratch);
-    ms_buffer_init(&reason);
-    ms_diag_init_mute(&mute);
-    mute.reason = &reason;
-    ms_job_request request = r->out->request;
-    request.sets = settings->items;
-    request.set_count = settings->count;
-    size_t failures = ms_failure_count();
-    ms_status status = ms_job_spec_read(&request, &scratch, &mute, &spec);
-    status = ms_failure_since(failures, status);
-    if (status == MS_E_INPUT && mute.key_faults > 0) {
-        status = ms_config_fault(r->diag, node, place, "%s", ms_buffer_text(&reason));
+    ms_status status = ms_point_try(&r->out->request, settings, &scratch, &spec, &refusal);
+    if (status == MS_E_INPUT && refusal.is_of_key) {
+        status = ms_config_fault(r->diag, node, place, "%s", refusal.reason);
     } else {
         status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
     }
-    ms_buffer_release(&reason);
     ms_arena_release(&scratch);
     return status;
 }
@@ -321,14 +312,6 @@ static ms_status read_picture(sweep_reading *r) {
 
 /* ---- all of it ---- */
 
-/* The name of a file without folder and ending. */
-static const char *name_of(const char *path, ms_arena *arena) {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash == NULL ? path : slash + 1;
-    const char *dot = strrchr(base, '.');
-    return dot == NULL || dot == base ? base : ms_arena_strndup(arena, base, (size_t)(dot - base));
-}
-
 static ms_status read_root(sweep_reading *r) {
     ms_status status = ms_yaml_load(r->path, r->arena, r->diag, &r->root);
     status = status == MS_OK ? ms_input_expect(r->root, MS_INPUT_SWEEP, r->path, r->diag) : status;
@@ -345,7 +328,7 @@ ms_status ms_sweep_read(const char *path, const char *data_folder, ms_arena *are
     if (r.text.workload == NULL || r.text.axes == NULL) {
         return status;
     }
-    sweep_out->name = r.text.name != NULL ? r.text.name : name_of(path, arena);
+    sweep_out->name = r.text.name != NULL ? r.text.name : ms_path_stem(path, arena);
     sweep_out->description = r.text.description;
     sweep_out->request.platform = r.text.platform;
     ms_status (*const PARTS[])(sweep_reading *) = {find_workload, read_fixed, read_axes,

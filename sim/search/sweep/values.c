@@ -65,7 +65,7 @@ const ms_field MS_SWEEP_VALUES_ROW =
     MS_KEY("values", "a list of values, or a range {from, to, step or factor}", NODE, 0,
            .fields = RANGE_FIELDS, .shape = &VALUES);
 
-/* A number with what stands behind it. */
+/* A number with its unit. */
 typedef struct range_end {
     double number;
     const char *unit;
@@ -153,7 +153,7 @@ static ms_status list_range(const ms_node *node, const char *path, ms_arena *are
     return MS_OK;
 }
 
-/* A fault of what is no list that can be taken. */
+/* Report a node that is neither a list of values nor a range. */
 static ms_status fault_list(const ms_node *node, const char *path, ms_diag *diag) {
 #define EXPECTED "expected a list of 1 to %d values, or a range {from: 1, to: 8, factor: 2}, got "
     if (node->type == MS_NODE_SEQUENCE) {

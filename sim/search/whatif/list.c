@@ -96,26 +96,21 @@ static void list_library(change_list *l) {
 static void list_gpu(change_list *l) {
     static const scaled_unit RATES[] = {{"TFLOP/s", 1e12}, {NULL, 0}};
     static const scaled_unit BYTES[] = {{"GB/s", 1e9}, {NULL, 0}};
-    static const struct {
-        ms_product_format format;
-        const char *key;
-    } FORMATS[] = {{MS_PRODUCT_FP8, "platform.gpu.fp8.peak"},
-                   {MS_PRODUCT_MXFP8, "platform.gpu.mxfp8.peak"},
-                   {MS_PRODUCT_NVFP4, "platform.gpu.nvfp4.peak"}};
     const ms_gpu_type *gpu = &l->job->platform->gpu;
-    double single = gpu->products.single.peak_flop_per_s;
+    const struct {
+        const char *key;
+        double peak_flop_per_s; /* 0: the GPU has no such products */
+    } peaks[] = {{"platform.gpu.peak", gpu->peak_flop_per_s},
+                 {"platform.gpu.fp8.peak", gpu->products.of[MS_PRODUCT_FP8].peak_flop_per_s},
+                 {"platform.gpu.mxfp8.peak", gpu->products.of[MS_PRODUCT_MXFP8].peak_flop_per_s},
+                 {"platform.gpu.nvfp4.peak", gpu->products.of[MS_PRODUCT_NVFP4].peak_flop_per_s},
+                 {"platform.gpu.fp32.peak", gpu->products.single.peak_flop_per_s}};
     begin(l, "GPU peak x 2");
-    set(l, "platform.gpu.peak",
-        value_text(2.0 * gpu->peak_flop_per_s, MS_DIM_FLOP_RATE, RATES, l->arena));
-    for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
-        double peak = gpu->products.of[FORMATS[i].format].peak_flop_per_s;
-        if (peak > 0.0) {
-            set(l, FORMATS[i].key, value_text(2.0 * peak, MS_DIM_FLOP_RATE, RATES, l->arena));
+    for (size_t i = 0; i < sizeof peaks / sizeof peaks[0]; i++) {
+        double twice = 2.0 * peaks[i].peak_flop_per_s;
+        if (twice > 0.0) {
+            set(l, peaks[i].key, value_text(twice, MS_DIM_FLOP_RATE, RATES, l->arena));
         }
-    }
-    if (single > 0.0) {
-        set(l, "platform.gpu.fp32.peak",
-            value_text(2.0 * single, MS_DIM_FLOP_RATE, RATES, l->arena));
     }
     begin(l, "HBM bandwidth x 2");
     set(l, "platform.gpu.hbm_bandwidth",

@@ -1,7 +1,6 @@
 /* Changes, simulated and ranked. */
 #include <string.h>
 
-#include "base/failure.h"
 #include "search/points.h"
 #include "search/whatif.h"
 #include "search/workers.h"
@@ -17,30 +16,6 @@ static bool is_of_memory(const ms_whatif *change) {
     return strncmp(change->settings.items[0], "recompute=", sizeof "recompute=" - 1) == 0;
 }
 
-/* The spec that `run` would read with a change's settings behind the job's own.  Returns MS_E_INPUT
- * where there is no such job, which nobody is told: the job has no place for the change. */
-static ms_status read_changed(const ms_whatif_study *study, const ms_whatif *change,
-                              ms_arena *arena, ms_job_spec *spec_out) {
-    ms_diag mute;
-    ms_diag_init_mute(&mute);
-    ms_job_request request = *study->request;
-    const char **sets = MS_NEW(arena, const char *, request.set_count + change->settings.count);
-    if (sets == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (size_t i = 0; i < request.set_count; i++) {
-        sets[i] = request.sets[i];
-    }
-    for (size_t i = 0; i < change->settings.count; i++) {
-        sets[request.set_count + i] = change->settings.items[i];
-    }
-    request.sets = sets;
-    request.set_count += change->settings.count;
-    size_t failures = ms_failure_count();
-    ms_status status = ms_job_spec_read(&request, arena, &mute, spec_out);
-    return ms_failure_since(failures, status);
-}
-
 static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, ms_diag *diag,
                                  candidates *out) {
     ms_whatif *changes = NULL;
@@ -52,7 +27,9 @@ static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, 
     *out = (candidates){.rows = changes, .specs = MS_NEW(arena, ms_job_spec, count)};
     status = out->specs == NULL ? MS_E_NOMEM : MS_OK;
     for (size_t i = 0; i < count && status == MS_OK; i++) {
-        status = read_changed(study, &changes[i], arena, &out->specs[out->count]);
+        ms_point_refusal refusal; /* nobody is told: the job has no place for the change */
+        status = ms_point_try(study->request, &changes[i].settings, arena, &out->specs[out->count],
+                              &refusal);
         if (status == MS_OK) {
             out->rows[out->count++] = changes[i];
         }
@@ -61,7 +38,8 @@ static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, 
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* Less recomputation counts where it fits; memory that it does not need goes from it. */
+/* Whether a change to less recomputation fits. Where it fits in the GPU's own memory, the larger
+ * memory is taken out of its settings. */
 static bool settle_memory(const ms_job *job, const ms_run_figures *figures, ms_arena *arena,
                           ms_whatif *row) {
     double capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
@@ -116,9 +94,7 @@ ms_status ms_whatif_run(const ms_whatif_study *study, ms_arena *arena, ms_diag *
         return ms_diag_no_memory(diag);
     }
     status = ms_workers_run(c.specs, c.count, &options, arena, diag, outcomes);
-    if (status == MS_OK) {
-        status = take_outcomes(study, &c, outcomes, arena, diag, count_out);
-    }
+    status = status == MS_OK ? take_outcomes(study, &c, outcomes, arena, diag, count_out) : status;
     *rows_out = c.rows;
     return status;
 }

@@ -12,7 +12,7 @@ ms_status ms_works_init(ms_works *works, const ms_platform *platform, ms_arena *
                         .dag = dag,
                         .dag_link = MS_NEW(arena, int32_t, links),
                         .link_load = MS_NEW(arena, ms_link_load, links)};
-    ms_memo_init(&works->keys, sizeof(ms_work_key));
+    ms_memo_init(&works->keys, sizeof(ms_work_key), 0);
     ms_vector_init(&works->key_made, sizeof(int32_t));
     if (works->dag_link == NULL || works->link_load == NULL) {
         return MS_E_NOMEM;

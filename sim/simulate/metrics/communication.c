@@ -286,7 +286,7 @@ static size_t count_all_parts(const ms_dag *dag) {
 /* Room for the rows of a graph.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_rows(rows *all, const ms_dag *dag, ms_arena *scratch) {
     ms_vector_init(&all->list, sizeof(ms_coll_row));
-    ms_memo_init(&all->keys, sizeof(ms_coll_row));
+    ms_memo_init(&all->keys, sizeof(ms_coll_row), 0);
     all->of_op = MS_NEW(scratch, int32_t, dag->op_count);
     all->of_part = MS_NEW(scratch, int32_t, count_all_parts(dag));
     all->of_work = MS_NEW(scratch, work_facts, dag->work_count);

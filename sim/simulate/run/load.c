@@ -1,16 +1,9 @@
 /* From a spec to a job: laid out, its layers on their stages, with what they cost. */
 #include <string.h>
 
+#include "base/folder.h"
 #include "estimate/layer_partition.h"
 #include "simulate/run/job.h"
-
-/* Name of a workload without a `name:` key: its file's, without folder and ending. */
-static const char *stem_of(ms_arena *arena, const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash == NULL ? path : slash + 1;
-    const char *dot = strrchr(base, '.');
-    return ms_arena_strndup(arena, base, dot == NULL ? strlen(base) : (size_t)(dot - base));
-}
 
 static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
     if (job->spec.has_model) {
@@ -27,7 +20,7 @@ static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
 static ms_status name_job(ms_arena *arena, ms_job *job) {
     const ms_job_spec *spec = &job->spec;
     if (job->name == NULL) {
-        job->name = spec->source.path == NULL ? "job" : stem_of(arena, spec->source.path);
+        job->name = spec->source.path == NULL ? "job" : ms_path_stem(spec->source.path, arena);
     }
     if (job->spec.source.text == NULL) {
         ms_buffer text;

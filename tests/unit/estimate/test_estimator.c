@@ -142,8 +142,8 @@ static void check_price_bounds(const ms_job_spec *spec, const ms_estimate *alone
     const ms_price_use least = ms_job_price_use(&job, found->lower_bound_s, alone->busy_s);
     const ms_platform *platform = spec->platform.cluster;
     double energy_J = ms_price_step_J(platform, &least);
-    cr_assert_eq(found->cost_bound_USD, ms_price_step_USD(platform, &least));
-    cr_assert_leq(fabs(found->energy_bound_J - energy_J), 1e-9 * energy_J);
+    cr_assert_eq(ms_price_step_USD(platform, &found->least), ms_price_step_USD(platform, &least));
+    cr_assert_leq(fabs(ms_price_step_J(platform, &found->least) - energy_J), 1e-9 * energy_J);
 }
 
 /* The bound from computations alone is no higher than that of the whole job, nor than what its GPUs

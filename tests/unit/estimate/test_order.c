@@ -31,12 +31,6 @@ static void expect(const ms_order *order, const expected_op *expected, int count
         cr_assert_eq(op->inputs[1], -1, "%d", i);
         cr_assert_eq(op->sends[0], e->message, "%d: sends %d", i, op->sends[0]);
         cr_assert_eq(op->sends[1], -1, "%d", i);
-        const ms_plain_op *plain = &order->plain_ops[i];
-        cr_assert_eq(plain->rank, e->rank, "%d", i);
-        cr_assert_eq(plain->slot, op->slot, "%d", i);
-        cr_assert_eq(plain->input, e->input, "%d", i);
-        cr_assert_eq(plain->message, e->message < 0 ? MS_NO_MESSAGE : e->message, "%d", i);
-        cr_assert_eq(plain->queue, e->message < 0 ? 0 : order->queues[e->message], "%d", i);
     }
 }
 
@@ -136,7 +130,6 @@ Test(order, everything_stands_behind_what_it_needs) {
         }
         cr_assert_eq(passes, program.first[4], "%s", program.name);
         cr_assert_eq(order.has_pairs, ms_program_has_pairs(&program));
-        cr_assert_eq(order.plain_ops == NULL, order.has_pairs);
     }
     fixture_release(&f);
 }

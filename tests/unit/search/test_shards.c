@@ -227,9 +227,9 @@ static void begin(shard_folder *d, int index, const char *study, ms_shared_best 
                  MS_OK);
 }
 
-static double limit_of(ms_shared_best *best, const double *values, size_t count) {
+static double limit_of(ms_shared_best *best, const ms_search_score *scores, size_t count) {
     best->next_s = 0; /* at once, not five times a second */
-    return ms_shared_best_limit(best, values, count);
+    return ms_shared_best_limit(best, scores, count);
 }
 
 Test(shards, tell_each_other_their_best) {
@@ -243,9 +243,9 @@ Test(shards, tell_each_other_their_best) {
     begin(&d, 0, "s", &first);
     begin(&d, 2, "s", &second);
     begin(&d, 1, "another study", &stranger);
-    const double own[] = {1.0 / 3, 5};
-    const double others[] = {0.5, 0.75, 4};
-    const double foreign[] = {0, 0, 0};
+    const ms_search_score own[] = {{{1.0 / 3}}, {{5}}};
+    const ms_search_score others[] = {{{0.5}}, {{0.75}}, {{4}}};
+    const ms_search_score foreign[3] = {{{0}}};
     cr_assert_eq(limit_of(&first, own, 2), INFINITY, "three are wanted");
     ms_shared_best_tell(&stranger, foreign, 3);
     fclose(fopen(file_in(&d, FILES[3]), "w"));
