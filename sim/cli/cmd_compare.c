@@ -106,8 +106,7 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 static ms_status write_junit(const ms_invocation *call, const char *path,
                              const ms_shown_comparison *shown) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_show_differences_junit(shown, &text);
     return ms_cli_write_file(call, path, &text);
 }

@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/placement_options.h"
 #include "cli/shown_tables.h"
 #include "cli/tool.h"
 #include "cluster/platform/price.h"
@@ -211,8 +210,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
 }
 
 static ms_status write_xml(const ms_invocation *call, const view *v) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_status status = ms_cli_has(call, "simgrid-xml")
                            ? ms_platform_write_simgrid_xml(&v->platform, call->diag, &text)
                            : MS_OK;

@@ -7,9 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
-#include "cli/schedule_studies.h"
 #include "cli/shown_tables.h"
 #include "schedule/schedule_study.h"
 #include "trace/report/report.h"
@@ -142,8 +140,7 @@ static void add_page(const shown_schedule *shown, ms_value *root) {
     if (shown->search != NULL) {
         ms_value_add_double(page, "above_bound", shown->search->span / shown->search->bound - 1);
     }
-    ms_buffer picture;
-    ms_buffer_init(&picture);
+    ms_buffer picture = {0};
     ms_schedule_write_text(program, shown->result, page_width(), &picture);
     const char *kept = ms_buffer_keep(&picture, root->arena);
     ms_value_add_string(page, "picture", kept);

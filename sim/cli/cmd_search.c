@@ -10,15 +10,12 @@
 #include "base/failure.h"
 #include "base/usage.h"
 #include "cli/commands.h"
-#include "cli/csv.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
-#include "cli/note_framework.h"
 #include "cli/run_whatif.h"
 #include "cli/show_search.h"
 #include "cli/shown_tables.h"
-#include "cli/store_options.h"
-#include "cli/worker_options.h"
+#include "cli/study_options.h"
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
 
@@ -236,10 +233,9 @@ static void add_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *o
 }
 
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
-    ms_buffer workload;
+    ms_buffer workload = {0};
     bool has_best = shown->result->row_count > 0;
     ms_status status = MS_OK;
-    ms_buffer_init(&workload);
     if (has_best && is_written(call, shown, "output")) {
         if (shown->result->is_partial) {
             ms_buffer_puts(&workload, "# Partial: the search was interrupted, and a better one may "

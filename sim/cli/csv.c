@@ -1,5 +1,5 @@
 /* CSV from the tree that --json prints, so that a figure has one name in all forms. */
-#include "cli/csv.h"
+#include "cli/render.h"
 
 #include <string.h>
 
@@ -41,8 +41,7 @@ static const ms_value *find(const ms_vector *cells, const char *name) {
 
 /* Add the columns that a row has and no row before it has. */
 static void add_columns(const ms_value *row, ms_vector *columns) {
-    ms_vector cells; /* csv_cell */
-    ms_vector_init(&cells, sizeof(csv_cell));
+    ms_vector cells = {.item_B = sizeof(csv_cell)};
     add_cells(row, "", &cells);
     for (size_t i = 0; i < cells.count; i++) {
         const csv_cell *cell = &MS_AT(&cells, csv_cell, i);
@@ -83,10 +82,8 @@ static void add_plain(const ms_value *value, ms_buffer *out) {
 }
 
 static void add_row(const ms_value *row, const ms_vector *columns, ms_buffer *out) {
-    ms_buffer text;
-    ms_vector cells; /* csv_cell */
-    ms_vector_init(&cells, sizeof(csv_cell));
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
+    ms_vector cells = {.item_B = sizeof(csv_cell)};
     add_cells(row, "", &cells);
     for (size_t i = 0; i < columns->count; i++) {
         const ms_value *value = find(&cells, MS_AT(columns, csv_cell, i).name);
@@ -110,8 +107,7 @@ static const ms_value *first_row(const ms_value *tree, size_t list) {
 }
 
 void ms_show_csv(const ms_value *tree, ms_buffer *out) {
-    ms_vector columns; /* csv_cell: the first of each name */
-    ms_vector_init(&columns, sizeof(csv_cell));
+    ms_vector columns = {.item_B = sizeof(csv_cell)};
     for (size_t list = 0; list < LIST_COUNT; list++) {
         for (const ms_value *row = first_row(tree, list); row != NULL; row = row->next) {
             add_columns(row, &columns);
@@ -132,8 +128,7 @@ void ms_show_csv(const ms_value *tree, ms_buffer *out) {
 }
 
 ms_status ms_cli_write_csv(const ms_invocation *call, const char *option, const ms_value *tree) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     if (ms_cli_has(call, option) && tree != NULL) {
         ms_show_csv(tree, &text);
     }

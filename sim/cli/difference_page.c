@@ -10,8 +10,7 @@ typedef void (*sentence)(const ms_compared_trace *trace, ms_buffer *out);
  * is told of folders; "": it is not. */
 static void add_sentence(const char *name, const ms_compared_trace *trace, sentence say,
                          ms_value *list) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_buffer_printf(&text, "%s%s", name, name[0] == '\0' ? "" : ": ");
     size_t head_B = text.length;
     say(trace, &text);
@@ -26,8 +25,7 @@ static void add_rows(const char *name, const ms_differences *differences, ms_val
     for (size_t i = 0; i < differences->count; i++) {
         const ms_difference *difference = &differences->items[i];
         const char *sides[2] = {NULL, NULL};
-        ms_buffer relative;
-        ms_buffer_init(&relative);
+        ms_buffer relative = {0};
         ms_show_sides(difference, list->arena, sides);
         ms_show_relative(difference, &relative);
         ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);

@@ -10,8 +10,7 @@ static void add_value(ms_value *parent, const char *key, const ms_value *value) 
     if (parent == NULL) {
         return;
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_show_value(value, 0, &text);
     const char *copy = ms_buffer_keep(&text, parent->arena);
     if (copy != NULL) {

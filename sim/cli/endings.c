@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/parse.h"
+#include "cli/cli.h"
 
 enum { ENDINGS_MAX = 4, TEXT_SIZE = 96 };
 

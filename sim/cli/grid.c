@@ -132,14 +132,12 @@ static bool is_number(const ms_value *value) {
 
 /* Write a setting as an option --set, quoted for a shell. */
 static void write_setting(const ms_value *setting, ms_buffer *out) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_buffer_printf(&text, "%s=", setting->key);
     write_plain(setting, &text);
     ms_buffer_puts(out, "--set ");
     ms_show_shell_word(ms_buffer_text(&text), out);
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
+    ms_buffer_end_part(&text, out);
 }
 
 /* Write a part of a command line; a line feed before each option marks where it may be broken. */
@@ -200,8 +198,7 @@ static bool is_in_bits(const ms_value *row) {
 /* The text of a cell.  "@" is the row's key, or in a list its number. */
 static const char *cell_of(const shown_row *row, const ms_shown_column *column, bool of_lists,
                            const ms_value *tree) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     const ms_value *value = find(row, column->path, of_lists);
     if (strcmp(column->path, "@") == 0 && !of_lists && row->value->key != NULL) {
         ms_buffer_puts(&text, row->value->key);

@@ -53,13 +53,12 @@ static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *tex
 
 ms_status ms_cli_write_results_page(const ms_invocation *call, const char *option,
                                     ms_page_results *results, const ms_words *files) {
-    ms_buffer html;
+    ms_buffer html = {0};
     ms_buffer *texts = MS_NEW(call->arena, ms_buffer, files->count + 1);
     ms_page_input *inputs = MS_NEW(call->arena, ms_page_input, files->count + 1);
     if (texts == NULL || inputs == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    ms_buffer_init(&html);
     for (size_t i = 0; i < files->count; i++) {
         ms_buffer_init(&texts[i]);
     }

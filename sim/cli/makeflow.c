@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/store_options.h"
+#include "cli/study_options.h"
 
 /* Letters that no shell takes for anything else. */
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+,./-"
@@ -73,8 +73,7 @@ static ms_status add_word(plan *p, const char *word) {
 
 /* The same word for who reads the plan and copies from it, in `arena`. */
 static const char *show(const plan *p, const char *word) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     add_quoted(&text, word, false);
     return ms_buffer_keep(&text, p->call->arena);
 }
@@ -185,16 +184,14 @@ static ms_status check_slurm_folder(const plan *p) {
  * them, since a backslash before a blank does not keep it together, and '%' of the folder twice, as
  * one stands for a number.  Tried with Slurm 22.05 of Debian 12; sbatch(1), "filename pattern". */
 static void add_sbatch_errors(ms_buffer *out, const char *folder) {
-    ms_buffer name;
-    ms_buffer_init(&name);
+    ms_buffer name = {0};
     for (const char *c = folder; *c != '\0'; c++) {
         ms_buffer_puts(&name, *c == '%' ? "%" : "");
         ms_buffer_add(&name, c, 1);
     }
     ms_buffer_puts(&name, "/shard-%a.err");
     add_quoted(out, ms_buffer_text(&name), false);
-    out->failed = out->failed || name.failed;
-    ms_buffer_release(&name);
+    ms_buffer_end_part(&name, out);
 }
 
 static void write_slurm(plan *p) {

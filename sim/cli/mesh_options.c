@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/config/ranges.h"
-#include "cli/placement_options.h"
+#include "cli/job_options.h"
 
 /* Most GPUs that --devices may list, as many as a mesh may have ranks. */
 enum { DEVICES_MAX = 1 << 24 };

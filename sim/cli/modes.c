@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/parse.h"
 
 static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name) {
     for (int i = 0; i < MS_MODE_OPTIONS_MAX && names[i] != NULL; i++) {
@@ -114,8 +113,7 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option, cons
     } else if (mode->refusal != NULL && is_taken(command, option, command->modes)) {
         ms_diag_error(call->diag, "'--%s' %s", option->name, mode->refusal);
     } else {
-        ms_buffer choosers;
-        ms_buffer_init(&choosers);
+        ms_buffer choosers = {0};
         list_choosers(command, option, &choosers);
         ms_diag_error(call->diag, "'--%s' goes with %s", option->name, ms_buffer_text(&choosers));
         ms_buffer_release(&choosers);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/parse.h"
 
 /* Where the parser stands. */
 typedef struct parser {
@@ -311,8 +310,7 @@ ms_status ms_cli_number(const ms_invocation *call, const char *name, double fall
 ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const *words,
                         int *index_out) {
     const char *given = ms_cli_value(call, name, words[0]);
-    ms_buffer list;
-    ms_buffer_init(&list);
+    ms_buffer list = {0};
     for (int i = 0; words[i] != NULL; i++) {
         if (strcmp(given, words[i]) == 0) {
             *index_out = i;

@@ -102,11 +102,9 @@ ms_status ms_cli_write_results(const ms_invocation *call, ms_status status) {
 /* Names and texts on a page come from files, traces and the command line, so none goes out as it
  * is, whatever a command put there. */
 ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
-    ms_buffer shown;
-    ms_buffer_init(&shown);
+    ms_buffer shown = {0};
     ms_terminal_write_text(&shown, ms_buffer_text(page));
-    shown.failed = shown.failed || page->failed;
-    ms_buffer_release(page);
+    ms_buffer_end_part(page, &shown);
     return ms_cli_write_file(call, "-", &shown);
 }
 
@@ -114,8 +112,7 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
     if (root == NULL || root->arena->has_failed) { /* then something may be missing in it */
         return ms_diag_no_memory(call->diag);
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_value_write_json(root, 2, &text);
     ms_buffer_puts(&text, "\n");
     return ms_cli_write_file(call, "-", &text);

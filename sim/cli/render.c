@@ -39,8 +39,7 @@ static void write_markdown_row(const ms_grid *grid, size_t row, ms_buffer *out) 
 }
 
 static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
-    ms_buffer rule;
-    ms_buffer_init(&rule);
+    ms_buffer rule = {0};
     for (size_t c = 0; c < grid->count; c++) {
         ms_shown_kind kind = grid->columns[c]->kind;
         if (kind != MS_SHOWN_BAR) {
@@ -51,8 +50,7 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
         }
     }
     ms_buffer_printf(out, "\n%s|\n", ms_buffer_text(&rule));
-    out->failed = out->failed || rule.failed;
-    ms_buffer_release(&rule);
+    ms_buffer_end_part(&rule, out);
 }
 
 static void write_markdown_notes(const char *title, const ms_value *list, ms_buffer *out) {
@@ -304,8 +302,7 @@ static void show_text(const ms_shown_table *tables, const ms_value *tree, ms_buf
 
 static ms_status print_page(const ms_invocation *call, const char *heading,
                             const ms_shown_table *tables, const ms_value *tree) {
-    ms_buffer page;
-    ms_buffer_init(&page);
+    ms_buffer page = {0};
     ms_buffer_printf(&page, "%s\n", heading);
     show_text(tables, tree, &page);
     page.failed = page.failed || tree->arena->has_failed;
@@ -332,8 +329,7 @@ ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
     if (tree == NULL || call->arena->has_failed) {
         return ms_diag_no_memory(call->diag);
     }
-    ms_buffer page;
-    ms_buffer_init(&page);
+    ms_buffer page = {0};
     ms_buffer_puts(&page, "## meshsim ");
     show_markdown_text(heading, &page);
     ms_buffer_puts(&page, "\n");

@@ -1,7 +1,7 @@
 #include "cli/run_whatif.h"
+#include "cli/study_options.h"
 
 #include "base/progress.h"
-#include "cli/worker_options.h"
 
 static void count_progress(void *context, size_t done, size_t count) {
     (void)context;

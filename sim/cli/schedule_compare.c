@@ -4,12 +4,10 @@
 #include "base/target.h"
 #include "base/units.h"
 #include "base/usage.h"
-#include "cli/csv.h"
 #include "cli/job_options.h"
-#include "cli/schedule_gantt.h"
-#include "cli/schedule_studies.h"
+#include "cli/schedule_options.h"
 #include "cli/shown_tables.h"
-#include "cli/worker_options.h"
+#include "cli/study_options.h"
 #include "search/schedules.h"
 #include "trace/report/report.h"
 #include "trace/summary.h"
@@ -41,8 +39,7 @@ static ms_status sort_column(const ms_invocation *call, const ms_table_column *c
     if (*column_out != NULL) {
         return MS_OK;
     }
-    ms_buffer known;
-    ms_buffer_init(&known);
+    ms_buffer known = {0};
     ms_table_list_columns(columns, &known);
     ms_diag_error(call->diag, "unknown column '%s' (known%s: %s)", name, kind,
                   ms_buffer_text(&known));
@@ -125,8 +122,7 @@ static ms_status add_choice(const ms_invocation *call, const char *name, ms_vect
 /* The schedules of --compare: all kinds, or those of the comma list, in the call's arena. */
 static ms_status read_choices(const ms_invocation *call, const ms_schedule_choice **choices_out,
                               size_t *count_out) {
-    ms_vector choices;
-    ms_vector_init(&choices, sizeof(ms_schedule_choice));
+    ms_vector choices = {.item_B = sizeof(ms_schedule_choice)};
     ms_status status = MS_OK;
     for (const char *at = ms_cli_value(call, "compare", "all"); at != NULL && status == MS_OK;) {
         size_t length = strcspn(at, ",");

@@ -196,8 +196,7 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bo
 
 /* Ranks of a group, or of the whole mesh, by their GPUs: of many those at either end. */
 static const char *list_gpus(const ms_mesh *mesh, const ms_group *group, ms_arena *arena) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     for (int i = 0; i < group->size; i++) {
         if (group->size > RANKS_SHOWN && i == RANKS_SHOWN - RANKS_AT_END) {
             ms_buffer_puts(&text, ", ..");

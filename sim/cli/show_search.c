@@ -212,8 +212,7 @@ static void add_explanation(const ms_shown_search *shown, ms_value *page) {
 
 /* The command that runs a candidate, as a paragraph that is broken between its words. */
 static void add_command(const ms_shown_search *shown, const ms_search_row *best, ms_value *page) {
-    ms_buffer line;
-    ms_buffer_init(&line);
+    ms_buffer line = {0};
     ms_buffer_puts(&line, "meshsim run ");
     ms_show_shell_word(shown->workload, &line);
     for (size_t i = 0; i < best->settings.count; i++) {

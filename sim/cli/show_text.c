@@ -87,8 +87,7 @@ void ms_show_shell_word(const char *word, ms_buffer *out) {
 }
 
 const char *ms_show_command_line(const ms_invocation *call) {
-    ms_buffer line;
-    ms_buffer_init(&line);
+    ms_buffer line = {0};
     ms_buffer_puts(&line, "meshsim");
     for (size_t i = 0; i < call->word_count; i++) {
         ms_buffer_puts(&line, " ");

@@ -39,10 +39,9 @@ int ms_simulate(const char *workload, const char *const *settings, const char *d
                 const char *trace, char **json_out) {
     ms_arena arena;
     ms_diag diag;
-    ms_buffer json;
+    ms_buffer json = {0};
     ms_arena_init(&arena);
     ms_diag_init_stderr(&diag);
-    ms_buffer_init(&json);
     ms_job_request request = {.workload = workload, .data_folder = data_folder, .sets = settings};
     while (settings != NULL && settings[request.set_count] != NULL) {
         request.set_count++;

@@ -93,8 +93,7 @@ static ms_status list_words(const ms_invocation *call, ms_vector *words) {
 }
 
 ms_status ms_cli_run_tool(const ms_invocation *call) {
-    ms_vector words;
-    ms_vector_init(&words, sizeof(const char *));
+    ms_vector words = {.item_B = sizeof(const char *)};
     ms_status status = list_words(call, &words);
     const char *line = ms_show_command_line(call); /* pages show it as it was typed */
     if (status == MS_OK && (line == NULL || setenv("MESHSIM_COMMAND_LINE", line, 1) != 0)) {
@@ -205,8 +204,7 @@ static ms_status run(const ms_invocation *call, const ms_vector *words, const ms
 
 static ms_status draw(const ms_invocation *call, const ms_vector *words, const ms_value *tree,
                       ms_buffer *out) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_value_write_json(tree, 0, &text);
     ms_status status =
         text.failed || call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
@@ -221,10 +219,8 @@ ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char 
     if (!ms_cli_has(call, option)) {
         return MS_OK;
     }
-    ms_vector all;
-    ms_buffer picture;
-    ms_vector_init(&all, sizeof(const char *));
-    ms_buffer_init(&picture);
+    ms_vector all = {.item_B = sizeof(const char *)};
+    ms_buffer picture = {0};
     ms_status status = list_start(call, "plot", &all);
     for (size_t i = 0; words != NULL && words[i] != NULL; i++) {
         ms_vector_add(&all, &words[i], 1);

@@ -1,4 +1,5 @@
-#include "cli/tool_commands.h"
+/* The commands that the Python package beside the program answers. */
+#include "cli/commands.h"
 
 #include <limits.h>
 #include <stdint.h>

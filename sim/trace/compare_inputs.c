@@ -35,8 +35,7 @@ static bool has_only_scalars(const ms_node *sequence) {
 
 /* "[pp, dp, tp]" */
 static void put_list(inputs *to, const char *key, const ms_node *sequence) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     for (const ms_node *item = sequence->first; item != NULL; item = item->next) {
         ms_buffer_printf(&text, "%s%s", item == sequence->first ? "[" : ", ", item->text);
     }

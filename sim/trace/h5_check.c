@@ -1,6 +1,6 @@
 /* Checks an untrusted file before HDF5 reads its data: a file can make HDF5 do far more than a
  * trace needs. */
-#include "trace/h5_check.h"
+#include "trace/h5_read.h"
 
 #include <stdio.h>
 #include <string.h>

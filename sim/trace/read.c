@@ -9,12 +9,9 @@
 
 #include "base/config/config.h"
 #include "base/config/input.h"
-#include "trace/columns.h"
-#include "trace/h5_check.h"
+#include "trace/h5_read.h"
 #include "trace/repeat.h"
 #include "trace/tables.h"
-#include "trace/trace.h"
-#include "trace/tree.h"
 
 /* Processor time and memory that reading a sound file never needs: some seconds, and one for each
  * megabyte, which is ten times what it takes; what HDF5 keeps for itself, and twice what all

@@ -241,8 +241,7 @@ static ms_status copy_members(unfolding *u) {
     for (int32_t m = trace->member_count; m-- > 0;) {
         first[old[m].event] = m + 1;
     }
-    ms_vector members;
-    ms_vector_init(&members, sizeof(ms_trace_member));
+    ms_vector members = {.item_B = sizeof(ms_trace_member)};
     for (int32_t i = 0; i < u->number[u->old_count]; i++) {
         int32_t event = u->places[i].event;
         for (int32_t m = first[event] - 1;
@@ -271,8 +270,7 @@ static void copy_points(const unfolding *u, const ms_trace_memory *first,
 
 static ms_status copy_memory(unfolding *u) {
     const ms_trace_memory *old = u->trace->memory;
-    ms_vector points;
-    ms_vector_init(&points, sizeof(ms_trace_memory));
+    ms_vector points = {.item_B = sizeof(ms_trace_memory)};
     int32_t begin = -1; /* first point of the rank's stretch */
     for (int32_t i = 0; i < u->trace->memory_count; i++) {
         begin = is_inside(u, old[i].time_ps) && begin < 0 ? i : begin;

@@ -1,14 +1,14 @@
 /* Trees of a trace: its summary, and its small tables. Readers of tables and pages show them as
  * they are, so nothing is looked for by name here. */
-#include "trace/tree.h"
+#include "trace/h5_read.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/config/config.h"
 #include "trace/summary.h"
-#include "trace/trace.h"
 
 /* The limit of an input file holds for a text, too (base/config/source.c). Groups are nested in no
  * circle and not too deep: that is checked before (h5_check.c). */
@@ -16,12 +16,41 @@ enum { TEXT_MAX_B = 1 << 24, COUNT_MAX = 1 << 21, NAME_B = 256 };
 
 /* ---- JSON ---- */
 
+/* A number, or one of the words of JSON. */
+static void add_word(const char *word, const char *key, ms_value *parent) {
+    char *end = NULL;
+    errno = 0;
+    long long integer = strtoll(word, &end, 10);
+    if (*end == '\0' && errno == 0) {
+        ms_value_add_int(parent, key, integer);
+    } else if (strcmp(word, "null") == 0) {
+        ms_value_add(parent, key, MS_VALUE_NULL);
+    } else if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
+        ms_value_add_bool(parent, key, word[0] == 't');
+    } else {
+        ms_value_add_double(parent, key, strtod(word, NULL));
+    }
+}
+
+void ms_summary_add_json(const ms_node *node, ms_value *parent) {
+    for (const ms_node *child = node->first; child != NULL; child = child->next) {
+        if (child->type == MS_NODE_MAPPING) {
+            ms_summary_add_json(child, ms_value_add(parent, child->key, MS_VALUE_OBJECT));
+        } else if (child->type == MS_NODE_SEQUENCE) {
+            ms_summary_add_json(child, ms_value_add(parent, child->key, MS_VALUE_ARRAY));
+        } else if (child->is_quoted) {
+            ms_value_add_string(parent, child->key, child->text);
+        } else {
+            add_word(child->text, child->key, parent);
+        }
+    }
+}
+
 void ms_tree_add_json(ms_value *parent, const char *key, const char *text, ms_h5_fault *fault) {
     ms_diag mute;
-    ms_buffer whole; /* {"key":text}, as the parser takes no list by itself */
+    ms_buffer whole = {0}; /* {"key":text}, as the parser takes no list by itself */
     ms_node *root = NULL;
     ms_diag_init_mute(&mute);
-    ms_buffer_init(&whole);
     ms_buffer_printf(&whole, "{\"%s\":%s}", key, text);
     const ms_text document = {key, ms_buffer_text(&whole), whole.length};
     ms_status status =

@@ -209,8 +209,7 @@ static bool has_timeline(const ms_event_choice *choice, int32_t rank) {
 
 static void write_memory(ms_h5 *h5, const ms_event_choice *choice) {
     const ms_result *result = choice->result;
-    ms_vector points;
-    ms_vector_init(&points, sizeof(ms_trace_memory));
+    ms_vector points = {.item_B = sizeof(ms_trace_memory)};
     for (int32_t rank = 0; rank < result->dag.rank_count; rank++) {
         const ms_rank_memory *memory = &result->memory[rank];
         int count = has_timeline(choice, rank) ? memory->point_count : 0;
@@ -260,8 +259,7 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
 /* Every key with the value that the run used, so that a later version whose defaults are others
  * shows what it changed. */
 static void write_resolved(ms_h5 *h5, hid_t input, const ms_job *job) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     if (ms_job_write_resolved(job, &text) != MS_OK) {
         ms_h5_fail(h5, "out of memory");
     }
@@ -305,8 +303,7 @@ static void write_input(ms_h5 *h5, const ms_job *job) {
 
 /* A tree as a text of JSON. */
 static void write_tree(ms_h5 *h5, const char *name, const ms_value *tree) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_value_write_json(tree, 0, &text);
     if (text.failed) {
         ms_h5_fail(h5, "out of memory");

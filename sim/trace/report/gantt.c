@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "trace/report/gantt_curve.h"
 #include "trace/report/gantt_panel.h"
 #include "trace/report/report.h"
 #include "trace/report/svg.h"
@@ -442,9 +441,8 @@ static void draw_stack(page *p) {
 }
 
 static void draw_page(page *p) {
-    ms_buffer body;
+    ms_buffer body = {0};
     ms_buffer *whole = p->out;
-    ms_buffer_init(&body);
     p->out = &body;
     p->y = TOP;
     ms_panel_define_hatches(&body);
@@ -462,8 +460,7 @@ static void draw_page(page *p) {
                      PAGE_WIDTH, ceil(p->y), PAGE_WIDTH, ceil(p->y));
     ms_buffer_add(whole, ms_buffer_text(&body), body.length);
     ms_buffer_puts(whole, "</svg>\n");
-    whole->failed = whole->failed || body.failed;
-    ms_buffer_release(&body);
+    ms_buffer_end_part(&body, whole);
 }
 
 static double label_width(const ms_gantt *gantt) {

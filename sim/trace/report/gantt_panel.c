@@ -188,8 +188,7 @@ static void draw_parts(const panel_pen *p) {
                              ms_svg_hex(ms_svg_colour(LOOKS[part].kind, LOOKS[part].shade), hex),
                              ms_buffer_text(outlines));
         }
-        p->out->failed = p->out->failed || outlines->failed;
-        ms_buffer_release(outlines);
+        ms_buffer_end_part(outlines, p->out);
         ms_buffer_init(outlines);
     }
 }

@@ -67,8 +67,7 @@ static ms_status take(const conversion *c, int file, ms_buffer *out) {
 
 /* The first line of what the program said. */
 static ms_status fail_as_said(const conversion *c) {
-    ms_buffer said;
-    ms_buffer_init(&said);
+    ms_buffer said = {0};
     ms_status status = take(c, STDERR_FILENO, &said);
     if (status == MS_OK) {
         const char *text = ms_buffer_text(&said);
@@ -139,8 +138,7 @@ ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_
         return ms_target_write_text(path, svg, length, diag);
     }
     conversion c = {.path = path, .diag = diag};
-    ms_buffer picture;
-    ms_buffer_init(&picture);
+    ms_buffer picture = {0};
     ms_status status = convert(&c, svg, length, &picture);
     if (status == MS_OK) {
         status = ms_target_write_text(path, ms_buffer_text(&picture), picture.length, diag);

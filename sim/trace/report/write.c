@@ -149,8 +149,7 @@ static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows row
 
 static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_rows rows,
                            const char *path, ms_diag *diag) {
-    ms_buffer svg;
-    ms_buffer_init(&svg);
+    ms_buffer svg = {0};
     ms_status status = draw(traces, count, rows, diag, &svg);
     if (status == MS_OK) {
         status = ms_picture_write(path, ms_buffer_text(&svg), svg.length, diag);
@@ -215,10 +214,9 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
 static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const char *path,
                             ms_diag *diag) {
     ms_arena arena;
-    ms_buffer html;
+    ms_buffer html = {0};
     ms_trace trace;
     ms_arena_init(&arena);
-    ms_buffer_init(&html);
     ms_status status =
         ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &arena, diag, &trace);
     if (status == MS_OK) {

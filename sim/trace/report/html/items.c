@@ -1,10 +1,7 @@
-#include "trace/report/html/items.h"
+#include "trace/report/html/page.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "trace/report/html/encode.h"
-#include "trace/report/idle.h"
 
 enum { NONE = -1, PART = 1, UPPER = 2, LOWER = 4, FOREIGN = 8 };
 
@@ -274,8 +271,7 @@ static void put_causes(const ms_page *page, const ms_vector *items) {
 
 static void put_items(const collecting_items *c) {
     const ms_page *page = c->page;
-    ms_buffer row;
-    ms_buffer_init(&row);
+    ms_buffer row = {0};
     size_t next = 0;
     for (int32_t r = 0; r < page->rows.count; r++) { /* how many items each row has */
         size_t first = next;

@@ -1,4 +1,4 @@
-#include "trace/report/html/slack.h"
+#include "trace/report/html/page.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,9 +194,8 @@ static ms_status keep_pieces(ms_vector *pieces, ms_arena *arena, ms_slack *slack
 
 ms_status ms_slack_find(const ms_trace *trace, ms_arena *arena, ms_slack *slack_out) {
     ms_arena scratch;
-    ms_vector pieces;
+    ms_vector pieces = {.item_B = sizeof(ms_path_piece)};
     ms_arena_init(&scratch);
-    ms_vector_init(&pieces, sizeof(ms_path_piece));
     sweep s = {.trace = trace, .slack_ps = MS_NEW(arena, int64_t, trace->event_count)};
     ms_status status = MS_E_NOMEM;
     if (s.slack_ps != NULL && prepare(&s, &scratch)) {
