@@ -56,11 +56,8 @@ static void add_overview_row(const ms_compared_trace *trace, ms_value *list) {
 
 static void add_head(const ms_shown_comparison *shown, ms_value *root) {
     const ms_trace_comparison *comparison = shown->comparison;
-    ms_buffer texts[3];
+    ms_buffer texts[3] = {{0}};
     static const char *const KEYS[] = {"guarded", "let_pass", "count"};
-    for (size_t i = 0; i < 3; i++) {
-        ms_buffer_init(&texts[i]);
-    }
     ms_show_guards(shown->rules, &texts[0], &texts[1]);
     if (comparison->are_folders) {
         ms_show_count(comparison, &texts[2]);

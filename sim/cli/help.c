@@ -7,12 +7,7 @@
 #include "cli/commands.h"
 #include "cli/show_text.h"
 
-enum {
-    PAGE_COLUMNS = 80,
-    OPTION_TEXT_COLUMN = 30,
-    COMMAND_TEXT_COLUMN = 14,
-    MODE_TEXT_COLUMN = 13
-};
+enum { OPTION_TEXT_COLUMN = 30, COMMAND_TEXT_COLUMN = 14, MODE_TEXT_COLUMN = 13 };
 
 static const char SUMMARY[] = "cluster simulator for large-model training";
 
@@ -44,37 +39,17 @@ static void pad_to(ms_buffer *out, size_t column) {
     }
 }
 
-/* Words wrapped at the page's edge; new lines, those of the text too, start at `indent`. */
+/* Append lines of text from a column on, each wrapped at the page's edge. */
 static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
-    pad_to(out, indent);
-    size_t column = current_column(out);
-    bool is_line_start = true;
     while (*text != '\0') {
-        if (*text == ' ') {
-            text++;
-            continue;
-        }
-        size_t width = strcspn(text, " \n");
-        if (*text == '\n' || (!is_line_start && column + 1 + width > PAGE_COLUMNS)) {
-            ms_buffer_puts(out, "\n");
-            column = indent;
-            is_line_start = true;
-            text += *text == '\n';
-            if (*text != '\n') {
-                pad_to(out, indent);
-            }
-            continue;
-        }
-        if (!is_line_start) {
-            ms_buffer_puts(out, " ");
-            column++;
-        }
-        ms_buffer_add(out, text, width);
-        column += width;
-        is_line_start = false;
-        text += width;
+        ms_buffer line = {0};
+        size_t length = strcspn(text, "\n");
+        ms_buffer_add(&line, text, length);
+        pad_to(out, length > 0 ? indent : 0);
+        ms_show_wrapped_at(current_column(out), indent, ms_buffer_text(&line), out);
+        ms_buffer_end_part(&line, out);
+        text += length + (text[length] == '\n');
     }
-    ms_buffer_puts(out, "\n");
 }
 
 static void add_option_words(const ms_option *option, ms_buffer *out) {
@@ -142,22 +117,15 @@ static void add_options(ms_buffer *out, const ms_command *command) {
     add_option(out, command, &help);
 }
 
+/* Append a command line, broken as a shell allows it, with its line feed. */
 static void break_example(const char *text, ms_buffer *out) {
-    ms_buffer_puts(out, " ");
-    size_t column = 1;
-    while (*text != '\0') {
-        size_t width = strcspn(text, " ");
-        if (column + 1 + width + 2 > PAGE_COLUMNS) {
-            ms_buffer_puts(out, " \\\n     ");
-            column = 5;
-        }
-        ms_buffer_puts(out, " ");
-        ms_buffer_add(out, text, width);
-        column += 1 + width;
-        text += width;
-        text += strspn(text, " ");
+    ms_buffer line = {0};
+    for (; *text != '\0'; text++) {
+        ms_buffer_add(&line, *text == ' ' ? "\n" : text, 1);
     }
-    ms_buffer_puts(out, "\n");
+    ms_buffer_puts(out, "  ");
+    ms_show_wrapped_at(2, 6, ms_buffer_text(&line), out);
+    ms_buffer_end_part(&line, out);
 }
 
 static const char *positional_help(const ms_command *command) {

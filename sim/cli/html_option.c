@@ -59,9 +59,6 @@ ms_status ms_cli_write_results_page(const ms_invocation *call, const char *optio
     if (texts == NULL || inputs == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    for (size_t i = 0; i < files->count; i++) {
-        ms_buffer_init(&texts[i]);
-    }
     results->inputs = inputs;
     results->input_count = read_inputs(files, call->arena, texts, inputs);
     if (ms_page_write_results(results, &html) != MS_OK) {

@@ -101,6 +101,20 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
     return status;
 }
 
+bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                           ms_job_request *out) {
+    size_t count = request->set_count + settings->count;
+    const char **sets = MS_NEW(arena, const char *, count);
+    for (size_t i = 0; i < count && sets != NULL; i++) {
+        bool is_own = i < request->set_count;
+        sets[i] = is_own ? request->sets[i] : settings->items[i - request->set_count];
+    }
+    *out = *request;
+    out->sets = sets;
+    out->set_count = count;
+    return sets != NULL;
+}
+
 /* Which ranks are simulated. */
 static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     static const char *const FOLDS[] = {"exact", "bounded", "off", NULL};

@@ -52,6 +52,11 @@ const char *ms_cli_fidelity_word(int index);
 ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
                              ms_job_request *request_out);
 
+/* Put settings behind those of a request.  *out: its list of settings is in `arena`.  Returns false
+ * when memory runs out. */
+bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                           ms_job_request *out);
+
 /* Read the workload named first on the command line. Returns as ms_job_load. */
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
 

@@ -303,8 +303,6 @@ static ms_status make_plan(plan *p) {
 
 ms_status ms_cli_write_plan(const ms_invocation *call) {
     plan p = {.call = call, .jobs = ms_cli_value(call, "jobs", "1")};
-    ms_buffer_init(&p.command);
-    ms_buffer_init(&p.text);
     ms_status status = make_plan(&p);
     ms_buffer_release(&p.command);
     if (status != MS_OK) {

@@ -1,5 +1,7 @@
 #include "cli/new_mesh.h"
 
+#include "cli/job_options.h"
+
 /* Experts spread further cost more to try than they are worth to begin with. */
 enum { CHANGES = 4, EP_MAX = 64 };
 
@@ -43,17 +45,10 @@ static ms_status describe(const mesh_choice *ch, const new_mesh *c, ms_words *se
 
 /* The workload with these settings; who says nothing else refuses to be read at all. */
 static ms_status read_base(mesh_choice *ch, const ms_words *sets, ms_diag *diag) {
-    ms_job_request request = ch->job->base;
-    size_t count = request.set_count;
-    const char **all = MS_NEW(ch->call->arena, const char *, count + sets->count);
-    if (all == NULL) {
+    ms_job_request request;
+    if (!ms_cli_extend_request(&ch->job->base, sets, ch->call->arena, &request)) {
         return MS_E_NOMEM;
     }
-    for (size_t i = 0; i < count + sets->count; i++) {
-        all[i] = i < count ? request.sets[i] : sets->items[i - count];
-    }
-    request.sets = all;
-    request.set_count = count + sets->count;
     ms_status status = ms_job_spec_read(&request, ch->call->arena, diag, &ch->base);
     ch->has_base = status == MS_OK;
     return status;

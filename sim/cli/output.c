@@ -44,7 +44,6 @@ static ms_status write_now(const ms_invocation *call, const char *path, const ch
 
 static bool keep(ms_vector *results, const char *path, const char *text, size_t length) {
     ms_cli_result result = {.path = path};
-    ms_buffer_init(&result.text);
     ms_buffer_add(&result.text, text, length);
     bool is_kept = !result.text.failed && ms_vector_add(results, &result, 1) != NULL;
     if (!is_kept) {

@@ -41,7 +41,6 @@ typedef struct ms_shown_column {
 typedef enum ms_shown_form {
     MS_SHOWN_OF_LIST,  /* what a list or object of the tree holds */
     MS_SHOWN_OF_FACTS, /* the columns themselves: a heading and a value each */
-    MS_SHOWN_OF_LISTS, /* the places of several lists: the first key of a path is its list */
     MS_SHOWN_OF_NOTES, /* a paragraph for each text of a list */
     MS_SHOWN_OF_LINES, /* a text that has lines already; in text only */
 } ms_shown_form;

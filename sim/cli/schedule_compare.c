@@ -12,6 +12,9 @@
 #include "trace/report/report.h"
 #include "trace/summary.h"
 
+/* Options that name a file of the table. */
+static const char *const TABLE_FILES[] = {"csv-table", NULL};
+
 /* ---- what is printed ---- */
 
 /* A table of schedules on paper, and what stands above it. */
@@ -67,10 +70,6 @@ static ms_value *paper_tree(const ms_invocation *call, const shown_paper *shown)
     ms_value_add_string(root, "sorted_by", ms_table_word(shown->table.sorted_by));
     ms_table_add_rows(&shown->table, root);
     return root;
-}
-
-static ms_status show_paper(const ms_invocation *call, const shown_paper *shown) {
-    return print(call, MS_SCHEDULES_TABLES, paper_tree(call, shown));
 }
 
 static ms_value *simulated_tree(const ms_invocation *call, const shown_simulated *shown) {
@@ -130,23 +129,9 @@ static ms_status read_choices(const ms_invocation *call, const ms_schedule_choic
         at = at[length] == ',' ? at + length + 1 : NULL;
         status = name == NULL ? ms_diag_no_memory(call->diag) : add_choice(call, name, &choices);
     }
-    ms_schedule_choice *copy = MS_NEW(call->arena, ms_schedule_choice, choices.count);
-    if (status == MS_OK && (choices.failed || copy == NULL)) {
-        status = ms_diag_no_memory(call->diag);
-    }
-    if (status == MS_OK) {
-        memcpy(copy, choices.data, choices.count * sizeof *copy);
-        *choices_out = copy;
-        *count_out = choices.count;
-    }
-    ms_vector_release(&choices);
-    return status;
-}
-
-/* What cannot be written is told before anything takes long. */
-static ms_status check_csv(const ms_invocation *call) {
-    const char *path = ms_cli_value(call, "csv-table", "-");
-    return strcmp(path, "-") == 0 ? MS_OK : ms_target_check(path, MS_TARGET_TEXT, call->diag);
+    *count_out = choices.count;
+    *choices_out = ms_vector_keep(&choices, call->arena);
+    return status == MS_OK && *choices_out == NULL ? ms_diag_no_memory(call->diag) : status;
 }
 
 /* ---- on paper ---- */
@@ -166,7 +151,7 @@ static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
 
 static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
                             ms_schedule_costs *costs, shown_paper *shown) {
-    ms_status status = check_csv(call);
+    ms_status status = ms_cli_check_targets(call, TABLE_FILES);
     status = status == MS_OK ? read_choices(call, &study->choices, &study->count) : status;
     status = status == MS_OK ? read_sizes(call, study) : status;
     status = status == MS_OK ? ms_cli_schedule_cap(call, &study->cap) : status;
@@ -221,7 +206,7 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
         return status;
     }
     ms_table_sort(&shown.table);
-    status = show_paper(call, &shown);
+    status = print(call, MS_SCHEDULES_TABLES, paper_tree(call, &shown));
     return status == MS_OK && ms_table_kept(&shown.table) == 0 ? MS_E_NO : status;
 }
 
@@ -249,7 +234,7 @@ static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
 
 static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *study,
                                 ms_job_request *request, shown_simulated *shown) {
-    ms_status status = check_csv(call);
+    ms_status status = ms_cli_check_targets(call, TABLE_FILES);
     status = status == MS_OK ? ms_cli_schedule_sizes(call, &study->sizes) : status;
     status = status == MS_OK ? sort_column(call, MS_SIMULATED_COLUMNS, "step_time_s",
                                            " with --workload", &shown->table.sorted_by)

@@ -52,6 +52,9 @@ void ms_summary_add_memory(const ms_summary_memory *memory, ms_value *parent);
  * of their own; and "order", the names of the mesh's axes likewise. */
 void ms_summary_add_meshes(const ms_job *job, ms_value *parent);
 
+/** Add the name of a tier under a key; null where `tier` is below 0, as there is none. */
+void ms_summary_add_tier(const ms_platform *platform, int tier, const char *key, ms_value *parent);
+
 /** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an
  * axis of size 1.  O(ranks * axes) routes. */
 void ms_summary_add_tiers(const ms_job *job, ms_value *parent);

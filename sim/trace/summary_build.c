@@ -59,14 +59,17 @@ void ms_summary_add_placement(const ms_rank_placement *placement, ms_value *pare
     }
 }
 
+void ms_summary_add_tier(const ms_platform *platform, int tier, const char *key, ms_value *parent) {
+    if (tier < 0) {
+        ms_value_add(parent, key, MS_VALUE_NULL);
+    } else {
+        ms_value_add_string(parent, key, platform->tiers[tier].name);
+    }
+}
+
 static void add_mesh_tiers(const ms_platform *platform, const ms_mesh *mesh, ms_value *tiers) {
     for (int a = 0; a < mesh->axes; a++) {
-        int tier = ms_mesh_axis_tier(mesh, a, platform);
-        if (tier < 0) {
-            ms_value_add(tiers, mesh->names[a], MS_VALUE_NULL);
-        } else {
-            ms_value_add_string(tiers, mesh->names[a], platform->tiers[tier].name);
-        }
+        ms_summary_add_tier(platform, ms_mesh_axis_tier(mesh, a, platform), mesh->names[a], tiers);
     }
 }
 

@@ -197,19 +197,9 @@ static void put_threads(chrome *c) {
 
 /* ---- operations ---- */
 
+/* The letter of a pass; the name of any other operation. */
 static const char *letter_of(uint8_t kind) {
-    switch (kind) {
-    case MS_OP_FORWARD:
-        return "F";
-    case MS_OP_INPUT_GRAD:
-        return "I";
-    case MS_OP_WEIGHT_GRAD:
-        return "W";
-    case MS_OP_BACKWARD:
-        return "B";
-    default:
-        return ms_op_kind_name((ms_op_kind)kind);
-    }
+    return kind <= MS_OP_BACKWARD ? ms_pass_name((ms_pass)kind) : ms_op_kind_name((ms_op_kind)kind);
 }
 
 /* The name among those that Chrome's viewer has colours for which is nearest to the colour of
@@ -449,7 +439,6 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
                 .has_passes =
                     trace->level == MS_TRACE_PASSES || trace->event_count > MS_CHROME_EVENTS_MAX};
     ms_arena_init(&arena);
-    ms_buffer_init(&c.piece);
     ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
     ms_vector_init(&c.pairs, sizeof(ms_pass_pair));
     ms_vector_init(&c.idle, sizeof(ms_idle_piece));

@@ -189,7 +189,6 @@ static void draw_parts(const panel_pen *p) {
                              ms_buffer_text(outlines));
         }
         ms_buffer_end_part(outlines, p->out);
-        ms_buffer_init(outlines);
     }
 }
 
@@ -219,10 +218,7 @@ static size_t put_box(const panel_pen *p, size_t index, size_t end) {
 
 static void draw_row_boxes(const panel_pen *whole, int32_t row) {
     const panel_pen *p = whole;
-    ms_buffer parts[PART_COUNT];
-    for (int part = 0; part < PART_COUNT; part++) {
-        ms_buffer_init(&parts[part]);
-    }
+    ms_buffer parts[PART_COUNT] = {{0}};
     panel_pen halves[3] = {*whole, *whole, *whole};
     halves[1].height = halves[2].height = 0.5 * whole->height;
     halves[2].y += halves[1].height;

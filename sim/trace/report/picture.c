@@ -21,17 +21,13 @@ typedef struct conversion {
     ms_diag *diag;
 } conversion;
 
-static bool has_ending(const char *path, const char *ending) {
+bool ms_report_has_ending(const char *path, const char *ending) {
     size_t length = strlen(path), end = strlen(ending);
     return length >= end && strcmp(path + length - end, ending) == 0;
 }
 
 static bool is_converted(const char *path) {
-    return has_ending(path, ".png") || has_ending(path, ".pdf");
-}
-
-bool ms_picture_has_ending(const char *path) {
-    return has_ending(path, ".svg") || is_converted(path);
+    return ms_report_has_ending(path, ".png") || ms_report_has_ending(path, ".pdf");
 }
 
 static ms_status fail(const conversion *c, const char *what) {
@@ -97,7 +93,7 @@ static ms_status wait_for(const conversion *c, pid_t pid) {
 static ms_status run(const conversion *c) {
     char name[] = "rsvg-convert", pdf[] = "--format=pdf", unlimited[] = "--unlimited",
          zoom[] = "--zoom=2", white[] = "--background-color=white";
-    bool is_pdf = has_ending(c->path, ".pdf");
+    bool is_pdf = ms_report_has_ending(c->path, ".pdf");
     char *words[] = {name, unlimited, white, is_pdf ? pdf : zoom, NULL};
     posix_spawn_file_actions_t actions;
     if (posix_spawn_file_actions_init(&actions) != 0) {

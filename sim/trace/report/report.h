@@ -170,8 +170,8 @@ typedef struct ms_page_results {
  * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 
-/** Whether a name ends as a picture's: .svg, .png or .pdf. */
-bool ms_picture_has_ending(const char *path);
+/** Whether a file's name has an ending such as ".svg". */
+bool ms_report_has_ending(const char *path, const char *ending);
 
 /** Write a picture, or any other text, to a file, whole or not at all: to a name in .png (with
  * two pixels for each unit) or .pdf by the program rsvg-convert, else as it is.

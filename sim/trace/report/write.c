@@ -15,18 +15,14 @@ typedef enum report_format {
     FORMAT_HTML
 } report_format;
 
-static bool has_ending(const char *path, const char *ending) {
-    size_t length = strlen(path);
-    size_t end = strlen(ending);
-    return length >= end && strcmp(path + length - end, ending) == 0;
-}
-
 static report_format format_of(const char *path) {
-    return ms_picture_has_ending(path)    ? FORMAT_PICTURE
-           : has_ending(path, ".json")    ? FORMAT_JSON
-           : has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
-           : has_ending(path, ".html")    ? FORMAT_HTML
-                                          : FORMAT_NONE;
+    bool is_picture = ms_report_has_ending(path, ".svg") || ms_report_has_ending(path, ".png") ||
+                      ms_report_has_ending(path, ".pdf");
+    return is_picture                               ? FORMAT_PICTURE
+           : ms_report_has_ending(path, ".json")    ? FORMAT_JSON
+           : ms_report_has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
+           : ms_report_has_ending(path, ".html")    ? FORMAT_HTML
+                                                    : FORMAT_NONE;
 }
 
 static ms_status check_format(const char *path, ms_diag *diag) {

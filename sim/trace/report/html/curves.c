@@ -51,8 +51,6 @@ void ms_page_put_memory(const ms_page *page) {
     const ms_trace *trace = page->trace;
     memory_columns columns = {.count = 0};
     ms_buffer row = {0};
-    ms_buffer_init(&columns.time);
-    ms_buffer_init(&columns.level);
     int64_t bin_ps = bin_of(page);
     int32_t *end = MS_NEW(page->arena, int32_t, trace->rank_count); /* behind each rank's points */
     for (int32_t i = 0; i < trace->memory_count && end != NULL; i++) {

@@ -182,16 +182,6 @@ static void find_path(sweep *s, ms_vector *pieces) {
     }
 }
 
-static ms_status keep_pieces(ms_vector *pieces, ms_arena *arena, ms_slack *slack) {
-    ms_path_piece *kept = pieces->failed ? NULL : MS_NEW(arena, ms_path_piece, pieces->count);
-    if (kept != NULL && pieces->count > 0) {
-        memcpy(kept, pieces->data, pieces->count * sizeof *kept);
-    }
-    slack->pieces = kept;
-    slack->piece_count = pieces->count;
-    return kept == NULL ? MS_E_NOMEM : MS_OK;
-}
-
 ms_status ms_slack_find(const ms_trace *trace, ms_arena *arena, ms_slack *slack_out) {
     ms_arena scratch;
     ms_vector pieces = {.item_B = sizeof(ms_path_piece)};
@@ -202,7 +192,9 @@ ms_status ms_slack_find(const ms_trace *trace, ms_arena *arena, ms_slack *slack_
         find_slack(&s);
         find_path(&s, &pieces);
         slack_out->slack_ps = s.slack_ps;
-        status = keep_pieces(&pieces, arena, slack_out);
+        slack_out->piece_count = pieces.count;
+        slack_out->pieces = ms_vector_keep(&pieces, arena);
+        status = slack_out->pieces == NULL ? MS_E_NOMEM : MS_OK;
     }
     ms_vector_release(&pieces);
     ms_arena_release(&scratch);
