@@ -1,6 +1,4 @@
 /* meshsim merge: one store of all shards of a study. */
-#include <string.h>
-
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/shown_tables.h"

@@ -1,6 +1,5 @@
 /* meshsim new: a workload to begin with, for a model and a platform. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,12 +1,10 @@
 /* meshsim search: the best meshes and settings for a workload. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/config/ranges.h"
 #include "base/failure.h"
 #include "base/usage.h"
 #include "cli/commands.h"

@@ -1,6 +1,4 @@
 /* The tables of `meshsim compare`, as text or in Markdown. */
-#include <math.h>
-
 #include "cli/show_difference.h"
 #include "cli/shown_tables.h"
 

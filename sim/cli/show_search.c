@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "cli/show_text.h"
 #include "search/points.h"
 #include "simulate/metrics/metrics.h"

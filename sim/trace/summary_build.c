@@ -1,8 +1,6 @@
 /* The tree of a result, out of its typed numbers. */
 #include "trace/summary.h"
 
-#include <math.h>
-
 #include "simulate/run/pass_times.h"
 
 static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,

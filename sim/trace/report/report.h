@@ -173,6 +173,22 @@ ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 /** Whether a file's name has an ending such as ".svg". */
 bool ms_report_has_ending(const char *path, const char *ending);
 
+/** Another program that reads a text and writes another one. */
+typedef struct ms_filter {
+    const char *const *words; /**< the program, which is looked for in PATH, and its arguments; NULL
+                                 behind the last */
+    const char *text;         /**< [length] what the program reads from its standard input */
+    size_t length;
+    ms_buffer *said; /**< gets what the program writes to its standard error; NULL: that goes to the
+                        standard error of this process */
+} ms_filter;
+
+/** Run another program and wait until it has ended; it ends, too, when this process does.
+ *  out: gets what the program writes to its standard output.  *exit_out: its exit code; -1: a
+ * signal ended it; 127: it could not be started.  Returns false, and errno says why, where the
+ * system fails; lack of memory shows in the buffers. */
+bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out);
+
 /** Write a picture, or any other text, to a file, whole or not at all: to a name in .png (with
  * two pixels for each unit) or .pdf by the program rsvg-convert, else as it is.
  *  svg: [length] of a name in .png or .pdf, SVG.  Returns MS_OK; MS_E_IO (reported), also without

@@ -1,5 +1,4 @@
 /* Reports by the ending of their name, whole or not at all. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/target.h"
