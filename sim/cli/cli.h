@@ -111,6 +111,8 @@ typedef struct ms_command {
     ms_status (*run)(const ms_invocation *call);
 } ms_command;
 
+/** Whether a word is among others.  words: NULL behind the last. */
+bool ms_cli_is_among(const char *word, const char *const *words);
 /** How many arguments an option takes: 0, 1 or 2. */
 size_t ms_cli_argument_count(const ms_option *option);
 /** The option of a command with a long name of `length` bytes, or with a letter; NULL: the command

@@ -168,9 +168,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     const ms_estimate *estimate = &f->estimate;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
-    if (job->spec.framework.name != NULL) {
-        ms_value_add_string(root, "framework", job->spec.framework.name);
-    }
+    ms_value_add_string(root, "framework", job->spec.framework.name); /* NULL adds nothing */
     ms_value_add_string(root, "platform", job->platform->name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_summary_add_placement(&job->placement, root);

@@ -36,7 +36,7 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* So many whole nodes of a platform. */
+/* A number of whole nodes of a platform. */
 typedef struct new_cluster {
     ms_platform platform;
     const char *path; /* what a workload names it by, wherever the workload lies */
@@ -64,7 +64,7 @@ static ms_status add_set(draft *d, const char *text) {
     return MS_OK;
 }
 
-/* ---- what there is ---- */
+/* ---- models and platforms ---- */
 
 static const char *list_installed(const ms_invocation *call, const char *folder) {
     const char *path =
@@ -271,8 +271,8 @@ static const char *cluster_set(const ms_invocation *call, const new_cluster *clu
                            cluster->gpus / cluster->platform.gpus_per_node);
 }
 
-/* So many sequences that data-parallel ranks share them evenly, whatever the mesh leaves to them.
- */
+/* A batch that any number of data-parallel ranks shares evenly: the odd part of the number of GPUs,
+ * times a power of two. */
 static long usual_batch(const draft *d) {
     long odd = d->cluster.gpus;
     while (odd % 2 == 0) {

@@ -1,6 +1,4 @@
 /* meshsim report: a trace as a picture or for a trace viewer. */
-#include <string.h>
-
 #include "base/config/config.h"
 #include "base/target.h"
 #include "cli/commands.h"
@@ -19,12 +17,6 @@ static const ms_option OPTIONS[] = {
     {"every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };
-
-/* Whether a path ends in an ending of five letters, behind a name. */
-static bool has_ending(const char *path, const char *ending) {
-    size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ending) == 0;
-}
 
 /* ---- results that were printed before ---- */
 
@@ -83,7 +75,7 @@ static ms_status show_results(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     const char *source = call->positionals[0];
     bool has_markdown = ms_cli_has(call, "markdown");
-    if (path != NULL ? has_markdown || !has_ending(path, ".html") : !has_markdown) {
+    if (path != NULL ? has_markdown || !ms_report_has_ending(path, ".html") : !has_markdown) {
         return ms_diag_usage(
             call->diag, "results become a page or tables: expected -o FILE.html, or --markdown");
     }
@@ -96,7 +88,7 @@ static ms_status show_results(const ms_invocation *call) {
         const char *heading = file.title == NULL
                                   ? "validate"
                                   : ms_arena_printf(call->arena, "validate: %s", file.title);
-        return ms_cli_print_markdown(call, heading, MS_VALIDATE_TABLES, file.tree);
+        return ms_cli_print_tables(call, heading, MS_VALIDATE_TABLES, file.tree, true);
     }
     ms_page_results results = {
         .kind = "validate",
@@ -114,7 +106,7 @@ static ms_status show_results(const ms_invocation *call) {
 
 static ms_status run(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
-    if (call->positional_count == 1 && has_ending(call->positionals[0], ".json")) {
+    if (call->positional_count == 1 && ms_report_has_ending(call->positionals[0], ".json")) {
         return show_results(call);
     }
     if (ms_cli_has(call, "markdown")) {

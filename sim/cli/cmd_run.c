@@ -84,6 +84,9 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
                               const ms_cli_whatif *whatif) {
     ms_value *summary = NULL;
     ms_status status = ms_summary_build(result, call->arena, &summary);
+    if (status == MS_OK) {
+        ms_summary_add_usage(result, summary);
+    }
     if (status == MS_OK && ms_cli_has(call, "ranks")) {
         status = ms_summary_add_ranks(result, call->arena, summary);
     }

@@ -14,7 +14,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Print the line of a job at once: who reads it counts them. */
+/* Print the line of a job as soon as the job has ended: the program that reads the lines counts
+ * them. */
 static ms_status print_outcome(void *context, const ms_listed_outcome *outcome) {
     const ms_invocation *const *call = context;
     ms_buffer line = {0};

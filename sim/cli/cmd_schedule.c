@@ -1,7 +1,6 @@
 /* meshsim schedule: a pipeline schedule with abstract costs, on paper. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -82,9 +81,7 @@ static ms_value *make_tree(const ms_invocation *call, const shown_schedule *show
     const ms_schedule_spec *spec = &program->spec;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "schedule", program->name);
-    if (shown->workload != NULL) {
-        ms_value_add_string(root, "workload", shown->workload);
-    }
+    ms_value_add_string(root, "workload", shown->workload); /* NULL adds nothing */
     ms_value_add_int(root, "p", spec->pipeline_ranks);
     ms_value_add_int(root, "v", spec->chunks);
     ms_value_add_int(root, "m", spec->microbatches);
@@ -169,10 +166,6 @@ static void add_page(const shown_schedule *shown, ms_value *root) {
 
 /* ---- output ---- */
 
-static bool is_stdout(const char *path) {
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
 /* Print a schedule in the form that is asked for; its text has a picture in characters as wide as
  * the terminal. Where nothing is printed, the further evaluations for the page are left out. */
 static ms_status print(const ms_invocation *call, const ms_schedule_costs *costs,
@@ -222,7 +215,7 @@ static void note_idle_options(const ms_invocation *call, const ms_program *progr
 
 static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
                         const ms_schedule_costs *costs) {
-    const char *csv = ms_cli_value(call, "csv", NULL);
+    static const char *const FILES[] = {"csv", "gantt", NULL};
     const char *gantt = ms_cli_value(call, "gantt", NULL);
     ms_schedule_result result;
     ms_status status =
@@ -236,7 +229,7 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
                                          1};
         status = ms_cli_schedule_gantt(call, &drawn, 1, gantt);
     }
-    if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {
+    if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
         return status;
     }
     shown_schedule shown = {.program = &schedule->opened.program,

@@ -17,10 +17,10 @@
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
 
-/* Candidates on a page of HTML beside the best ones: some 1.5 MB of it. */
+/* Candidates on a page of HTML beside the best ones: they take some 1.5 MB. */
 enum { PAGE_REST_MAX = 2000 };
 
-/* How long nothing is shown, and how often something is then [s]. */
+/* The line of progress is first drawn after QUIET_S, and then at most every DRAW_S [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
 static const ms_option OPTIONS[] = {
@@ -290,7 +290,7 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     return ms_cli_show(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES, root);
 }
 
-/* How to go on after an interrupt. */
+/* Tell the user how to go on after an interrupt. */
 static void tell_rest(const ms_invocation *call) {
     const char *store = ms_cli_value(call, "store", NULL);
     if (store != NULL) {
@@ -304,7 +304,8 @@ static void tell_rest(const ms_invocation *call) {
     }
 }
 
-/* What it comes to. What a shard finds infeasible says nothing of the others. */
+/* The status that a search ends with. A shard that finds nothing feasible ends with MS_OK, since
+ * other shards may find something. */
 static ms_status verdict_of(const ms_search_study *study, const ms_search_findings *result) {
     ms_status none = study->shard == NULL ? MS_E_NO : MS_OK;
     return result->failure != MS_OK ? result->failure : result->row_count == 0 ? none : MS_OK;

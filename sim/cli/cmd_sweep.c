@@ -74,8 +74,8 @@ static double number_of(const char *text) {
     return NAN;
 }
 
-/* Where the values of the first key of the picture's axis lie, in SI; null unless all are numbers
- * that grow. */
+/* Add the values of the first key of the picture's axis as numbers in SI units; null unless they
+ * are numbers that grow. */
 static void add_places(const ms_sweep *sweep, ms_value *object) {
     size_t count = sweep->counts[sweep->picture.x];
     size_t key = 0;
@@ -127,7 +127,7 @@ static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) 
     }
 }
 
-/* The workload's name, which a point that is refused lacks; "" where all are. */
+/* The workload's name. A point that is refused has none; "" where all points are refused. */
 static const char *workload_of(const shown_sweep *shown) {
     const char *name = "";
     for (size_t i = 0; i < shown->count && name[0] == '\0'; i++) {
@@ -197,7 +197,7 @@ static ms_status make(void *context, size_t index, ms_arena *arena, ms_diag *dia
     return ms_sweep_make(&s->sweep, ms_shard_point(&s->kept.shard, index), arena, diag, point_out);
 }
 
-/* How to go on after an interrupt. */
+/* Tell the user how to go on after an interrupt. */
 static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_t count) {
     const char *store = ms_cli_value(call, "store", NULL);
     size_t kept = 0;
@@ -214,7 +214,7 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     }
 }
 
-/* What a shard finds infeasible says nothing of the others. */
+/* The status that a sweep ends with. What a shard finds infeasible says nothing of other shards. */
 static ms_status verdict_of(const sweep_study *s, const shown_sweep *shown) {
     return s->kept.is_shard ? shown->counts->failure
                             : ms_points_verdict(shown->rows, shown->count, shown->counts);

@@ -213,15 +213,6 @@ static void offer_files(completion *c, const char *folder, const char *text) {
     ask_for(c, "file", ".yaml");
 }
 
-static bool is_one_of(const char *word, const char *const *words) {
-    for (; *words != NULL; words++) {
-        if (strcmp(word, *words) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* What the name says that an argument has in the help page: the tables have no other word for it.
  */
 static void complete_named(completion *c, const char *name) {
@@ -230,18 +221,18 @@ static void complete_named(completion *c, const char *name) {
     static const char *const FILES[] = {"FILE", "CSV", "LOG", "A", "B", NULL};
     static const char *const FOLDERS[] = {"DIR", "FOLDER", NULL};
     const char *ending = strrchr(name, '.');
-    if (is_one_of(name, PLATFORMS)) {
+    if (ms_cli_is_among(name, PLATFORMS)) {
         keep_list(c);
         offer_files(c, "platforms", "platform");
-    } else if (is_one_of(name, WORKLOADS)) {
+    } else if (ms_cli_is_among(name, WORKLOADS)) {
         offer_files(c, "workloads", "workload");
     } else if (strcmp(name, "MODEL") == 0) {
         offer_installed(c, "workloads", "model of the workload");
     } else if (ending != NULL && islower((unsigned char)ending[1]) != 0) {
         ask_for(c, "file", ending);
-    } else if (is_one_of(name, FILES)) {
+    } else if (ms_cli_is_among(name, FILES)) {
         ask_for(c, "file", "");
-    } else if (is_one_of(name, FOLDERS)) {
+    } else if (ms_cli_is_among(name, FOLDERS)) {
         ask_for(c, "folder", "");
     }
 }

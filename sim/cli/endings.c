@@ -12,8 +12,9 @@ enum { ENDINGS_MAX = 4, TEXT_SIZE = 96 };
 typedef struct file_format {
     const char *noun;
     const char *endings[ENDINGS_MAX];
-    const char *maker; /* what writes it, and after it the file's name; NULL: nothing does */
-    const char *verb;  /* what that command does with it */
+    const char
+        *maker; /* a command line that writes the format, up to the file's name; NULL: none does */
+    const char *verb; /* what that command does with the format */
 } file_format;
 
 static const file_format FORMATS[] = {

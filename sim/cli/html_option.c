@@ -27,8 +27,8 @@ static const char *path_of(const char *file, ms_arena *arena) {
     return path == NULL ? file : path;
 }
 
-/* A file that is gone by now, or was a pipe, is no input that could be kept.  texts: one buffer for
- * each file. */
+/* Read the inputs that a page keeps; a file that is gone by now, or was a pipe, is left out. texts:
+ * one buffer for each file. */
 static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *texts,
                           ms_page_input *inputs) {
     ms_diag silent;

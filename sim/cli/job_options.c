@@ -129,7 +129,7 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     return status;
 }
 
-/* What its flows run on. */
+/* Which solver finds how flows share links. */
 static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
     static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
     int solver = 0;
@@ -228,9 +228,7 @@ ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *pl
 ms_value *ms_show_add_job(const ms_job *job, ms_value *root) {
     const ms_platform *platform = job->platform;
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
-    if (job->spec.framework.name != NULL) {
-        ms_value_add_string(page, "framework", job->spec.framework.name);
-    }
+    ms_value_add_string(page, "framework", job->spec.framework.name); /* NULL adds nothing */
     const char *nodes = ms_arena_printf(root->arena, "%d x %d %s", platform->nodes,
                                         platform->gpus_per_node, platform->gpu.name);
     ms_value_add_string(page, "nodes", nodes);

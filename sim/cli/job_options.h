@@ -60,7 +60,8 @@ bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settin
 /* Read the workload named first on the command line. Returns as ms_job_load. */
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
 
-/* The same, with what was asked for: who reads the job again with other settings needs it. */
+/* The same, and hand back the request, which commands need that read the job again with other
+ * settings. */
 ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
                                 ms_job *job_out);
 

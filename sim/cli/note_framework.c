@@ -5,21 +5,13 @@
 
 #include "cli/job_options.h"
 
-/* The framework that `import hf` and `new` assume, too. */
+/* The framework that `import hf` and `new` assume as well. */
 static const char USUAL[] = "megatron-core";
 
-/* Whether a top-level key is the job's own: its sizes, and the model, whose family decides which
+/* Top-level keys that are the job's own: its sizes, and the model, whose family decides which
  * choices of a profile hold. */
-static bool is_of_job(const char *key) {
-    static const char *const OF_JOB[] = {"name", "description", "framework", "platform",
-                                         "mesh", "batch",       "model"};
-    for (size_t i = 0; i < sizeof OF_JOB / sizeof OF_JOB[0]; i++) {
-        if (strcmp(OF_JOB[i], key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
+static const char *const OF_JOB[] = {"name", "description", "framework", "platform",
+                                     "mesh", "batch",       "model",     NULL};
 
 /* Append a value as YAML flow text; of a mapping only the keys that the workload does not give.
  *  given: the workload's value of the same key; NULL: it gives none. */
@@ -50,7 +42,8 @@ static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buf
     bool is_first = true;
     for (const ms_node *child = profile->first; child != NULL; child = child->next) {
         const ms_node *own = ms_node_get(given, child->key);
-        bool is_said = is_of_job(child->key) || (own != NULL && child->type != MS_NODE_MAPPING);
+        bool is_said =
+            ms_cli_is_among(child->key, OF_JOB) || (own != NULL && child->type != MS_NODE_MAPPING);
         ms_buffer value = {0};
         add_value(child, own, &value);
         if (!is_said && strcmp(ms_buffer_text(&value), "{}") != 0) {
@@ -63,7 +56,7 @@ static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buf
     ms_buffer_puts(out, is_first ? "nothing more" : "");
 }
 
-/* What the profile says, as a tree.  Returns NULL where it cannot be read. */
+/* Read the framework's profile as a tree.  Returns NULL where it cannot be read. */
 static const ms_node *read_profile(const char *data_folder, ms_arena *arena) {
     ms_diag mute;
     ms_job_spec spec;

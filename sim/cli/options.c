@@ -21,6 +21,13 @@ static size_t option_count(const ms_command *command) {
     return count;
 }
 
+bool ms_cli_is_among(const char *word, const char *const *words) {
+    while (*words != NULL && strcmp(word, *words) != 0) {
+        words++;
+    }
+    return *words != NULL;
+}
+
 size_t ms_cli_argument_count(const ms_option *option) {
     return option->argument == NULL ? 0 : strchr(option->argument, ' ') == NULL ? 1 : 2;
 }

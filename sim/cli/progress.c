@@ -71,7 +71,8 @@ static void make_line(const ms_progress *now, double now_s, char line_out[LINE_B
 /* ---- drawing ---- */
 
 static void put(const char *text, size_t length) {
-    ssize_t ignored = write(STDERR_FILENO, text, length); /* whom nobody watches need not know */
+    ssize_t ignored =
+        write(STDERR_FILENO, text, length); /* a terminal that is gone needs no line */
     (void)ignored;
 }
 
@@ -82,7 +83,7 @@ static void wipe(ms_cli_progress *progress) {
     }
 }
 
-/* No longer than the terminal is wide: what wraps is not wiped. */
+/* Most columns of the line: fewer than the terminal has, since a line that wraps is not wiped. */
 static size_t columns(void) {
     struct winsize size;
     bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
@@ -127,7 +128,7 @@ static void *draw_until_end(void *context) {
     return NULL;
 }
 
-/* ---- the one that works ---- */
+/* ---- the thread that works ---- */
 
 static void write_message(void *context, const char *text) {
     ms_cli_progress *progress = context;
@@ -137,7 +138,7 @@ static void write_message(void *context, const char *text) {
     pthread_mutex_unlock(&progress->lock);
 }
 
-/* Signals are for the one that works. */
+/* Start the thread that draws, with all signals blocked: the thread that works handles them. */
 static bool start_thread(ms_cli_progress *progress) {
     sigset_t all;
     sigset_t before;

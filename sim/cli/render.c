@@ -300,15 +300,6 @@ static void show_text(const ms_shown_table *tables, const ms_value *tree, ms_buf
 
 /* ---- what is printed ---- */
 
-static ms_status print_page(const ms_invocation *call, const char *heading,
-                            const ms_shown_table *tables, const ms_value *tree) {
-    ms_buffer page = {0};
-    ms_buffer_printf(&page, "%s\n", heading);
-    show_text(tables, tree, &page);
-    page.failed = page.failed || tree->arena->has_failed;
-    return ms_cli_print_page(call, &page);
-}
-
 ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_shown_table *tables,
                       const ms_value *tree) {
     if (ms_cli_has(call, "json")) {
@@ -317,23 +308,26 @@ ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_show
     const char *command = call->command->name;
     const char *heading =
         name == NULL ? command : ms_arena_printf(call->arena, "%s: %s", command, name);
-    if (tree == NULL || call->arena->has_failed) {
-        return ms_diag_no_memory(call->diag);
-    }
     bool is_markdown = ms_cli_knows(call, "markdown") && ms_cli_has(call, "markdown");
-    return (is_markdown ? ms_cli_print_markdown : print_page)(call, heading, tables, tree);
+    return ms_cli_print_tables(call, heading, tables, tree, is_markdown);
 }
 
-ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
-                                const ms_shown_table *tables, const ms_value *tree) {
+ms_status ms_cli_print_tables(const ms_invocation *call, const char *heading,
+                              const ms_shown_table *tables, const ms_value *tree,
+                              bool is_markdown) {
     if (tree == NULL || call->arena->has_failed) {
         return ms_diag_no_memory(call->diag);
     }
     ms_buffer page = {0};
-    ms_buffer_puts(&page, "## meshsim ");
-    show_markdown_text(heading, &page);
-    ms_buffer_puts(&page, "\n");
-    show_markdown(tables, tree, &page);
+    if (is_markdown) {
+        ms_buffer_puts(&page, "## meshsim ");
+        show_markdown_text(heading, &page);
+        ms_buffer_puts(&page, "\n");
+        show_markdown(tables, tree, &page);
+    } else {
+        ms_buffer_printf(&page, "%s\n", heading);
+        show_text(tables, tree, &page);
+    }
     page.failed = page.failed || tree->arena->has_failed;
     return ms_cli_print_page(call, &page);
 }

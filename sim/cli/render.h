@@ -63,10 +63,10 @@ typedef struct ms_shown_table {
 ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_shown_table *tables,
                       const ms_value *tree);
 
-/* Print the tables of a tree in Markdown.  heading: what made it and what it is about, such as
- * "run: tiny".  Returns likewise. */
-ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
-                                const ms_shown_table *tables, const ms_value *tree);
+/* Print the tables of a tree as text or in Markdown.  heading: what made the tree and what it is
+ * about, such as "run: tiny".  Returns as ms_cli_show. */
+ms_status ms_cli_print_tables(const ms_invocation *call, const char *heading,
+                              const ms_shown_table *tables, const ms_value *tree, bool is_markdown);
 
 /* Append the rows of a result tree, which are those of its lists `results`, `rows` and `left_out`.
  * A key below another one is a column "gap.order"; the keys of `settings`, which are whole paths,

@@ -1,4 +1,4 @@
-/* What a run's step would take if its cluster were better in one thing. */
+/* What a step of a job would take if one thing of its cluster were better. */
 #ifndef MS_CLI_RUN_WHATIF_H
 #define MS_CLI_RUN_WHATIF_H
 

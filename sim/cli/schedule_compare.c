@@ -50,7 +50,8 @@ static ms_status sort_column(const ms_invocation *call, const ms_table_column *c
     return MS_E_USAGE;
 }
 
-/* To the file of --csv-table, and then where no data took the standard output, there. */
+/* Write the table to the file of --csv-table, then print it unless data took the standard output.
+ */
 static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
                        const ms_value *tree) {
     static const char *const FILES[] = {"csv-table", "gantt", NULL};
@@ -212,7 +213,7 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
 
 /* ---- in a workload ---- */
 
-/* A cap in bytes; what is in flight has no other unit on a platform. */
+/* Read --memory-cap, which is in bytes for simulated schedules. */
 static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
     const char *text = ms_cli_value(call, "memory-cap", NULL);
     const char *reason = NULL;

@@ -143,7 +143,7 @@ void ms_show_search_rest(const ms_search_findings *result, ms_value *root) {
 
 /* ---- values that text and Markdown show and --json does not print ---- */
 
-/* Whether a setting is told by the other columns of its row. */
+/* Whether other columns of its row show a setting. */
 static bool is_described(const char *setting) {
     static const char *const KEYS[] = {
         "mesh.",        "platform.file=", "platform.nodes=", "schedule.",
@@ -155,7 +155,7 @@ static bool is_described(const char *setting) {
     return is_known;
 }
 
-/* Add what is looked for and has no key of --json. */
+/* Add the scores of objectives for which --json has no key. */
 static void add_scores(const ms_search_goal *goal, const ms_search_row *found, ms_value *row) {
     for (int i = 0; i < goal->objective_count; i++) {
         double score = found->score.of[i];

@@ -28,6 +28,7 @@ static ms_status simulate(const ms_job_request *request, const char *trace, ms_a
         status = status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
     }
     if (status == MS_OK) {
+        ms_summary_add_usage(&result, summary);
         ms_value_write_json(summary, 0, json);
         status = json->failed ? ms_diag_no_memory(diag) : MS_OK;
     }

@@ -5,8 +5,9 @@
 #include "base/units.h"
 #include "base/usage.h"
 
-/* A manager that has lost sight of a process starts another one for its shard, while the first goes
- * on: that one is waited for so long. */
+/* How long a shard waits for another process that simulates the same shard [s]. A manager of jobs
+ * that has lost sight of a process starts a second one for its shard, while the first may still
+ * run. */
 static const double SHARD_WAIT_S = 60.0;
 
 const char *ms_cli_program(ms_arena *arena) {

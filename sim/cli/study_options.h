@@ -64,11 +64,12 @@ ms_status ms_cli_write_plan(const ms_invocation *call);
  *  MS_E_USAGE (reported). */
 ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out);
 
-/* Tell on a terminal how far the workers are, where they take longer than two seconds.
+/* Show on a terminal how far the workers are, where they take longer than two seconds.
  *  start_s: const double *, when they began on the clock of ms_wall_s. */
 void ms_cli_show_progress(void *start_s, size_t done, size_t count);
 
-/* Leave the line that it may have begun, for what is said after an interrupt. */
+/* End the line that ms_cli_show_progress may have begun, so that a message after an interrupt
+ * stands on a line of its own. */
 void ms_cli_leave_progress(const double *start_s);
 
 #endif

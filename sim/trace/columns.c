@@ -8,10 +8,10 @@
 
 #include "trace/tables.h"
 
-enum { ROWS_MAX = 1 << 28 }; /* of a table: more than any simulation here produces */
+enum { ROWS_MAX = 1 << 28 }; /* of a table: more than any simulation produces */
 enum { CELL_MOST_B = 8 };    /* of a number */
 
-/* The tables so far. */
+/* The tables that have been read so far. */
 typedef struct trace_tables {
     const ms_trace_file *file;
     ms_arena *arena;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    PATH_B = 160,         /* of an object's name in a message */
+    PATH_B = 160,         /* bytes of an object's name in a message */
     DEPTH_MAX = 18,       /* of nested groups: two more than in a summary of version 1 */
     OBJECTS_MAX = 100000, /* a summary of version 1 has a group per stage, what-if and kernel: a few
                              thousand */

@@ -28,10 +28,10 @@ typedef struct ms_trace_file {
     unsigned what; /* MS_TRACE_EVENTS, MS_TRACE_TABLES */
 } ms_trace_file;
 
-/* So many bytes, and so many times the size of a file, may its columns have when they are unpacked,
- * so that a file of a few megabytes cannot make meshsim allocate gigabytes. Columns of version 1
- * unpack to up to 6.6 times the file (65,536 equal microbatches, measured); ten times that is
- * accepted. */
+/* Limit on the bytes that all columns of a file unpack to: MS_COLUMNS_LEAST_B, and MS_COLUMNS_SHARE
+ * times the size of the file. A file of a few megabytes cannot make meshsim allocate gigabytes.
+ * Columns of version 1 unpack to up to 6.6 times the file (65,536 equal microbatches, measured);
+ * ten times that is accepted. */
 enum { MS_COLUMNS_SHARE = 64, MS_COLUMNS_LEAST_B = 64 << 20 };
 
 /* Read the columns and check each number: all of *trace but its level, texts and trees, in `arena`.

@@ -93,7 +93,7 @@ static void add_rates(const ms_result *result, const ms_run_figures *figures, ms
                         "mfu_causal halves attention; hfu adds recomputation");
 }
 
-/* What a platform does not say is null. */
+/* Rent and energy are null where the platform does not give the price or the power. */
 static void add_price(const ms_run_figures *figures, ms_value *root) {
     ms_value_add_double(root, "cost", figures->cost_USD);
     ms_value_add_double(root, "cost_per_million_tokens", figures->cost_USD_per_million_tokens);
@@ -243,7 +243,8 @@ static void add_critical_path(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Where pieces may take another time than their layers would. */
+/* Collectives inside fused passes that shared links with other traffic, so that the passes may take
+ * another time than their layers would. */
 static void add_risks(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "granularity_risk");
     for (int i = 0; i < result->risk_count; i++) {
@@ -266,7 +267,7 @@ static void add_risks(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Between which times the step lies, where it is not known exactly. */
+/* The bounds of the step time, where folding makes the step time inexact. */
 static void add_bounds(const ms_result *result, ms_value *root) {
     if (!result->fold.is_exact) {
         ms_value *bounds = array(root, "step_time_bounds_s");
@@ -285,6 +286,10 @@ static void add_engine(const ms_result *result, ms_value *root) {
     ms_value_add_int(engine, "attempted_ops", result->attempted_ops);
     ms_value_add_bool(engine, "fold_exact", result->fold.is_exact);
     ms_value_add_string(engine, "solver", ms_solver_name(result->job->run.solver));
+}
+
+void ms_summary_add_usage(const ms_result *result, ms_value *summary) {
+    ms_value *engine = summary->last;
     ms_value_add_double(engine, "wall_s", result->wall_s);
     ms_value_add_double(engine, "peak_rss_B", result->peak_rss_B);
 }
@@ -298,7 +303,7 @@ static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     ms_value_add_double(row, "slowed_s", metrics->slowed_s);
 }
 
-/* Of each of the summary's kernels, its calls on each pipeline rank. */
+/* Add to each kernel of the summary how often each pipeline rank calls it. */
 static ms_status add_kernel_calls(const ms_result *result, ms_arena *arena, ms_value *summary) {
     const ms_value *rows = ms_value_get(summary, "kernels");
     int stages = ms_mesh_size(&result->job->mesh, MS_AXIS_PP);
@@ -386,8 +391,8 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     add_stages(result, root);
     add_critical_path(result, root);
     add_risks(result, root);
-    add_engine(result, root);
-    if (arena->has_failed) { /* something may be missing anywhere in the tree */
+    add_engine(result, root); /* the last one: ms_summary_add_usage adds to it */
+    if (arena->has_failed) {  /* something may be missing anywhere in the tree */
         return MS_E_NOMEM;
     }
     *summary_out = root;

@@ -48,7 +48,7 @@ static void write_steps(ms_h5 *h5, const ms_metrics *metrics) {
 
 /* ---- /ranks, /axes ---- */
 
-/* A row of /ranks: what is read of it, and what is not. */
+/* A row of /ranks: the columns that are read back, and the others. */
 typedef struct rank_row {
     ms_trace_rank rank;
     int32_t gpu;
@@ -75,8 +75,8 @@ static const ms_column MEMORY[] = {
      IN_RANK(memory.inflight_peak)},
 };
 
-/* The columns of /ranks, of which those of times are named by their categories.  names: of these.
- */
+/* The columns of /ranks.  names: storage for the names of the columns of times, one for each
+ * category. */
 static ms_trace_table rank_table(char (*names)[RANK_NAME_B], ms_column *columns) {
     ms_trace_table table = MS_TABLE_RANKS;
     size_t count = table.column_count;
@@ -201,7 +201,8 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
 
 /* ---- /memory, /critical_path ---- */
 
-/* Summaries have no timelines of memory, traces of listed ranks theirs. */
+/* Whether the memory timeline of a rank is written: a summary has none, and a trace of listed ranks
+ * has those of these ranks. */
 static bool has_timeline(const ms_event_choice *choice, int32_t rank) {
     return choice->detail->level != MS_TRACE_SUMMARY &&
            (choice->is_listed == NULL || choice->is_listed[rank]);
@@ -324,27 +325,9 @@ bool ms_trace_is_volatile(const char *path) {
     return false;
 }
 
-/* Take out of "engine" what differs from run to run. */
-static void leave_out_usage(const ms_value *summary) {
-    ms_value *engine = summary->first;
-    while (strcmp(engine->key, "engine") != 0) {
-        engine = engine->next;
-    }
-    for (ms_value **at = &engine->first; *at != NULL;) {
-        char path[64];
-        snprintf(path, sizeof path, "engine.%s", (*at)->key);
-        if (ms_trace_is_volatile(path)) {
-            *at = (*at)->next;
-        } else {
-            at = &(*at)->next;
-        }
-    }
-}
-
 static void write_summary(ms_h5 *h5, const ms_result *result) {
     ms_value *summary = NULL;
     if (ms_summary_build(result, h5->scratch, &summary) == MS_OK) {
-        leave_out_usage(summary);
         write_tree(h5, "summary", summary);
     } else {
         ms_h5_fail(h5, "out of memory");

@@ -131,7 +131,8 @@ static const comm_span *find_comm(const rank_comms *own, int32_t rank_index, uin
 
 /* ---- passes and idle time ---- */
 
-/* Communications in a row without a computation between them; a damaged file may chase its tail. */
+/* How many communications are followed along a chain of causes without a computation between them.
+ */
 enum { CHAIN_MAX = 1000 };
 
 static double seconds(int64_t ps) {
@@ -215,9 +216,10 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
                               .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
 }
 
-/* Waiting in `span` for communication of an axis: its own while the rank communicates along that
- * axis itself, whichever rank's communication holds it up, and for other ranks' in between. The
- * first kind sums up to the axis' exposed_s of the rank, both to its share of exposed time. */
+/* Add the waiting of a rank in `span` for communication of an axis. It counts as own communication
+ * while the rank itself communicates along that axis, whichever rank's communication holds it up,
+ * and as communication of other ranks in between. The first kind sums to exposed_s of the axis,
+ * both kinds to the rank's share of exposed time. */
 static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
@@ -256,8 +258,8 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
              &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
 }
 
-/* When what `event` released, and what started at `to`, waited for its host alone: from the event's
- * end on, unless that is `to` but for rounding [ps]. */
+/* The instant from which an operation that `event` released, and that started at `to`, waited for
+ * its host alone [ps]: the end of `event`, or `to` where the two differ by rounding alone. */
 static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
     const int64_t ROUNDING = 2 + to / 100000000000; /* as the engine's, of a run's seconds */
     int64_t end = trace->events[event].end_ps;

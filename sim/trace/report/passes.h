@@ -18,7 +18,8 @@ typedef enum ms_idle_cause {
     MS_IDLE_OWN,       /* communication of an axis while its own of that axis runs */
     MS_IDLE_FOREIGN,   /* communication of other ranks */
     MS_IDLE_HOST,      /* nothing on any GPU */
-    MS_IDLE_UNKNOWN,   /* what the trace does not hold: it is of some ranks, or of whole passes */
+    MS_IDLE_UNKNOWN, /* an operation that the trace, of some ranks or of whole passes, does not hold
+                      */
 } ms_idle_cause;
 
 /* A stretch of a rank's idle time. */

@@ -68,7 +68,7 @@ typedef struct picture_stack {
     ms_gantt gantts[MS_GANTT_PICTURES_MAX];
     size_t count;
     ms_gantt_rows rows;
-    ms_trace first; /* of it what captions of the others need */
+    ms_trace first; /* what captions of the other pictures need of the first trace */
     ms_arena *arena;
     ms_diag *diag;
 } picture_stack;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Above so many pairs of a rank and a microbatch messages are not followed. */
+/* Messages are not followed where the pairs of a rank and a microbatch are more than PAIRS_MAX. */
 enum { PAIRS_MAX = 1 << 26, NONE = -1 };
 
 /* Starts and ends are rounded to whole picoseconds. */
@@ -51,7 +51,7 @@ static bool put_in_order(sweep *s, ms_arena *scratch) {
     return true;
 }
 
-/* Where the members of each event stand, which lie by event. */
+/* Find the first member of each event; members are sorted by event. */
 static bool index_members(sweep *s, ms_arena *scratch) {
     int32_t count = s->trace->event_count;
     s->member_first = MS_NEW(scratch, int32_t, (size_t)count + 1);
