@@ -104,13 +104,6 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 /* ---- what is told ---- */
 
-static ms_status write_junit(const ms_invocation *call, const char *path,
-                             const ms_shown_comparison *shown) {
-    ms_buffer text = {0};
-    ms_show_differences_junit(shown, &text);
-    return ms_cli_write_file(call, path, &text);
-}
-
 /* "base/tiny.h5" and "now/tiny.h5" are told apart by their folders. */
 static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
     const ms_cli_page page = {
@@ -123,8 +116,9 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_comparison
 /* The files first: where one cannot be written, nothing is printed that looks like an answer. */
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
     static const char *const FILES[] = {"junit", "html", NULL};
-    const char *junit = ms_cli_value(call, "junit", NULL);
-    ms_status status = junit != NULL ? write_junit(call, junit, shown) : MS_OK;
+    ms_buffer junit = {0};
+    ms_show_differences_junit(shown, &junit);
+    ms_status status = ms_cli_write_option(call, "junit", &junit);
     status = status == MS_OK ? write_html(call, shown) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
         return status;

@@ -230,10 +230,7 @@ static ms_status read_placement(const ms_invocation *call, view *v) {
     long ranks = 0;
     bool has_ranks = ms_cli_has(call, "ranks");
     if (!ms_cli_has(call, "placement")) {
-        if (has_ranks) {
-            ms_diag_error(call->diag, "--ranks goes with --placement only");
-        }
-        return has_ranks ? MS_E_USAGE : MS_OK;
+        return has_ranks ? ms_diag_usage(call->diag, "--ranks goes with --placement only") : MS_OK;
     }
     ms_status status =
         ms_cli_int(call, "ranks", 0, has_ranks ? 1 : 0, ms_platform_gpus(&v->platform), &ranks);

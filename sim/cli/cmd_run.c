@@ -123,13 +123,6 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     return MS_E_NO;
 }
 
-static ms_status fail_detail(const ms_invocation *call, const char *value, int gpus) {
-    return ms_diag_usage(call->diag,
-                         "bad value '%s' for --trace; expected full, passes, summary, or "
-                         "ranks=LIST of ranks 0 to %d, such as ranks=0,8-15",
-                         value, gpus - 1);
-}
-
 /* What --trace asks for, of a job with so many GPUs. */
 static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detail *detail_out) {
     const char *value = ms_cli_value(call, "trace", "full");
@@ -140,13 +133,14 @@ static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detai
             return MS_OK;
         }
     }
-    if (strncmp(value, RANKS, sizeof RANKS - 1) != 0) {
-        return fail_detail(call, value, gpus);
-    }
-    const char *list = value + sizeof RANKS - 1;
-    int count = ms_ranges_read(list, gpus, NULL);
+    bool is_list = strncmp(value, RANKS, sizeof RANKS - 1) == 0;
+    const char *list = is_list ? value + sizeof RANKS - 1 : "";
+    int count = is_list ? ms_ranges_read(list, gpus, NULL) : -1;
     if (count < 0) {
-        return fail_detail(call, value, gpus);
+        return ms_diag_usage(call->diag,
+                             "bad value '%s' for --trace; expected full, passes, summary, or "
+                             "ranks=LIST of ranks 0 to %d, such as ranks=0,8-15",
+                             value, gpus - 1);
     }
     int *ranks = MS_NEW(call->arena, int, count);
     if (ranks == NULL) {

@@ -21,11 +21,6 @@ typedef struct completion {
     ms_buffer *out;
 } completion;
 
-/* Keep the next `length` characters of what is typed as they are. */
-static void keep(completion *c, size_t length) {
-    c->typed += length;
-}
-
 /* Offer a word if what is typed is its beginning.  word: NULL, where memory ran out, offers
  * nothing. end: what follows the word, "=" or "." where it goes on, else "".  text: what the word
  * means, or "". */
@@ -39,7 +34,7 @@ static void offer(completion *c, const char *word, const char *end, const char *
 /* Keep a list up to its last comma: the part behind it is looked for. */
 static void keep_list(completion *c) {
     const char *comma = strrchr(c->typed, ',');
-    keep(c, comma == NULL ? 0 : (size_t)(comma + 1 - c->typed));
+    c->typed += comma == NULL ? 0 : (size_t)(comma + 1 - c->typed);
 }
 
 /* Offer the names of installed YAML files.  folder: such as "platforms".  text: what they are. */
@@ -177,7 +172,7 @@ static void complete_key(completion *c, ms_option_takes takes) {
             return;
         }
         const ms_field *row = find_row(&level, c->typed, length);
-        keep(c, length + 1);
+        c->typed += length + 1;
         if (row == NULL || end == '=') {
             if (row != NULL) {
                 offer_values(c, row, folder_of(path, (size_t)(c->typed - path) - 1));
@@ -255,7 +250,7 @@ static void complete_choice(completion *c, const char *choice, const char *(*wor
         offer(c, choice, "", "");
     } else if (strncmp(c->typed, choice, head + 1) == 0) {
         completion behind = *c;
-        keep(&behind, head + 1);
+        behind.typed += head + 1;
         complete_named(&behind, choice + head + 1);
     } else {
         offer(c, ms_arena_strndup(c->arena, choice, head + 1), "", "");
@@ -401,7 +396,7 @@ static void complete_line(completion *c, const line_state *state) {
         complete_argument(c, state->open);
     } else if (!state->has_ended && word[0] == '-' && word[name] == '=') {
         const ms_option *option = ms_cli_find_option(state->command, word + 2, name - 2);
-        keep(c, name + 1);
+        c->typed += name + 1;
         if (option != NULL && ms_cli_argument_count(option) == 1) {
             complete_argument(c, option);
         }

@@ -170,10 +170,6 @@ static bool is_communication(const ms_trace *trace, int32_t event) {
     return trace->streams[trace->events[event].stream].axis != MS_AXIS_NONE;
 }
 
-static void add_box(collecting *c, const ms_gantt_box *box) {
-    (void)ms_vector_add(c->boxes, box, 1);
-}
-
 /* A stretch in which a row computes nothing. */
 typedef struct gap {
     int64_t from, to; /* [ps] */
@@ -208,7 +204,7 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
                               .is_part = g->is_part,
                               .is_foreign = is_foreign};
     if (piece[1] > piece[0]) {
-        add_box(c, &box);
+        (void)ms_vector_add(c->boxes, &box, 1);
     }
     add_idle(c, g, piece,
              &(ms_idle_piece){.event = event,
@@ -313,7 +309,7 @@ static void add_recomputation(collecting *c, int32_t row, int32_t event) {
                                .mb = -1,
                                .kind = MS_OP_RECOMPUTE,
                                .is_part = true};
-    add_box(c, &part);
+    (void)ms_vector_add(c->boxes, &part, 1);
 }
 
 /* A new pass takes the place of the one that ran before the last. */
@@ -335,7 +331,7 @@ static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_fir
                                              .mb = trace->events[event].mb,
                                              .waits_first = waits_first,
                                              .waits_end = c->boxes->count};
-    add_box(c, &box);
+    (void)ms_vector_add(c->boxes, &box, 1);
 }
 
 /* A pass goes on after another has begun: both are under way together. What the row waited for
