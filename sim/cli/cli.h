@@ -81,8 +81,8 @@ typedef struct ms_option_rule {
 
 /** One of several things that a command does, chosen by what stands on its command line. */
 typedef struct ms_mode {
-    const char *usage;    /**< its own words behind the command's name, as --help prints them,
-                               beginning with its argument if it takes one; NULL ends the modes */
+    const char *usage;    /**< the mode's words behind the command's name, as --help prints them,
+                               first its argument if the mode takes one; NULL ends the modes */
     const char *summary;  /**< what it does, for --help */
     const char *argument; /**< a word such as "search"; one that ends in ':' is how the argument
                                begins; "": any argument; NULL: it takes none */
@@ -90,8 +90,8 @@ typedef struct ms_mode {
                                                      NULL behind the last */
     const char *needs[MS_MODE_OPTIONS_MAX];     /**< options that must stand there besides */
     const ms_option_rule *rules;                /**< NULL: none */
-    const char *writes;  /**< endings of what '--output' writes in this mode, in the place of the
-                              option's own; NULL: as those say */
+    const char *writes;  /**< endings of what '--output' writes in this mode, in the place of those
+                              in the option's row; NULL: those of the option's row */
     const char *refusal; /**< what is said of an option that the first mode takes and this one does
                               not, such as "is for one schedule"; NULL: which modes take it */
     ms_status (*run)(const ms_invocation *call);
@@ -132,7 +132,7 @@ ms_given ms_cli_all(const ms_invocation *call, const char *name);
  * when it is none. */
 ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback, long low,
                      long high, long *out);
-/** Option as a pure number, likewise. */
+/** Option as a pure number.  Returns as ms_cli_int. */
 ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out);
 /** Option as one of some words, NULL behind the last: its place among them; the first when absent.
  * MS_E_USAGE (reported). */

@@ -112,7 +112,8 @@ static double slowest_gpu(const ms_job *job) {
     return job->spec.has_model ? job->layout.slowest_gpu : 1;
 }
 
-/* What the step costs and what it costs at least, as far as the platform's file says. */
+/* Add the rent and the energy of a step, and their lower bounds; null where the platform gives no
+ * price or no power. */
 static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *step) {
     const ms_platform *platform = job->platform;
     ms_price_use use = ms_job_price_use(job, estimate->step_s, estimate->busy_s);

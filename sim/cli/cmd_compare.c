@@ -72,7 +72,8 @@ static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *r
     return status;
 }
 
-/* --max-increase stands behind --only, so that of one key it is the one that holds. */
+/* The guards of --max-increase stand behind those of --only: where both name a key, the last one
+ * holds. */
 static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules) {
     const ms_given only = ms_cli_all(call, "only");
     const ms_given increases = ms_cli_all(call, "max-increase");
@@ -117,7 +118,9 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_comparison
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
     static const char *const FILES[] = {"junit", "html", NULL};
     ms_buffer junit = {0};
-    ms_show_differences_junit(shown, &junit);
+    if (ms_cli_has(call, "junit")) {
+        ms_show_differences_junit(shown, &junit);
+    }
     ms_status status = ms_cli_write_option(call, "junit", &junit);
     status = status == MS_OK ? write_html(call, shown) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {

@@ -48,7 +48,8 @@ typedef struct draft {
     const ms_invocation *call;
     const char *base;    /* file whose keys the sets change */
     ms_node *root;       /* its tree */
-    ms_node *config;     /* model: of a Hugging Face config; NULL: that of `root` */
+    ms_node *config;     /* the mapping `model` of a Hugging Face config; NULL: the model is that of
+                            `root` */
     const char *remarks; /* comments on what was assumed; NULL: none */
     const char *sets[SETS_MAX];
     size_t set_count;
@@ -181,7 +182,7 @@ static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
     return status;
 }
 
-/* Read the model. Without a framework of its own it gets the one that `import hf` assumes. */
+/* Read the model. A model without a framework gets the one that `import hf` assumes. */
 static ms_status read_config(draft *d, const char *name, ms_config_workload *out) {
     const ms_invocation *call = d->call;
     ms_status status = MS_OK;

@@ -23,7 +23,8 @@ static const ms_option OPTIONS[] = {
 /* A file of results. Who wrote it may have added what a page says beside them, under "page". */
 typedef struct result_file {
     const ms_value *tree; /* the results, without "page" */
-    const char *title;    /* what they are about; NULL: not said, and so the next two */
+    const char *title; /* what the results are about; NULL: the file does not say. Likewise subject
+                          and command */
     const char *subject;
     const char *command; /* the command line, as a shell reads it */
     ms_words files;      /* that were read */

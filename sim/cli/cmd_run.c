@@ -123,7 +123,7 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     return MS_E_NO;
 }
 
-/* What --trace asks for, of a job with so many GPUs. */
+/* Read what --trace asks for.  gpus: of the job. */
 static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detail *detail_out) {
     const char *value = ms_cli_value(call, "trace", "full");
     for (int level = 0; level < MS_TRACE_LEVEL_COUNT; level++) {

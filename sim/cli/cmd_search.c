@@ -189,8 +189,8 @@ static void show_progress(void *context, const ms_search_progress *now) {
 /* Options that name files. */
 static const char *const FILES[] = {"output", "csv", "html", NULL};
 
-/* Whether a file is asked for and to be written. An interrupted search writes what it found to new
- * files only: an older one, which may be of a whole search, stays as it is. */
+/* Whether the file that an option names is to be written. An interrupted search writes new files
+ * only: an older file, which may be of a whole search, stays as it is. */
 static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
                        const char *option) {
     const char *path = ms_cli_value(call, option, NULL);

@@ -15,7 +15,7 @@
 
 /* A word that is being typed, of which a part is there already and stays. */
 typedef struct completion {
-    const char *word;  /* all of it */
+    const char *word;  /* the whole word */
     const char *typed; /* inside `word`: where the part begins that is looked for */
     ms_arena *arena;
     ms_buffer *out;
@@ -139,8 +139,8 @@ static const char *folder_of(const char *path, size_t length) {
     return NULL;
 }
 
-/* What stands behind '=': one of the key's words, or several with commas between them.  folder: of
- * files whose names are words of it, too; NULL: there is none. */
+/* Offer what may stand behind '=': a word of the key, or several with commas between them.  folder:
+ * of files whose names the key takes as well; NULL: there is none. */
 static void offer_values(completion *c, const ms_field *row, const char *folder) {
     static const char *const BOOLS[] = {"true", "false", NULL};
     bool is_bool = row->type == MS_FIELD_BOOL || row->type == MS_FIELD_SWITCH;
@@ -320,7 +320,7 @@ typedef struct line_state {
     const ms_command *command;
     bool given[MS_OPTION_COUNT_MAX];
     const ms_option *open; /* whose argument comes next; NULL: none's */
-    size_t open_count;     /* arguments of it that are to come */
+    size_t open_count;     /* arguments of `open` that are still to come */
     size_t positionals;
     bool has_ended; /* "--" stood there: no more options */
 } line_state;

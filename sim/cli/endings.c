@@ -58,7 +58,7 @@ static const file_format *format_of(const char *path) {
     return NULL;
 }
 
-/* Whether an option writes a format: the format's first ending is among its own. */
+/* Whether an option writes a format: the format's first ending is among the option's endings. */
 static bool is_written_by(const ms_option *option, const file_format *format) {
     return option->writes != NULL && strstr(option->writes, format->endings[0]) != NULL;
 }

@@ -239,7 +239,7 @@ static void add_exits(ms_buffer *out) {
     }
 }
 
-/* Its usage; of a command with modes, each with its number as --help has it. */
+/* Add the usage of a command, or that of each mode with its number, as --help numbers them. */
 static void add_synopsis(const ms_command *command, ms_buffer *out) {
     ms_buffer_puts(out, ".SH SYNOPSIS\n");
     if (command->modes == NULL) {

@@ -226,7 +226,7 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
     return status == MS_OK ? ms_cli_check_endings(call) : status;
 }
 
-/* Index of an option that a command asks its own table for. */
+/* Index of an option in the table of the command. */
 static size_t own_option(const ms_invocation *call, const char *name) {
     const ms_option *option = ms_cli_find_option(call->command, name, strlen(name));
     if (option == NULL) {

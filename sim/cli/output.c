@@ -71,7 +71,8 @@ void ms_cli_tell(ms_vector *results, const char *text) {
     }
 }
 
-/* Write the kept results that go to files, or those that go to the standard streams. */
+/* Write the kept results of one sort: to_files: those that go to files; else those that go to the
+ * standard streams. */
 static ms_status write_kept(const ms_invocation *call, bool to_files) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < call->results->count && status == MS_OK; i++) {

@@ -112,7 +112,8 @@ static void finish_talk(const ms_invocation *call, ms_status status) {
     }
 }
 
-/* After an interrupt that let the program end in its own way: as a handler would have ended it. */
+/* The exit code. After an interrupt that let the program end by itself, the code is that with which
+ * a signal handler would have ended it. */
 static int exit_code(ms_status status) {
     int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
     return number != 0 ? MS_EXIT_SIGNAL + number : ms_status_exit_code(status);

@@ -16,7 +16,8 @@ static bool is_number(ms_shown_kind kind) {
 
 /* ---- Markdown ---- */
 
-/* Append a text as Markdown shows it as it is: without line ends, and without markup of its own. */
+/* Append a text so that Markdown shows its characters: line ends become blanks, and markup is
+ * escaped. */
 static void show_markdown_text(const char *text, ms_buffer *out) {
     for (const char *at = text; *at != '\0'; at++) {
         if (strchr("|\\`*<>&[]", *at) != NULL) {

@@ -137,7 +137,7 @@ static ms_status read_choices(const ms_invocation *call, const ms_schedule_choic
 
 /* ---- on paper ---- */
 
-/* P and M of the command line; where one is not given, that of the first file. */
+/* Read P and M from the command line; one that is not given there is that of the first file. */
 static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
     ms_schedule_spec *sizes = &study->sizes;
     ms_status status = ms_cli_schedule_sizes(call, sizes);

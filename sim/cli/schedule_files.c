@@ -5,7 +5,7 @@
 #include "cli/schedule_options.h"
 #include "estimate/estimate.h"
 
-/* Sizes on the command line must be those of the file. */
+/* Check that the sizes on the command line are those of the file. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *given,
                              const ms_schedule_spec *found) {
     const struct {
@@ -42,7 +42,7 @@ ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *sched
     if (status == MS_OK && choice.file != NULL) {
         status = check_sizes(call, &sizes, &schedule.opened.program.spec);
     } else if (status == MS_E_INPUT && choice.file == NULL) {
-        status = MS_E_USAGE; /* all of it came from options */
+        status = MS_E_USAGE; /* all sizes came from options */
     }
     if (status == MS_OK) {
         *schedule_out = schedule;
@@ -50,7 +50,7 @@ ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *sched
     return status;
 }
 
-/* Times of the passes in the place of those that options give; what else they say stays. */
+/* Read the costs from options, with the times of passes replaced by those of the workload. */
 static ms_status take_times(const ms_invocation *call, const ms_job *job,
                             ms_schedule_costs *costs_out) {
     ms_schedule_costs times;

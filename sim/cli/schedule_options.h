@@ -16,7 +16,7 @@ typedef struct ms_cli_schedule {
     const char *workload;           /**< whose sizes and times it has; NULL: none */
 } ms_cli_schedule;
 
-/** Sizes and options of the command line, without a kind; 0 for those not given.  MS_E_USAGE
+/** Sizes of the command line, without a kind; a size that is not given is 0.  MS_E_USAGE
  * (reported). */
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out);
 /** P and M must have been given.  MS_E_USAGE (reported). */

@@ -186,7 +186,8 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bo
 
 /* ---- values that text and Markdown show and --json does not print ---- */
 
-/* Ranks of a group, or of the whole mesh, by their GPUs: of many those at either end. */
+/* List the GPUs of the ranks of a group, or of the whole mesh; of many ranks the first and the
+ * last. */
 static const char *list_gpus(const ms_mesh *mesh, const ms_group *group, ms_arena *arena) {
     ms_buffer text = {0};
     for (int i = 0; i < group->size; i++) {

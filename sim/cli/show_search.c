@@ -193,7 +193,7 @@ static void add_difference(const char *what, double own_s, double best_s, double
     ms_value_add_double(row, "difference", (own_s - best_s) / whole_s);
 }
 
-/* Where the time of a row goes, beside that of the best one. */
+/* Add where the time of the explained candidate goes, beside the time of the best one. */
 static void add_explanation(const ms_shown_search *shown, ms_value *page) {
     const ms_run_figures *best = &shown->result->rows[0].figures;
     const ms_run_figures *own = &shown->result->rows[shown->explained - 1].figures;

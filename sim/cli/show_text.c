@@ -14,7 +14,7 @@ size_t ms_show_width(const char *text, size_t length) {
     return width;
 }
 
-/* Bytes of at most so many characters. */
+/* Bytes of the first `columns` characters of a text, or of the whole text where it is shorter. */
 static size_t bytes_of(const char *text, size_t columns) {
     size_t length = 0;
     while (text[length] != '\0' && ms_show_width(text, length + 1) <= columns) {

@@ -39,7 +39,7 @@ const char *ms_cli_program(ms_arena *arena);
 typedef struct ms_cli_store {
     ms_store *store;      /* NULL: nowhere */
     ms_study_shard shard; /* 0 of 1: all of the study */
-    bool is_shard;        /* then `store` is that of `file` */
+    bool is_shard;        /* the study is a shard: `store` is the store of `file` */
     ms_shard_file file;
 } ms_cli_store;
 

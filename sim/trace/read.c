@@ -187,7 +187,7 @@ static int64_t read_version(trace_reader *read) {
     return version;
 }
 
-/* Which operations /events has, and how often some of them happened. */
+/* Read which operations /events holds, and which periods the run repeats. */
 static void read_level(trace_reader *read, ms_steady *repeat_out) {
     /* where the group is missing, ms_columns_read reports its first column */
     hid_t events = H5Lexists(read->file.hdf5, "events", H5P_DEFAULT) > 0

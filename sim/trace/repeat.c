@@ -14,7 +14,7 @@ static const char FORMAT[] = "%s%d times %.17g s from %.17g s, %d mb on";
 
 char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size) {
     size_t used = 0;
-    double later_s = 0.0; /* for all times of those before it */
+    double later_s = 0.0; /* duration of the repetitions of all earlier periods */
     text_out[0] = '\0';
     for (int32_t i = 0; i < repeat->count && used < size; i++) {
         const ms_steady_stretch *stretch = &repeat->of_step[i];

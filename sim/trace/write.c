@@ -257,8 +257,8 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
 
 /* ---- / and /input ---- */
 
-/* Every key with the value that the run used, so that a later version whose defaults are others
- * shows what it changed. */
+/* Write every key with the value that the run used: a later version with other defaults can then
+ * tell which of them changed. */
 static void write_resolved(ms_h5 *h5, hid_t input, const ms_job *job) {
     ms_buffer text = {0};
     if (ms_job_write_resolved(job, &text) != MS_OK) {

@@ -86,7 +86,7 @@ typedef struct chrome {
     int64_t *limit_ps; /* [event_count] start of the next event on its stream */
     int32_t *compute;  /* [rank_count] thread of the compute stream */
     int32_t *second;   /* [rank_count] thread of passes that run together with one on `compute` */
-    bool *is_shown;    /* [rank_count] some event is of it */
+    bool *is_shown;    /* [rank_count] whether some event belongs to the rank */
     ms_vector boxes;   /* ms_gantt_box, the passes */
     ms_vector pairs;   /* ms_pass_pair */
     ms_vector idle;    /* ms_idle_piece */

@@ -65,7 +65,7 @@ static const char *letter_of(uint8_t kind) {
                                   : ""; /* the first ones are passes */
 }
 
-/* Largest font size at which so many characters fit. */
+/* Largest font size at which `characters` characters fit into a box. */
 static double size_of(const panel_pen *p, const area *at, size_t characters) {
     double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)characters);
     return floor(2.0 * fmin(fmin(11.0, 0.68 * p->height), widest)) / 2.0;
@@ -256,8 +256,8 @@ static ms_rgb colour_of_band(int band) {
                : ms_svg_colour((uint8_t)(band / 2), band % 2);
 }
 
-/* Add a box to its band; a part takes the place of the box around it, recomputation that of the
- * strip that it is where boxes are drawn. */
+/* Add a box to its band. A part replaces the share of the box around it; recomputation replaces a
+ * part of that share, as high as the strip that stands for it where single boxes are drawn. */
 static void add_to_bins(const panel_pen *p, bins *b, const ms_gantt_box *box,
                         const ms_gantt_box *around) {
     double left = (x_of(p, box->start) - p->panel->x) / p->panel->bin_px;

@@ -132,7 +132,8 @@ static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
 
 /* Passes that are looked at: a sequence of half as many is far more than an excerpt could show. */
 enum { PASSES_MAX = 2048 };
-/* Pairs of passes, a sequence apart, that are of a sort: all but those of a stray bubble. */
+/* Least share of the pairs of passes, one sequence apart, that must be alike: a stray bubble may
+ * spoil the others. */
 static const double ALIKE_LEAST = 0.9;
 
 /* What tells passes apart: kind, chunk or direction, half of the row. */
@@ -148,7 +149,7 @@ static bool repeats_after(const uint32_t *sorts, int32_t count, int32_t shift) {
     return alike >= ALIKE_LEAST * (count - shift);
 }
 
-/* Collect the passes of a row that start in the period's range, the first ones of them. */
+/* Collect the first PASSES_MAX passes of a row that start within `range`. */
 static int32_t collect_passes(const ms_gantt_sorted *sorted, int32_t row,
                               const ms_gantt_period *range, uint32_t *sorts, double *starts) {
     int32_t count = 0;

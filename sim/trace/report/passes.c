@@ -12,7 +12,7 @@ typedef struct comm_span {
 /* Of each simulated rank and axis the spans in which at least one communication runs that the rank
  * takes part in, as a sender, a receiver or a member. */
 typedef struct rank_comms {
-    const comm_span *spans; /* by rank, axis, start; those of one rank and axis do not touch */
+    const comm_span *spans; /* by rank, axis, start; the spans of one rank and axis do not touch */
     const size_t *first;    /* [rank_count * MS_AXIS_COUNT] first span of a rank and axis */
     const size_t *end;      /* the same, behind its last one */
 } rank_comms;
@@ -60,7 +60,7 @@ static int by_start(const void *left, const void *right) {
     return (a->start_ps > b->start_ps) - (a->start_ps < b->start_ps);
 }
 
-/* Sort the stretches [count] and join those that touch; returns how many are left. */
+/* Sort the spans [count] and join spans that touch.  Returns how many are left. */
 static size_t join(comm_span *spans, size_t count) {
     bool is_sorted = true;
     for (size_t i = 1; i < count; i++) {
@@ -153,7 +153,7 @@ typedef struct open_pass {
 typedef struct row_state {
     int64_t end_ps; /* of its last computation */
     open_pass passes[2];
-    int last; /* which of them ran last */
+    int last; /* index of the pass that ran last */
 } row_state;
 
 typedef struct collecting {

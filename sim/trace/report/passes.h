@@ -15,9 +15,9 @@ typedef struct ms_pass_pair {
 typedef enum ms_idle_cause {
     MS_IDLE_BUBBLE,    /* a computation of another pipeline rank */
     MS_IDLE_IMBALANCE, /* one of another rank of the same stage */
-    MS_IDLE_OWN,       /* communication of an axis while its own of that axis runs */
-    MS_IDLE_FOREIGN,   /* communication of other ranks */
-    MS_IDLE_HOST,      /* nothing on any GPU */
+    MS_IDLE_OWN, /* communication of an axis along which the rank itself communicates meanwhile */
+    MS_IDLE_FOREIGN, /* communication of other ranks */
+    MS_IDLE_HOST,    /* nothing on any GPU */
     MS_IDLE_UNKNOWN, /* an operation that the trace, of some ranks or of whole passes, does not hold
                       */
 } ms_idle_cause;
@@ -26,7 +26,7 @@ typedef enum ms_idle_cause {
 typedef struct ms_idle_piece {
     int64_t start_ps, end_ps;
     int32_t row;
-    int32_t event; /* what it waits for; -1: nothing */
+    int32_t event; /* the event that the rank waits for; -1: none */
     int16_t step;
     uint8_t cause; /* ms_idle_cause */
     uint8_t axis;  /* of communication */

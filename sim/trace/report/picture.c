@@ -1,6 +1,7 @@
-/* Pictures to files: SVG as it is; PNG and PDF by rsvg-convert of librsvg, as a program of its own,
- * so that nobody who draws nothing loads cairo, pango and what they need. */
+/* Pictures to files: SVG as it is; PNG and PDF by the program rsvg-convert of librsvg, so that
+ * meshsim itself need not load cairo, pango and their libraries. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,26 +17,25 @@ enum { BLOCK_B = 65536, REASON_B = 200, FILES = 3, NOT_STARTED = MS_EXIT_SIGNAL 
 
 /* ---- another program as a filter ---- */
 
-static bool put(int file, const char *text, size_t length) {
-    while (length > 0) {
-        ssize_t written = write(file, text, length);
+/* Write a text to the program, which reads it whole before it writes anything. Where the program
+ * has ended already, its exit code says why. */
+static void put(int file, const char *text, size_t length) {
+    for (size_t done = 0; done < length;) {
+        ssize_t written = write(file, text + done, length - done);
         if (written < 0 && errno != EINTR) {
-            return false;
+            return;
         }
-        text += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
+        done += written > 0 ? (size_t)written : 0;
     }
-    return lseek(file, 0, SEEK_SET) == 0;
 }
 
-static bool take(int file, ms_buffer *out) {
+static void take(int file, ms_buffer *out) {
     char block[BLOCK_B];
-    ssize_t count = lseek(file, 0, SEEK_SET);
+    ssize_t count = 0;
     do {
-        count = count < 0 ? count : read(file, block, sizeof block);
+        count = read(file, block, sizeof block);
         ms_buffer_add(out, block, count > 0 ? (size_t)count : 0);
-    } while (count > 0);
-    return count == 0;
+    } while (count > 0 || (count < 0 && errno == EINTR));
 }
 
 /* In the child: the program, which ends when its parent does.  files: its standard streams; < 0:
@@ -61,26 +61,44 @@ static bool wait_for(pid_t pid, int *exit_out) {
     return ended >= 0;
 }
 
-bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
-    int files[FILES] = {memfd_create("input", MFD_CLOEXEC), memfd_create("output", MFD_CLOEXEC),
-                        filter->said == NULL ? -1 : memfd_create("said", MFD_CLOEXEC)};
-    bool is_done = files[0] >= 0 && files[1] >= 0 && (filter->said == NULL || files[2] >= 0) &&
-                   put(files[0], filter->text, filter->length);
-    pid_t parent = getpid();
-    pid_t pid = is_done ? fork() : -1;
-    if (pid == 0) {
-        become(filter->words, files, parent);
+static void close_end(int *file) {
+    if (*file >= 0) {
+        close(*file);
+        *file = -1;
     }
-    is_done = pid > 0 && wait_for(pid, exit_out) && take(files[1], out) &&
-              (filter->said == NULL || take(files[2], filter->said));
+}
+
+bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
+    int ends[5] = {-1, -1, -1, -1,
+                   -1}; /* of the input and the output, to read and to write; said */
+    pid_t parent = getpid(), pid = -1;
+    bool is_ready = pipe2(ends, O_CLOEXEC) == 0 && pipe2(ends + 2, O_CLOEXEC) == 0;
+    if (is_ready && filter->said != NULL) {
+        ends[4] = memfd_create("said", MFD_CLOEXEC);
+        is_ready = ends[4] >= 0;
+    }
+    pid = is_ready ? fork() : -1;
+    if (pid == 0) {
+        become(filter->words, (const int[FILES]){ends[0], ends[3], ends[4]}, parent);
+    }
     int error = errno;
-    for (int i = 0; i < FILES; i++) {
-        if (files[i] >= 0) {
-            close(files[i]);
+    close_end(&ends[0]);
+    close_end(&ends[3]);
+    if (pid > 0) {
+        put(ends[1], filter->text, filter->length);
+        close_end(&ends[1]);
+        take(ends[2], out);
+        is_ready = wait_for(pid, exit_out);
+        error = errno;
+        if (filter->said != NULL && lseek(ends[4], 0, SEEK_SET) == 0) {
+            take(ends[4], filter->said);
         }
     }
+    for (int i = 0; i < 5; i++) {
+        close_end(&ends[i]);
+    }
     errno = error;
-    return is_done;
+    return pid > 0 && is_ready;
 }
 
 /* ---- pictures ---- */

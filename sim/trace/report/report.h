@@ -157,7 +157,7 @@ typedef struct ms_page_input {
 /** What a study or a comparison found.  All is borrowed. */
 typedef struct ms_page_results {
     const char *kind;            /**< the command: "search", "sweep", "compare" or "validate" */
-    const char *title;           /**< what it is about, such as the workload's name */
+    const char *title;           /**< what the results are about, such as the workload's name */
     const char *subject;         /**< what the command line names first: of a search its workload */
     const char *command;         /**< the command line, as a shell reads it */
     const char *version;         /**< of the program */

@@ -98,7 +98,7 @@ static void put_path(const ms_page *page) {
     ms_buffer_puts(page->json, "}");
 }
 
-/* The timeline and what belongs to it; nothing of it in a trace that holds no operations. */
+/* Append the timeline, the critical path, the memory and what is sent. */
 static ms_status put_timeline(ms_page *page) {
     ms_status status = ms_slack_find(page->trace, page->arena, &page->slack);
     status = status == MS_OK ? ms_page_put_items(page) : status;

@@ -59,7 +59,8 @@ typedef struct ms_path_piece {
 } ms_path_piece;
 
 typedef struct ms_slack {
-    const int64_t *slack_ps;     /* [events] by so much it could end later and the run would not */
+    const int64_t *slack_ps; /* [events] by how much the event could end later while the run ends at
+                                the same time */
     const ms_path_piece *pieces; /* [piece_count] from the end of the run to its beginning */
     size_t piece_count;
 } ms_slack;
@@ -85,13 +86,14 @@ typedef struct ms_page {
 
 /* Items that a page holds at most; rows are left out, evenly, until they fit. */
 enum { MS_PAGE_ITEMS_MAX = 400000 };
-/* Where there are no more than so many, waiting inside passes is among them. */
+/* Up to this number of items, waiting inside passes is among them. */
 enum { MS_PAGE_PARTS_MAX = 150000 };
 
 /* Codes of idle items: these and a category of time, or the one behind them for idle time whose
  * cause the trace does not hold. */
 enum { MS_PAGE_IDLE = 32 };
-/* Codes are below it; a code and so many times the marks of an item are one number. */
+/* All codes are below this number. A page stores code + MS_PAGE_CODES * marks of an item as one
+ * number. */
 enum { MS_PAGE_CODES = 64 };
 
 /* Append `"items":{...}`: their count, how many each row has, and columns of numbers, by
