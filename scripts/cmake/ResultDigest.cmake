@@ -13,7 +13,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   endforeach()
   string(SHA256 digest "${digests}")
   string(SUBSTRING ${digest} 0 16 digest)
-  file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "#include \"cli/store_options.h\"\n\nconst char MS_CLI_RESULT_DIGEST[] = \"${digest}\";\n")
+  file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "#include \"cli/study_options.h\"\n\nconst char MS_CLI_RESULT_DIGEST[] = \"${digest}\";\n")
   return()
 endif()
 

@@ -75,6 +75,11 @@ const char *ms_buffer_text(const ms_buffer *buffer) {
     return buffer->data == NULL ? "" : buffer->data;
 }
 
+void ms_buffer_end_part(ms_buffer *part, ms_buffer *whole) {
+    whole->failed = whole->failed || part->failed;
+    ms_buffer_release(part);
+}
+
 const char *ms_buffer_keep(ms_buffer *buffer, ms_arena *arena) {
     arena->has_failed = arena->has_failed || buffer->failed;
     const char *copy = buffer->failed ? NULL : ms_arena_strdup(arena, ms_buffer_text(buffer));

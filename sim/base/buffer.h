@@ -12,7 +12,8 @@
 
 #include "base/arena.h"
 
-/** Text under construction; `data` is always NUL-terminated once something was added. */
+/** Text under construction; `data` is always NUL-terminated once something was added. A buffer of
+ * zeros is empty. */
 typedef struct ms_buffer {
     char *data;
     size_t length;
@@ -33,11 +34,13 @@ void ms_buffer_printf(ms_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** The text so far, "" when empty; valid until the next call on `buffer`. */
 const char *ms_buffer_text(const ms_buffer *buffer);
+/** Release a buffer whose text is a part of another one, which fails if the part has failed. */
+void ms_buffer_end_part(ms_buffer *part, ms_buffer *whole);
 /** Copy the text to an arena and release the buffer.  Returns the copy; NULL where memory ran out,
  * now or while the buffer was written, which the arena remembers (`has_failed`). */
 const char *ms_buffer_keep(ms_buffer *buffer, ms_arena *arena);
 
-/** Objects of `item_B` bytes in one block. */
+/** Objects of `item_B` bytes in one block. A vector of zeros but for `item_B` is empty. */
 typedef struct ms_vector {
     void *data;
     size_t count;

@@ -64,8 +64,7 @@ static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer_init(&line);
     ms_buffer_add(&line, fault, strcspn(fault, "\n"));
     ms_terminal_write_text(reason, ms_buffer_text(&line));
-    reason->failed = reason->failed || line.failed;
-    ms_buffer_release(&line);
+    ms_buffer_end_part(&line, reason);
 }
 
 /* The `line`-th line of the source, without its end. */

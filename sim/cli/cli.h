@@ -81,8 +81,8 @@ typedef struct ms_option_rule {
 
 /** One of several things that a command does, chosen by what stands on its command line. */
 typedef struct ms_mode {
-    const char *usage;    /**< its own words behind the command's name, as --help prints them,
-                               beginning with its argument if it takes one; NULL ends the modes */
+    const char *usage;    /**< the mode's words behind the command's name, as --help prints them,
+                               first its argument if the mode takes one; NULL ends the modes */
     const char *summary;  /**< what it does, for --help */
     const char *argument; /**< a word such as "search"; one that ends in ':' is how the argument
                                begins; "": any argument; NULL: it takes none */
@@ -90,8 +90,8 @@ typedef struct ms_mode {
                                                      NULL behind the last */
     const char *needs[MS_MODE_OPTIONS_MAX];     /**< options that must stand there besides */
     const ms_option_rule *rules;                /**< NULL: none */
-    const char *writes;  /**< endings of what '--output' writes in this mode, in the place of the
-                              option's own; NULL: as those say */
+    const char *writes;  /**< endings of what '--output' writes in this mode, in the place of those
+                              in the option's row; NULL: those of the option's row */
     const char *refusal; /**< what is said of an option that the first mode takes and this one does
                               not, such as "is for one schedule"; NULL: which modes take it */
     ms_status (*run)(const ms_invocation *call);
@@ -111,6 +111,8 @@ typedef struct ms_command {
     ms_status (*run)(const ms_invocation *call);
 } ms_command;
 
+/** Whether a word is among others.  words: NULL behind the last. */
+bool ms_cli_is_among(const char *word, const char *const *words);
 /** How many arguments an option takes: 0, 1 or 2. */
 size_t ms_cli_argument_count(const ms_option *option);
 /** The option of a command with a long name of `length` bytes, or with a letter; NULL: the command
@@ -130,7 +132,7 @@ ms_given ms_cli_all(const ms_invocation *call, const char *name);
  * when it is none. */
 ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback, long low,
                      long high, long *out);
-/** Option as a pure number, likewise. */
+/** Option as a pure number.  Returns as ms_cli_int. */
 ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out);
 /** Option as one of some words, NULL behind the last: its place among them; the first when absent.
  * MS_E_USAGE (reported). */
@@ -175,5 +177,24 @@ ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_
  *  text: released here.  Returns MS_OK; MS_E_IO (reported), an older file stays as it was;
  * MS_E_NOMEM (reported), also when a part of the text found no memory. */
 ms_status ms_cli_write_file(const ms_invocation *call, const char *path, ms_buffer *text);
+
+/* ---- parsing of the command line ---- */
+
+/** Parse the words after the command's name.
+ *  call: `command`, `arena` and `diag` are set; options and positionals are filled in.
+ *  words: [count] borrowed, they outlive `call`.  *wants_help_out: --help or -h stood among them,
+ * and nothing else counts then.  Returns MS_OK; MS_E_USAGE (reported); MS_E_NOMEM (reported);
+ * MS_E_BUG if the table is too long.  O(words * options). */
+ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
+                       bool *wants_help_out);
+
+/** Refuse output files whose names end like another format than the one that would be written, and
+ * say what writes that.  Returns MS_OK; MS_E_USAGE (reported). */
+ms_status ms_cli_check_endings(const ms_invocation *call);
+
+/** The same of '--output' alone, where a mode writes less than the option's row says.
+ *  given: its values.  writes: endings, as ms_option has them.  Returns as ms_cli_check_endings. */
+ms_status ms_cli_check_output_ending(const ms_invocation *call, const ms_given *given,
+                                     const char *writes);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/show_job.h"
 #include "cli/show_mesh.h"
 #include "cli/show_text.h"
 #include "cli/shown_tables.h"
@@ -56,8 +55,7 @@ typedef struct findings {
 /* Overrides as a user types them: "--set A=1 --set B=2".  Returns a text in `arena`; NULL when
  * memory runs out, which the arena remembers. */
 static const char *typed(const ms_words *sets, ms_arena *arena) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     for (size_t i = 0; i < sets->count; i++) {
         ms_buffer_puts(&text, i == 0 ? "--set " : " --set ");
         ms_show_shell_word(sets->items[i], &text);
@@ -114,7 +112,8 @@ static double slowest_gpu(const ms_job *job) {
     return job->spec.has_model ? job->layout.slowest_gpu : 1;
 }
 
-/* What the step costs and what it costs at least, as far as the platform's file says. */
+/* Add the rent and the energy of a step, and their lower bounds; null where the platform gives no
+ * price or no power. */
 static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *step) {
     const ms_platform *platform = job->platform;
     ms_price_use use = ms_job_price_use(job, estimate->step_s, estimate->busy_s);
@@ -170,9 +169,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     const ms_estimate *estimate = &f->estimate;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
-    if (job->spec.framework.name != NULL) {
-        ms_value_add_string(root, "framework", job->spec.framework.name);
-    }
+    ms_value_add_string(root, "framework", job->spec.framework.name); /* NULL adds nothing */
     ms_value_add_string(root, "platform", job->platform->name);
     ms_value_add_int(root, "gpus", job->mesh.ranks);
     ms_summary_add_placement(&job->placement, root);
@@ -218,8 +215,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
 }
 
 static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
-    ms_buffer page;
-    ms_buffer_init(&page);
+    ms_buffer page = {0};
     ms_buffer_printf(&page, "# workload\n%s\n# platform\n%s", job->spec.source.effective_text,
                      job->spec.platform.effective_text);
     return ms_cli_print_page(call, &page);
@@ -256,8 +252,7 @@ static void add_layout(const ms_job *job, ms_value *root) {
 }
 
 static ms_status add_workload(const char *name, const ms_job_spec *spec, ms_value *root) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_job_spec_write(spec, &text);
     const char *kept = ms_buffer_keep(&text, root->arena);
     ms_value_add_string(root, name, kept);
@@ -380,8 +375,7 @@ static ms_status run(const ms_invocation *call) {
 }
 
 static ms_status print_keys(const ms_invocation *call) {
-    ms_buffer page;
-    ms_buffer_init(&page);
+    ms_buffer page = {0};
     ms_job_spec_write_keys(&page);
     return ms_cli_print_page(call, &page);
 }

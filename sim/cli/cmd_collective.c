@@ -165,15 +165,14 @@ static void add_line(const coll_lines *c, const char *name, const ms_sizes_resul
     }
 }
 
-/* The same sizes by one algorithm; one that the group or the platform does not have, which the
- * command would refuse, is left out. */
+/* Simulate the sizes of the study with one algorithm. An algorithm that the group or the platform
+ * does not have is left out, where the command alone would refuse it. */
 static ms_status add_algorithm(const coll_lines *c, ms_coll_algorithm algorithm) {
     const char *name = ms_coll_algorithm_name(algorithm);
     ms_diag mute;
-    ms_buffer reason;
+    ms_buffer reason = {0};
     ms_sizes_result result;
     ms_diag_init_mute(&mute);
-    ms_buffer_init(&reason);
     mute.reason = &reason;
     ms_sizes_study study = *c->study;
     study.algorithm = algorithm;

@@ -72,7 +72,8 @@ static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *r
     return status;
 }
 
-/* --max-increase stands behind --only, so that of one key it is the one that holds. */
+/* The guards of --max-increase stand behind those of --only: where both name a key, the last one
+ * holds. */
 static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules) {
     const ms_given only = ms_cli_all(call, "only");
     const ms_given increases = ms_cli_all(call, "max-increase");
@@ -104,14 +105,6 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 /* ---- what is told ---- */
 
-static ms_status write_junit(const ms_invocation *call, const char *path,
-                             const ms_shown_comparison *shown) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_show_differences_junit(shown, &text);
-    return ms_cli_write_file(call, path, &text);
-}
-
 /* "base/tiny.h5" and "now/tiny.h5" are told apart by their folders. */
 static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
     const ms_cli_page page = {
@@ -124,8 +117,11 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_comparison
 /* The files first: where one cannot be written, nothing is printed that looks like an answer. */
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
     static const char *const FILES[] = {"junit", "html", NULL};
-    const char *junit = ms_cli_value(call, "junit", NULL);
-    ms_status status = junit != NULL ? write_junit(call, junit, shown) : MS_OK;
+    ms_buffer junit = {0};
+    if (ms_cli_has(call, "junit")) {
+        ms_show_differences_junit(shown, &junit);
+    }
+    ms_status status = ms_cli_write_option(call, "junit", &junit);
     status = status == MS_OK ? write_html(call, shown) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
         return status;

@@ -1,6 +1,4 @@
 /* meshsim merge: one store of all shards of a study. */
-#include <string.h>
-
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/shown_tables.h"
@@ -52,8 +50,7 @@ static ms_value *make_tree(const ms_shards_report *report, ms_arena *arena) {
 
 /* Add the values that text and Markdown show and --json does not print. */
 static void add_page(const ms_shards_report *report, ms_value *root) {
-    ms_buffer ranges;
-    ms_buffer_init(&ranges);
+    ms_buffer ranges = {0};
     add_ranges(report, &ranges);
     const char *list = ms_buffer_keep(&ranges, root->arena);
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);

@@ -2,7 +2,6 @@
  * lie over them. */
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/placement_options.h"
 #include "cli/show_mesh.h"
 #include "cli/tool.h"
 

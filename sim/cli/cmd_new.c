@@ -1,6 +1,5 @@
 /* meshsim new: a workload to begin with, for a model and a platform. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +10,6 @@
 #include "base/target.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/new_config.h"
 #include "cli/new_mesh.h"
 #include "cli/show_text.h"
 #include "search/config_workload.h"
@@ -38,7 +36,7 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* So many whole nodes of a platform. */
+/* A number of whole nodes of a platform. */
 typedef struct new_cluster {
     ms_platform platform;
     const char *path; /* what a workload names it by, wherever the workload lies */
@@ -50,7 +48,8 @@ typedef struct draft {
     const ms_invocation *call;
     const char *base;    /* file whose keys the sets change */
     ms_node *root;       /* its tree */
-    ms_node *config;     /* model: of a Hugging Face config; NULL: that of `root` */
+    ms_node *config;     /* the mapping `model` of a Hugging Face config; NULL: the model is that of
+                            `root` */
     const char *remarks; /* comments on what was assumed; NULL: none */
     const char *sets[SETS_MAX];
     size_t set_count;
@@ -66,7 +65,7 @@ static ms_status add_set(draft *d, const char *text) {
     return MS_OK;
 }
 
-/* ---- what there is ---- */
+/* ---- models and platforms ---- */
 
 static const char *list_installed(const ms_invocation *call, const char *folder) {
     const char *path =
@@ -77,7 +76,7 @@ static const char *list_installed(const ms_invocation *call, const char *folder)
 }
 
 static ms_status print_choices(const ms_invocation *call) {
-    ms_buffer page;
+    ms_buffer page = {0};
     ms_arena *arena = call->arena;
     const char *models = ms_arena_printf(arena, "%s, or a Hugging Face config.json",
                                          list_installed(call, "workloads"));
@@ -86,7 +85,6 @@ static ms_status print_choices(const ms_invocation *call) {
     if (models == NULL || platforms == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    ms_buffer_init(&page);
     ms_show_wrapped("models     ", models, &page);
     ms_show_wrapped("platforms  ", platforms, &page);
     ms_buffer_puts(
@@ -184,7 +182,7 @@ static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
     return status;
 }
 
-/* Read the model. Without a framework of its own it gets the one that `import hf` assumes. */
+/* Read the model. A model without a framework gets the one that `import hf` assumes. */
 static ms_status read_config(draft *d, const char *name, ms_config_workload *out) {
     const ms_invocation *call = d->call;
     ms_status status = MS_OK;
@@ -274,8 +272,8 @@ static const char *cluster_set(const ms_invocation *call, const new_cluster *clu
                            cluster->gpus / cluster->platform.gpus_per_node);
 }
 
-/* So many sequences that data-parallel ranks share them evenly, whatever the mesh leaves to them.
- */
+/* A batch that any number of data-parallel ranks shares evenly: the odd part of the number of GPUs,
+ * times a power of two. */
 static long usual_batch(const draft *d) {
     long odd = d->cluster.gpus;
     while (odd % 2 == 0) {
@@ -359,8 +357,7 @@ static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char 
     if (first == NULL || margin == NULL) {
         return ms_diag_no_memory(d->call->diag);
     }
-    ms_buffer page;
-    ms_buffer_init(&page);
+    ms_buffer page = {0};
     ms_show_wrapped(margin, first, &page);
     ms_buffer_printf(&page,
                      "\nmeshsim check %s     # whether it is sound, and what a step should take\n"
@@ -372,8 +369,7 @@ static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char 
 
 static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
     const char *path = ms_cli_value(d->call, "output", "-");
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_buffer_printf(&text,
                      "# Made by 'meshsim new --model %s --platform %s', with the mesh whose "
                      "estimated step is\n# the shortest. All may be changed; 'meshsim check "
@@ -407,6 +403,75 @@ static ms_status choose(draft *d, ms_new_mesh *mesh_out) {
     return status;
 }
 
+/* ---- what a Hugging Face config gives ---- */
+
+static void add_place(ms_value *row, const ms_mark *mark) {
+    ms_value_add_int(row, "line", mark->line);
+    ms_value_add_int(row, "column", mark->column);
+    ms_value_add_int(row, "width", mark->width);
+}
+
+/* A scalar as it stands, or a list of words in brackets. */
+static const char *text_of(const ms_node *node, ms_arena *arena) {
+    if (node->type == MS_NODE_SCALAR) {
+        return node->text;
+    }
+    const char *text = "[";
+    for (const ms_node *entry = node->first; entry != NULL && text != NULL; entry = entry->next) {
+        text = ms_arena_printf(arena, "%s%s%s", text, entry->text, entry->next == NULL ? "" : ", ");
+    }
+    return text == NULL ? NULL : ms_arena_printf(arena, "%s]", text);
+}
+
+/* A row for each key below a mapping.  path: of the mapping, with a dot at its end. */
+static void add_workload(const ms_node *mapping, const char *path, ms_arena *arena,
+                         ms_value *rows) {
+    for (const ms_node *node = mapping->first; node != NULL; node = node->next) {
+        const char *key = ms_arena_printf(arena, "%s%s", path, node->key);
+        if (key != NULL && node->type == MS_NODE_MAPPING) {
+            const char *below = ms_arena_printf(arena, "%s.", key);
+            add_workload(node, below == NULL ? "" : below, arena, rows);
+        } else {
+            ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+            ms_value_add_string(row, "key", key);
+            ms_value_add_string(row, "value", text_of(node, arena));
+            ms_value_add_bool(row, "is_text", node->is_quoted);
+            add_place(row, &node->mark);
+        }
+    }
+}
+
+static void add_source_keys(const ms_source_keys *keys, ms_value *rows) {
+    for (const ms_source_key *key = keys->first; key != NULL; key = key->next) {
+        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "key", key->key);
+        ms_value_add_string(row, "value", key->value == NULL ? "" : key->value);
+        ms_value_add_string(row, "fate", ms_source_fate_name(key->fate));
+        ms_value_add_string(row, "why", key->why == NULL ? "" : key->why);
+        add_place(row, &key->mark);
+    }
+}
+
+/* Print the keys that the config of --model gives a workload, with their places, and what became of
+ * each of the config's own keys, as one JSON object, for `import hf`. The model is not checked: a
+ * key that it lacks may be given later. */
+static ms_status print_config(const ms_invocation *call) {
+    const char *path = ms_cli_value(call, "model", "");
+    ms_config_workload workload;
+    ms_status status = ms_config_workload_read(path, ms_cli_data_folder(call->arena), call->arena,
+                                               call->diag, &workload);
+    if (status != MS_OK) {
+        return status;
+    }
+    ms_value *root = ms_value_new_object(call->arena);
+    const ms_node *model = ms_node_get(workload.root, "model");
+    ms_value_add_string(root, "file", model->mark.file);
+    ms_value_add_string(root, "remarks", workload.remarks);
+    add_workload(workload.root, "", call->arena, ms_value_add(root, "workload", MS_VALUE_ARRAY));
+    add_source_keys(&workload.keys, ms_value_add(root, "keys", MS_VALUE_ARRAY));
+    return ms_cli_print_json(call, root);
+}
+
 static ms_status check_json(const ms_invocation *call) {
     static const char *const OTHERS[] = {"platform", "gpus",   "batch",
                                          "sequence", "output", "force"};
@@ -428,7 +493,7 @@ static ms_status run(const ms_invocation *call) {
         return print_choices(call);
     }
     if (ms_cli_has(call, "json")) {
-        return check_json(call) == MS_OK ? ms_cli_print_config(call) : MS_E_USAGE;
+        return check_json(call) == MS_OK ? print_config(call) : MS_E_USAGE;
     }
     draft d = {.call = call};
     ms_new_mesh mesh;

@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/placement_options.h"
 #include "cli/shown_tables.h"
 #include "cli/tool.h"
 #include "cluster/platform/price.h"
@@ -61,21 +60,11 @@ static void add_tiers(const ms_platform *platform, ms_value *root) {
     }
 }
 
-/* Name of a tier; null: there is no such level. */
-static void add_tier_name(const ms_platform *platform, const char *key, int tier,
-                          ms_value *object) {
-    if (tier < 0) {
-        ms_value_add(object, key, MS_VALUE_NULL);
-    } else {
-        ms_value_add_string(object, key, platform->tiers[tier].name);
-    }
-}
-
 static void add_layout(const ms_platform *platform, ms_value *root) {
     ms_platform_layout layout;
     ms_platform_layout_of(platform, &layout);
     ms_value *object = ms_value_add(root, "layout", MS_VALUE_OBJECT);
-    add_tier_name(platform, "port_tier", layout.port_tier, object);
+    ms_summary_add_tier(platform, layout.port_tier, "port_tier", object);
     ms_value_add_int(object, "pods", layout.pods);
     if (layout.dimensions > 0) {
         ms_value *shape = ms_value_add(object, "shape", MS_VALUE_ARRAY);
@@ -84,9 +73,9 @@ static void add_layout(const ms_platform *platform, ms_value *root) {
         }
         return;
     }
-    add_tier_name(platform, "node_tier", layout.node_tier, object);
-    add_tier_name(platform, "spine_tier", layout.spine_tier, object);
-    add_tier_name(platform, "core_tier", layout.core_tier, object);
+    ms_summary_add_tier(platform, layout.node_tier, "node_tier", object);
+    ms_summary_add_tier(platform, layout.spine_tier, "spine_tier", object);
+    ms_summary_add_tier(platform, layout.core_tier, "core_tier", object);
     ms_value_add_bool(object, "is_paired", platform->tiers[0].is_paired);
     ms_value_add_bool(object, "has_rails", layout.has_rails);
     ms_value_add_int(object, "units", layout.units);
@@ -156,7 +145,7 @@ static void add_path(const ms_platform *platform, const path *p, ms_value *root)
     }
     ms_value_add_double(object, "bottleneck_Bps", p->bottleneck_Bps);
     ms_value_add_double(object, "latency_s", p->route.latency_s);
-    add_tier_name(platform, "tier", p->route.tier, object);
+    ms_summary_add_tier(platform, p->route.tier, "tier", object);
 }
 
 static ms_value *make_tree(const ms_invocation *call, const view *v, const path *route) {
@@ -211,8 +200,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
 }
 
 static ms_status write_xml(const ms_invocation *call, const view *v) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_status status = ms_cli_has(call, "simgrid-xml")
                            ? ms_platform_write_simgrid_xml(&v->platform, call->diag, &text)
                            : MS_OK;
@@ -242,10 +230,7 @@ static ms_status read_placement(const ms_invocation *call, view *v) {
     long ranks = 0;
     bool has_ranks = ms_cli_has(call, "ranks");
     if (!ms_cli_has(call, "placement")) {
-        if (has_ranks) {
-            ms_diag_error(call->diag, "--ranks goes with --placement only");
-        }
-        return has_ranks ? MS_E_USAGE : MS_OK;
+        return has_ranks ? ms_diag_usage(call->diag, "--ranks goes with --placement only") : MS_OK;
     }
     ms_status status =
         ms_cli_int(call, "ranks", 0, has_ranks ? 1 : 0, ms_platform_gpus(&v->platform), &ranks);

@@ -1,6 +1,4 @@
 /* meshsim report: a trace as a picture or for a trace viewer. */
-#include <string.h>
-
 #include "base/config/config.h"
 #include "base/target.h"
 #include "cli/commands.h"
@@ -20,18 +18,13 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Whether a path ends in an ending of five letters, behind a name. */
-static bool has_ending(const char *path, const char *ending) {
-    size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ending) == 0;
-}
-
 /* ---- results that were printed before ---- */
 
 /* A file of results. Who wrote it may have added what a page says beside them, under "page". */
 typedef struct result_file {
     const ms_value *tree; /* the results, without "page" */
-    const char *title;    /* what they are about; NULL: not said, and so the next two */
+    const char *title; /* what the results are about; NULL: the file does not say. Likewise subject
+                          and command */
     const char *subject;
     const char *command; /* the command line, as a shell reads it */
     ms_words files;      /* that were read */
@@ -83,7 +76,7 @@ static ms_status show_results(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     const char *source = call->positionals[0];
     bool has_markdown = ms_cli_has(call, "markdown");
-    if (path != NULL ? has_markdown || !has_ending(path, ".html") : !has_markdown) {
+    if (path != NULL ? has_markdown || !ms_report_has_ending(path, ".html") : !has_markdown) {
         return ms_diag_usage(
             call->diag, "results become a page or tables: expected -o FILE.html, or --markdown");
     }
@@ -96,7 +89,7 @@ static ms_status show_results(const ms_invocation *call) {
         const char *heading = file.title == NULL
                                   ? "validate"
                                   : ms_arena_printf(call->arena, "validate: %s", file.title);
-        return ms_cli_print_markdown(call, heading, MS_VALIDATE_TABLES, file.tree);
+        return ms_cli_print_tables(call, heading, MS_VALIDATE_TABLES, file.tree, true);
     }
     ms_page_results results = {
         .kind = "validate",
@@ -114,7 +107,7 @@ static ms_status show_results(const ms_invocation *call) {
 
 static ms_status run(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
-    if (call->positional_count == 1 && has_ending(call->positionals[0], ".json")) {
+    if (call->positional_count == 1 && ms_report_has_ending(call->positionals[0], ".json")) {
         return show_results(call);
     }
     if (ms_cli_has(call, "markdown")) {

@@ -9,10 +9,9 @@
 #include "cli/job_options.h"
 #include "cli/progress.h"
 #include "cli/run_whatif.h"
-#include "cli/show_job.h"
 #include "cli/show_text.h"
 #include "cli/shown_tables.h"
-#include "cli/worker_options.h"
+#include "cli/study_options.h"
 #include "estimate/advice.h"
 #include "trace/summary.h"
 #include "trace/trace.h"
@@ -85,6 +84,9 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
                               const ms_cli_whatif *whatif) {
     ms_value *summary = NULL;
     ms_status status = ms_summary_build(result, call->arena, &summary);
+    if (status == MS_OK) {
+        ms_summary_add_usage(result, summary);
+    }
     if (status == MS_OK && ms_cli_has(call, "ranks")) {
         status = ms_summary_add_ranks(result, call->arena, summary);
     }
@@ -121,14 +123,7 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     return MS_E_NO;
 }
 
-static ms_status fail_detail(const ms_invocation *call, const char *value, int gpus) {
-    return ms_diag_usage(call->diag,
-                         "bad value '%s' for --trace; expected full, passes, summary, or "
-                         "ranks=LIST of ranks 0 to %d, such as ranks=0,8-15",
-                         value, gpus - 1);
-}
-
-/* What --trace asks for, of a job with so many GPUs. */
+/* Read what --trace asks for.  gpus: of the job. */
 static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detail *detail_out) {
     const char *value = ms_cli_value(call, "trace", "full");
     for (int level = 0; level < MS_TRACE_LEVEL_COUNT; level++) {
@@ -138,13 +133,14 @@ static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detai
             return MS_OK;
         }
     }
-    if (strncmp(value, RANKS, sizeof RANKS - 1) != 0) {
-        return fail_detail(call, value, gpus);
-    }
-    const char *list = value + sizeof RANKS - 1;
-    int count = ms_ranges_read(list, gpus, NULL);
+    bool is_list = strncmp(value, RANKS, sizeof RANKS - 1) == 0;
+    const char *list = is_list ? value + sizeof RANKS - 1 : "";
+    int count = is_list ? ms_ranges_read(list, gpus, NULL) : -1;
     if (count < 0) {
-        return fail_detail(call, value, gpus);
+        return ms_diag_usage(call->diag,
+                             "bad value '%s' for --trace; expected full, passes, summary, or "
+                             "ranks=LIST of ranks 0 to %d, such as ranks=0,8-15",
+                             value, gpus - 1);
     }
     int *ranks = MS_NEW(call->arena, int, count);
     if (ranks == NULL) {

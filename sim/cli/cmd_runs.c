@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/worker_options.h"
+#include "cli/study_options.h"
 #include "search/job_list.h"
 
 static const ms_option OPTIONS[] = {
@@ -14,11 +14,11 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Print the line of a job at once: who reads it counts them. */
+/* Print the line of a job as soon as the job has ended: the program that reads the lines counts
+ * them. */
 static ms_status print_outcome(void *context, const ms_listed_outcome *outcome) {
     const ms_invocation *const *call = context;
-    ms_buffer line;
-    ms_buffer_init(&line);
+    ms_buffer line = {0};
     ms_buffer_printf(&line, "{\"job\":%zu,\"exit\":%d,\"is_read\":%s,\"blames_set\":%s,\"said\":",
                      outcome->index, ms_status_exit_code(outcome->status),
                      outcome->is_read ? "true" : "false", outcome->blames_sets ? "true" : "false");

@@ -1,15 +1,12 @@
 /* meshsim schedule: a pipeline schedule with abstract costs, on paper. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
-#include "cli/schedule_gantt.h"
 #include "cli/schedule_options.h"
-#include "cli/schedule_studies.h"
 #include "cli/shown_tables.h"
 #include "schedule/schedule_study.h"
 #include "trace/report/report.h"
@@ -32,6 +29,13 @@ static bool has_groups(const ms_schedule_spec *spec) {
     return spec->kind != MS_SCHEDULE_CUSTOM && ms_schedule_kind_traits(spec->kind).takes_group;
 }
 
+static void add_idle(ms_value *parent, const char *key, const ms_schedule_rank *rank) {
+    ms_value *phases = ms_value_add(parent, key, MS_VALUE_OBJECT);
+    ms_value_add_double(phases, "warmup", rank->idle_warmup);
+    ms_value_add_double(phases, "steady", rank->idle_steady);
+    ms_value_add_double(phases, "cooldown", rank->idle_cooldown);
+}
+
 static void add_rank_lists(ms_value *root, const ms_program *program,
                            const ms_schedule_result *result) {
     ms_value *peak = ms_value_add(root, "peak_inflight", MS_VALUE_ARRAY);
@@ -45,10 +49,7 @@ static void add_rank_lists(ms_value *root, const ms_program *program,
         ms_value_add_int(peak, NULL, rank->peak_inflight);
         ms_value_add_int(peak_input, NULL, rank->peak_inflight_input);
         ms_value_add_double(busy, NULL, rank->busy);
-        ms_value *phases = ms_value_add(idle, NULL, MS_VALUE_OBJECT);
-        ms_value_add_double(phases, "warmup", rank->idle_warmup);
-        ms_value_add_double(phases, "steady", rank->idle_steady);
-        ms_value_add_double(phases, "cooldown", rank->idle_cooldown);
+        add_idle(idle, NULL, rank);
         ms_value_add_double(exposed, NULL, rank->exposed_p2p);
         ms_value_add_int(messages, NULL, rank->messages_sent);
     }
@@ -80,9 +81,7 @@ static ms_value *make_tree(const ms_invocation *call, const shown_schedule *show
     const ms_schedule_spec *spec = &program->spec;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "schedule", program->name);
-    if (shown->workload != NULL) {
-        ms_value_add_string(root, "workload", shown->workload);
-    }
+    ms_value_add_string(root, "workload", shown->workload); /* NULL adds nothing */
     ms_value_add_int(root, "p", spec->pipeline_ranks);
     ms_value_add_int(root, "v", spec->chunks);
     ms_value_add_int(root, "m", spec->microbatches);
@@ -114,6 +113,22 @@ static ms_value *make_tree(const ms_invocation *call, const shown_schedule *show
     return root;
 }
 
+/* Add a row for each rank, of what the lists of --json hold of the rank. */
+static void add_rank_rows(const shown_schedule *shown, ms_value *page) {
+    ms_value *rows = ms_value_add(page, "ranks", MS_VALUE_ARRAY);
+    for (int i = 0; i < shown->program->spec.pipeline_ranks; i++) {
+        const ms_schedule_rank *rank = &shown->result->ranks[i];
+        ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
+        ms_value_add_int(row, "rank", i);
+        ms_value_add_int(row, "peak_inflight", rank->peak_inflight);
+        ms_value_add_int(row, "peak_inflight_I", rank->peak_inflight_input);
+        ms_value_add_double(row, "busy", rank->busy);
+        add_idle(row, "idle", rank);
+        ms_value_add_double(row, "exposed_p2p", rank->exposed_p2p);
+        ms_value_add_int(row, "msgs_sent", rank->messages_sent);
+    }
+}
+
 /* Columns of the terminal, or of a page where there is none. */
 static int page_width(void) {
     struct winsize size;
@@ -142,42 +157,32 @@ static void add_page(const shown_schedule *shown, ms_value *root) {
     if (shown->search != NULL) {
         ms_value_add_double(page, "above_bound", shown->search->span / shown->search->bound - 1);
     }
-    ms_buffer picture;
-    ms_buffer_init(&picture);
+    add_rank_rows(shown, page);
+    ms_buffer picture = {0};
     ms_schedule_write_text(program, shown->result, page_width(), &picture);
     const char *kept = ms_buffer_keep(&picture, root->arena);
     ms_value_add_string(page, "picture", kept);
 }
 
+/* ---- output ---- */
+
 /* Print a schedule in the form that is asked for; its text has a picture in characters as wide as
- * the terminal. */
-static ms_status print(const ms_invocation *call, const shown_schedule *shown) {
+ * the terminal. Where nothing is printed, the further evaluations for the page are left out. */
+static ms_status print(const ms_invocation *call, const ms_schedule_costs *costs,
+                       shown_schedule *shown) {
+    ms_status status = ms_schedule_explain(shown->program, costs, shown->result->makespan,
+                                           call->diag, &shown->gap);
+    status = status == MS_OK ? ms_schedule_period(shown->program, costs, shown->result, call->diag,
+                                                  &shown->period)
+                             : status;
+    if (status != MS_OK) {
+        return status;
+    }
     ms_value *root = make_tree(call, shown);
     if (!ms_cli_has(call, "json")) {
         add_page(shown, root);
     }
     return ms_cli_show(call, shown->program->name, MS_SCHEDULE_TABLES, root);
-}
-
-/* ---- output ---- */
-
-static bool is_stdout(const char *path) {
-    return path != NULL && strcmp(path, "-") == 0;
-}
-
-/* What takes further evaluations is left out where it is not shown. */
-static ms_status show(const ms_invocation *call, const ms_schedule_costs *costs,
-                      shown_schedule *shown) {
-    ms_status status = ms_schedule_explain(shown->program, costs, shown->result->makespan,
-                                           call->diag, &shown->gap);
-    if (status == MS_OK) {
-        status =
-            ms_schedule_period(shown->program, costs, shown->result, call->diag, &shown->period);
-    }
-    if (status != MS_OK) {
-        return status;
-    }
-    return print(call, shown);
 }
 
 static void note_idle(const ms_invocation *call, const char *option, bool is_idle,
@@ -210,7 +215,7 @@ static void note_idle_options(const ms_invocation *call, const ms_program *progr
 
 static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
                         const ms_schedule_costs *costs) {
-    const char *csv = ms_cli_value(call, "csv", NULL);
+    static const char *const FILES[] = {"csv", "gantt", NULL};
     const char *gantt = ms_cli_value(call, "gantt", NULL);
     ms_schedule_result result;
     ms_status status =
@@ -224,14 +229,14 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
                                          1};
         status = ms_cli_schedule_gantt(call, &drawn, 1, gantt);
     }
-    if (status != MS_OK || is_stdout(csv) || is_stdout(gantt)) {
+    if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
         return status;
     }
     shown_schedule shown = {.program = &schedule->opened.program,
                             .result = &result,
                             .search = schedule->search,
                             .workload = schedule->workload};
-    return show(call, costs, &shown);
+    return print(call, costs, &shown);
 }
 
 /* ---- modes ---- */

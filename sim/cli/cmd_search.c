@@ -1,31 +1,26 @@
 /* meshsim search: the best meshes and settings for a workload. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/config/ranges.h"
 #include "base/failure.h"
 #include "base/usage.h"
 #include "cli/commands.h"
-#include "cli/csv.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
-#include "cli/note_framework.h"
 #include "cli/run_whatif.h"
 #include "cli/show_search.h"
 #include "cli/shown_tables.h"
-#include "cli/store_options.h"
-#include "cli/worker_options.h"
+#include "cli/study_options.h"
 
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
 
-/* Candidates on a page of HTML beside the best ones: some 1.5 MB of it. */
+/* Candidates on a page of HTML beside the best ones: they take some 1.5 MB. */
 enum { PAGE_REST_MAX = 2000 };
 
-/* How long nothing is shown, and how often something is then [s]. */
+/* The line of progress is first drawn after QUIET_S, and then at most every DRAW_S [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
 static const ms_option OPTIONS[] = {
@@ -194,8 +189,8 @@ static void show_progress(void *context, const ms_search_progress *now) {
 /* Options that name files. */
 static const char *const FILES[] = {"output", "csv", "html", NULL};
 
-/* Whether a file is asked for and to be written. An interrupted search writes what it found to new
- * files only: an older one, which may be of a whole search, stays as it is. */
+/* Whether the file that an option names is to be written. An interrupted search writes new files
+ * only: an older file, which may be of a whole search, stays as it is. */
 static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
                        const char *option) {
     const char *path = ms_cli_value(call, option, NULL);
@@ -236,10 +231,9 @@ static void add_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *o
 }
 
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
-    ms_buffer workload;
+    ms_buffer workload = {0};
     bool has_best = shown->result->row_count > 0;
     ms_status status = MS_OK;
-    ms_buffer_init(&workload);
     if (has_best && is_written(call, shown, "output")) {
         if (shown->result->is_partial) {
             ms_buffer_puts(&workload, "# Partial: the search was interrupted, and a better one may "
@@ -296,7 +290,7 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     return ms_cli_show(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES, root);
 }
 
-/* How to go on after an interrupt. */
+/* Tell the user how to go on after an interrupt. */
 static void tell_rest(const ms_invocation *call) {
     const char *store = ms_cli_value(call, "store", NULL);
     if (store != NULL) {
@@ -310,7 +304,8 @@ static void tell_rest(const ms_invocation *call) {
     }
 }
 
-/* What it comes to. What a shard finds infeasible says nothing of the others. */
+/* The status that a search ends with. A shard that finds nothing feasible ends with MS_OK, since
+ * other shards may find something. */
 static ms_status verdict_of(const ms_search_study *study, const ms_search_findings *result) {
     ms_status none = study->shard == NULL ? MS_E_NO : MS_OK;
     return result->failure != MS_OK ? result->failure : result->row_count == 0 ? none : MS_OK;

@@ -1,15 +1,17 @@
 /* meshsim sweep: a workload in which some keys take several values each. */
+#include <math.h>
+
+#include "base/units.h"
 #include "base/usage.h"
 #include "cli/commands.h"
-#include "cli/csv.h"
 #include "cli/html_option.h"
 #include "cli/job_options.h"
 #include "cli/render.h"
-#include "cli/show_sweep.h"
 #include "cli/shown_tables.h"
-#include "cli/store_options.h"
+#include "cli/study_options.h"
 #include "cli/tool.h"
-#include "cli/worker_options.h"
+#include "search/points.h"
+#include "search/sweep.h"
 
 static const ms_option OPTIONS[] = {
     {MS_OPTION_JOBS("simulations at once")},
@@ -33,11 +35,142 @@ static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
 
 /* ---- what it prints ---- */
 
-static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
+/* A simulated sweep.  All is borrowed. */
+typedef struct shown_sweep {
+    const ms_sweep *sweep;
+    const ms_store_row *rows; /* [count] */
+    const size_t *points;     /* [count] number of each in the sweep */
+    size_t count;
+    const ms_points_counts *counts;
+} shown_sweep;
+
+static void add_axes(const ms_sweep *sweep, ms_value *root) {
+    ms_value *list = ms_value_add(root, "axes", MS_VALUE_ARRAY);
+    for (size_t axis = 0; axis < sweep->axis_count; axis++) {
+        ms_value *object = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        for (size_t key = 0; key < sweep->key_count; key++) {
+            if (sweep->keys[key].axis == axis) {
+                ms_value *values = ms_value_add(object, sweep->keys[key].path, MS_VALUE_ARRAY);
+                for (size_t i = 0; i < sweep->counts[axis]; i++) {
+                    ms_point_add_value(values, NULL, sweep->keys[key].values[i]);
+                }
+            }
+        }
+    }
+}
+
+/* A number with any unit, in SI; NAN where it is none. */
+static double number_of(const char *text) {
+    double number = NAN;
+    const char *reason = NULL;
+    if (ms_number_parse(text, &number) == MS_OK) {
+        return number;
+    }
+    for (int dim = MS_DIM_NONE + 1; dim < MS_DIM_COUNT; dim++) {
+        if (ms_unit_parse(text, (ms_dimension)dim, &number, &reason) == MS_OK) {
+            return number;
+        }
+    }
+    return NAN;
+}
+
+/* Add the values of the first key of the picture's axis as numbers in SI units; null unless they
+ * are numbers that grow. */
+static void add_places(const ms_sweep *sweep, ms_value *object) {
+    size_t count = sweep->counts[sweep->picture.x];
+    size_t key = 0;
+    while (sweep->keys[key].axis != sweep->picture.x) {
+        key++;
+    }
+    bool grows = true;
+    for (size_t i = 0; i < count && grows; i++) {
+        double place = number_of(sweep->keys[key].values[i]);
+        grows = !isnan(place) && (i == 0 || place > number_of(sweep->keys[key].values[i - 1]));
+    }
+    ms_value *places = ms_value_add(object, "places", grows ? MS_VALUE_ARRAY : MS_VALUE_NULL);
+    for (size_t i = 0; i < count && grows; i++) {
+        ms_value_add_double(places, NULL, number_of(sweep->keys[key].values[i]));
+    }
+}
+
+/* The picture that the sweep's file asks for; x: place of its axis in the list of them. */
+static void add_picture(const ms_sweep *sweep, ms_value *root) {
+    const ms_sweep_picture *picture = &sweep->picture;
+    ms_value *object = ms_value_add(root, "picture", MS_VALUE_OBJECT);
+    ms_value_add_string(object, "kind", picture->kind == MS_DRAW_HEAT ? "heat" : "lines");
+    ms_value_add_string(object, "quantity", picture->quantity);
+    ms_value_add_int(object, "x", (int64_t)picture->x);
+    ms_value_add_string(object, "title", picture->title == NULL ? sweep->name : picture->title);
+    add_places(sweep, object);
+}
+
+static void add_counts(const ms_points_counts *counts, size_t points, ms_value *root) {
+    ms_value *object = ms_value_add(root, "counts", MS_VALUE_OBJECT);
+    ms_value_add_int(object, "points", (int64_t)points);
+    ms_value_add_int(object, "simulated", (int64_t)counts->simulated);
+    ms_value_add_int(object, "stored", (int64_t)counts->stored);
+    ms_value_add_int(object, "refused", (int64_t)counts->refused);
+    ms_value_add_int(object, "failed", (int64_t)counts->failed);
+}
+
+/* Every row as an object: its settings, then what was found. */
+static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) {
+    ms_value *list = ms_value_add(root, "rows", MS_VALUE_ARRAY);
+    for (size_t i = 0; i < shown->count; i++) {
+        ms_words settings;
+        ms_value *object = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+        ms_value *pairs = ms_value_add(object, "settings", MS_VALUE_OBJECT);
+        if (ms_sweep_settings(shown->sweep, shown->points[i], arena, &settings) == MS_OK) {
+            ms_point_add_settings(&settings, pairs);
+        }
+        ms_table_add_row(MS_STORE_COLUMNS, &shown->rows[i], shown->rows[i].reason != NULL, object);
+    }
+}
+
+/* The workload's name. A point that is refused has none; "" where all points are refused. */
+static const char *workload_of(const shown_sweep *shown) {
+    const char *name = "";
+    for (size_t i = 0; i < shown->count && name[0] == '\0'; i++) {
+        name = shown->rows[i].workload == NULL ? "" : shown->rows[i].workload;
+    }
+    return name;
+}
+
+/* The tree of --json.  In `arena`; lack of memory shows there. */
+static ms_value *make_tree(const shown_sweep *shown, ms_arena *arena) {
+    ms_value *root = ms_value_new_object(arena);
+    ms_value_add_string(root, "name", shown->sweep->name);
+    ms_value_add_string(root, "workload", workload_of(shown));
+    add_axes(shown->sweep, root);
+    add_picture(shown->sweep, root);
+    add_counts(shown->counts, shown->count, root);
+    add_rows(shown, arena, root);
+    return root;
+}
+
+/* Add to each row the values that text and Markdown show and --json does not print: those of the
+ * sweep's own keys, as `varied`. */
+static void add_page(const shown_sweep *shown, ms_value *root) {
+    const ms_sweep *sweep = shown->sweep;
+    size_t at = 0;
+    if (root == NULL || root->arena->has_failed) {
+        return;
+    }
+    for (ms_value *row = ms_value_get(root, "rows")->first; row != NULL; row = row->next) {
+        ms_value *varied = ms_value_add(row, "varied", MS_VALUE_OBJECT);
+        for (size_t key = 0; key < sweep->key_count; key++) {
+            ms_point_add_value(varied, sweep->keys[key].path,
+                               ms_sweep_value(sweep, shown->points[at], key));
+        }
+        at++;
+    }
+}
+
+static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
     const char *files[] = {call->positionals[0], shown->sweep->request.workload};
     const ms_cli_page page = {.title = shown->sweep->name,
                               .files = {files, sizeof files / sizeof files[0]}};
-    ms_value *tree = ms_show_sweep_tree(shown, call->arena);
+    ms_value *tree = make_tree(shown, call->arena);
     ms_status status = ms_cli_write_csv(call, "csv", tree);
     status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
     status = status == MS_OK ? ms_cli_write_html(call, &page, tree) : status;
@@ -45,7 +178,7 @@ static ms_status show(const ms_invocation *call, const ms_shown_sweep *shown) {
         return status;
     }
     if (!ms_cli_has(call, "json")) {
-        ms_show_sweep_add_page(shown, tree);
+        add_page(shown, tree);
     }
     return ms_cli_show(call, shown->sweep->name, MS_SWEEP_TABLES, tree);
 }
@@ -64,7 +197,7 @@ static ms_status make(void *context, size_t index, ms_arena *arena, ms_diag *dia
     return ms_sweep_make(&s->sweep, ms_shard_point(&s->kept.shard, index), arena, diag, point_out);
 }
 
-/* How to go on after an interrupt. */
+/* Tell the user how to go on after an interrupt. */
 static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_t count) {
     const char *store = ms_cli_value(call, "store", NULL);
     size_t kept = 0;
@@ -81,8 +214,8 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     }
 }
 
-/* What a shard finds infeasible says nothing of the others. */
-static ms_status verdict_of(const sweep_study *s, const ms_shown_sweep *shown) {
+/* The status that a sweep ends with. What a shard finds infeasible says nothing of other shards. */
+static ms_status verdict_of(const sweep_study *s, const shown_sweep *shown) {
     return s->kept.is_shard ? shown->counts->failure
                             : ms_points_verdict(shown->rows, shown->count, shown->counts);
 }
@@ -107,11 +240,11 @@ static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_s
         tell_rest(call, rows, study->count);
     }
     status = status == MS_OK ? ms_cli_close_store(call, &s->kept, counts.failure == MS_OK) : status;
-    const ms_shown_sweep shown = {.sweep = &s->sweep,
-                                  .rows = rows,
-                                  .points = points,
-                                  .count = study->count,
-                                  .counts = &counts};
+    const shown_sweep shown = {.sweep = &s->sweep,
+                               .rows = rows,
+                               .points = points,
+                               .count = study->count,
+                               .counts = &counts};
     status = status == MS_OK ? show(call, &shown) : status;
     return status == MS_OK ? verdict_of(s, &shown) : status;
 }

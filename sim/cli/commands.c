@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "cli/tool_commands.h"
-
 /* In the order of the help page. A row is added together with its file. */
 static const ms_command *const OWN[] = {
     &ms_cmd_new,

@@ -1,5 +1,5 @@
 /* The table of commands. A command is one file cmd_NAME.c, declared here and named in commands.c;
- * those that Python answers describe themselves (tool_commands.h). */
+ * those that the Python package answers are found by tool_commands.c. */
 #ifndef MS_CLI_COMMANDS_H
 #define MS_CLI_COMMANDS_H
 
@@ -28,5 +28,11 @@ const ms_command *const *ms_cli_commands(void);
 const ms_command *ms_cli_find_command(const char *name);
 /** Report a command that there is not, with the nearest one, and return MS_E_USAGE. */
 ms_status ms_cli_unknown_command(const char *name, ms_diag *diag);
+
+/** The commands that the Python package beside the program answers, as it describes them itself
+ * (scripts/python/meshsim/tools/_describe.py), NULL behind the last; read once from the tools.json
+ * that the build makes, and static from then on. Without that file they have their names alone, and
+ * running one says what is missing. */
+const ms_command *const *ms_cli_tool_commands(void);
 
 #endif

@@ -1,18 +1,326 @@
-/* Which word of a command line is being typed: a command, an option, an argument of one. */
+/* What a shell may complete a command line with: which word is being typed (a command, an option,
+ * an argument of one), and what may stand there as far as the tables tell. */
 #include "cli/complete.h"
 
+#include <ctype.h>
 #include <string.h>
 
+#include "base/config/find.h"
 #include "cli/commands.h"
-#include "cli/complete_argument.h"
 #include "cli/help.h"
+#include "cli/job_options.h"
+#include "job/spec.h"
+
+/* ---- the word that is typed ---- */
+
+/* A word that is being typed, of which a part is there already and stays. */
+typedef struct completion {
+    const char *word;  /* the whole word */
+    const char *typed; /* inside `word`: where the part begins that is looked for */
+    ms_arena *arena;
+    ms_buffer *out;
+} completion;
+
+/* Offer a word if what is typed is its beginning.  word: NULL, where memory ran out, offers
+ * nothing. end: what follows the word, "=" or "." where it goes on, else "".  text: what the word
+ * means, or "". */
+static void offer(completion *c, const char *word, const char *end, const char *text) {
+    if (word != NULL && strncmp(word, c->typed, strlen(c->typed)) == 0) {
+        ms_buffer_add(c->out, c->word, (size_t)(c->typed - c->word));
+        ms_buffer_printf(c->out, "%s%s\t%s\n", word, end, text);
+    }
+}
+
+/* Keep a list up to its last comma: the part behind it is looked for. */
+static void keep_list(completion *c) {
+    const char *comma = strrchr(c->typed, ',');
+    c->typed += comma == NULL ? 0 : (size_t)(comma + 1 - c->typed);
+}
+
+/* Offer the names of installed YAML files.  folder: such as "platforms".  text: what they are. */
+static void offer_installed(completion *c, const char *folder, const char *text) {
+    const char *path = ms_arena_printf(c->arena, "%s/%s", ms_cli_data_folder(c->arena), folder);
+    const char *const folders[] = {path, NULL};
+    const ms_file_search search = {.folders = folders, .subfolder = ""};
+    const char *names = path == NULL ? "" : ms_find_yaml_names(&search, c->arena);
+    while (names[0] != '\0') {
+        size_t length = strcspn(names, ",");
+        offer(c, ms_arena_strndup(c->arena, names, length), "", text);
+        names += length;
+        names += strspn(names, ", ");
+    }
+}
+
+/* ---- keys of workloads and platforms, as --set and --vary take them ---- */
+
+enum { TABLES_MAX = 8 };
+
+/* What may stand at one level of a key path. */
+typedef struct key_level {
+    const ms_field *tables[TABLES_MAX];
+    int count;
+    const ms_field *each; /* any other key; NULL: there is none */
+} key_level;
+
+static void add_table(key_level *level, const ms_field *fields) {
+    if (fields != NULL && level->count < TABLES_MAX) {
+        level->tables[level->count++] = fields;
+    }
+}
+
+/* The keys below a row, of all kinds where it has several. */
+static key_level level_below(const ms_field *row) {
+    key_level level = {.count = 0};
+    add_table(&level, row->fields);
+    if (row->shape != NULL) {
+        ms_field_variant variant;
+        add_table(&level, row->shape->changes);
+        for (int i = 0; row->shape->variant != NULL && row->shape->variant(i, &variant); i++) {
+            add_table(&level, variant.fields);
+        }
+        level.each = row->shape->each;
+    }
+    return level;
+}
+
+static bool has_level_below(const ms_field *row) {
+    const key_level level = level_below(row);
+    return level.count > 0 || level.each != NULL;
+}
+
+static const ms_field *find_row(const key_level *level, const char *key, size_t length) {
+    for (int i = 0; i < level->count; i++) {
+        for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {
+            if (strlen(row->key) == length && strncmp(row->key, key, length) == 0) {
+                return row;
+            }
+        }
+    }
+    return level->each;
+}
+
+static void offer_rows(completion *c, const key_level *level) {
+    for (int i = 0; i < level->count; i++) {
+        for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {
+            if (find_row(level, row->key, strlen(row->key)) == row) { /* of two kinds once */
+                offer(c, row->key, has_level_below(row) ? "." : "=",
+                      row->help == NULL ? "" : row->help);
+            }
+        }
+    }
+}
+
+/* The folder of files whose names a key takes; NULL: it takes none.  path: as typed, `length` bytes
+ * of it. */
+static const char *folder_of(const char *path, size_t length) {
+    static const char OF_PLATFORM[] = "platform.";
+    static const struct {
+        const char *key, *folder;
+    } FOLDERS[] = {{"framework", "workloads/frameworks"},
+                   {"framework.name", "workloads/frameworks"},
+                   {"platform", "platforms"},
+                   {"file", "platforms"},
+                   {"base", "platforms"},
+                   {"gpu", "platforms/gpus"},
+                   {"gpu.type", "platforms/gpus"},
+                   {"library", "platforms/libraries"},
+                   {"library.file", "platforms/libraries"}};
+    size_t before = sizeof OF_PLATFORM - 1;
+    if (length > before && strncmp(path, OF_PLATFORM, before) == 0) {
+        path += before;
+        length -= before;
+    }
+    for (size_t i = 0; i < sizeof FOLDERS / sizeof FOLDERS[0]; i++) {
+        const char *key = FOLDERS[i].key;
+        if (strlen(key) == length && strncmp(path, key, length) == 0) {
+            return FOLDERS[i].folder;
+        }
+    }
+    return NULL;
+}
+
+/* Offer what may stand behind '=': a word of the key, or several with commas between them.  folder:
+ * of files whose names the key takes as well; NULL: there is none. */
+static void offer_values(completion *c, const ms_field *row, const char *folder) {
+    static const char *const BOOLS[] = {"true", "false", NULL};
+    bool is_bool = row->type == MS_FIELD_BOOL || row->type == MS_FIELD_SWITCH;
+    const char *const *word = is_bool ? BOOLS : row->words;
+    const char *(*name)(int index) = row->shape == NULL ? NULL : row->shape->name;
+    keep_list(c);
+    if (folder != NULL) {
+        offer_installed(c, folder, "");
+    }
+    for (; word != NULL && *word != NULL; word++) {
+        offer(c, *word, "", "");
+    }
+    for (int i = 0; name != NULL && name(i) != NULL; i++) {
+        offer(c, name(i), "", "");
+    }
+}
+
+/* Offer the keys of a workload or a platform, level by level, and behind '=' the words that a key
+ * takes. */
+static void complete_key(completion *c, ms_option_takes takes) {
+    const char *path = c->typed;
+    key_level level = {.count = 0};
+    add_table(&level, takes == MS_TAKES_WORKLOAD_KEY ? MS_WORKLOAD_FIELDS : MS_PLATFORM_FIELDS);
+    for (;;) {
+        size_t length = strcspn(c->typed, ".=");
+        char end = c->typed[length];
+        if (end == '\0') {
+            offer_rows(c, &level);
+            return;
+        }
+        const ms_field *row = find_row(&level, c->typed, length);
+        c->typed += length + 1;
+        if (row == NULL || end == '=') {
+            if (row != NULL) {
+                offer_values(c, row, folder_of(path, (size_t)(c->typed - path) - 1));
+            }
+            return;
+        }
+        level = level_below(row);
+    }
+}
+
+/* ---- arguments of options and commands ---- */
+
+/* The shell knows best which files there are, how they are quoted, and what '~' is. */
+static void ask_for(completion *c, const char *what, const char *endings) {
+    const char *before = "\t";
+    ms_buffer_printf(c->out, ":%s\t", what);
+    ms_buffer_add(c->out, c->word, (size_t)(c->typed - c->word));
+    for (const char *at = strchr(endings, '.'); at != NULL; at = strchr(at, ' ')) {
+        at += strspn(at, " ");
+        size_t length = strcspn(at, ", ");
+        if (at[0] == '.') { /* of ".svg or .json" the endings alone */
+            ms_buffer_puts(c->out, before);
+            ms_buffer_add(c->out, at, length);
+            before = " ";
+        }
+    }
+    ms_buffer_puts(c->out, before[0] == '\t' ? "\t\n" : "\n");
+}
+
+/* Installed files of a kind by their names, and files of the user's. */
+static void offer_files(completion *c, const char *folder, const char *text) {
+    offer_installed(c, folder, text);
+    ask_for(c, "file", ".yaml");
+}
+
+/* What the name says that an argument has in the help page: the tables have no other word for it.
+ */
+static void complete_named(completion *c, const char *name) {
+    static const char *const PLATFORMS[] = {"P.yaml", "PLATFORM.yaml", "P1,P2", NULL};
+    static const char *const WORKLOADS[] = {"WORKLOAD.yaml", "WORKLOAD", NULL};
+    static const char *const FILES[] = {"FILE", "CSV", "LOG", "A", "B", NULL};
+    static const char *const FOLDERS[] = {"DIR", "FOLDER", NULL};
+    const char *ending = strrchr(name, '.');
+    if (ms_cli_is_among(name, PLATFORMS)) {
+        keep_list(c);
+        offer_files(c, "platforms", "platform");
+    } else if (ms_cli_is_among(name, WORKLOADS)) {
+        offer_files(c, "workloads", "workload");
+    } else if (strcmp(name, "MODEL") == 0) {
+        offer_installed(c, "workloads", "model of the workload");
+    } else if (ending != NULL && islower((unsigned char)ending[1]) != 0) {
+        ask_for(c, "file", ending);
+    } else if (ms_cli_is_among(name, FILES)) {
+        ask_for(c, "file", "");
+    } else if (ms_cli_is_among(name, FOLDERS)) {
+        ask_for(c, "folder", "");
+    }
+}
+
+static void offer_words(completion *c, const char *(*word)(int index)) {
+    for (int i = 0; word(i) != NULL; i++) {
+        offer(c, word(i), "", "");
+    }
+}
+
+/* One of "a|b=FILE|csv:FILE|KIND". */
+static void complete_choice(completion *c, const char *choice, const char *(*word)(int index)) {
+    size_t head = strcspn(choice, "=:");
+    if (isupper((unsigned char)choice[0]) != 0) {
+        if (word != NULL) {
+            offer_words(c, word);
+        }
+        complete_named(c, choice);
+    } else if (choice[head] == '\0') {
+        offer(c, choice, "", "");
+    } else if (strncmp(c->typed, choice, head + 1) == 0) {
+        completion behind = *c;
+        behind.typed += head + 1;
+        complete_named(&behind, choice + head + 1);
+    } else {
+        offer(c, ms_arena_strndup(c->arena, choice, head + 1), "", "");
+    }
+}
+
+/* All of "a|b|c", of which a list holds several. */
+static void complete_choices(completion *c, const char *choices, const char *(*word)(int)) {
+    while (choices[0] != '\0') {
+        size_t length = strcspn(choices, "|");
+        const char *choice = ms_arena_strndup(c->arena, choices, length);
+        if (choice == NULL) {
+            return;
+        }
+        complete_choice(c, choice, word);
+        choices += length + (choices[length] == '|');
+    }
+}
+
+/* Offer what an option's argument may be. */
+static void complete_argument(completion *c, const ms_option *option) {
+    if (option->takes != MS_TAKES_NAMED) {
+        complete_key(c, option->takes);
+        return;
+    }
+    if (option->writes != NULL) {
+        bool is_folder = strcmp(option->writes, "/") == 0;
+        ask_for(c, is_folder ? "folder" : "file", is_folder ? "" : option->writes);
+        return;
+    }
+    if (strchr(option->argument, ',') != NULL) {
+        keep_list(c);
+    }
+    complete_choices(c, option->argument, option->word);
+}
+
+/* Offer what a command's argument of this number may be, from 0. */
+static void complete_positional(completion *c, const ms_command *command, size_t index) {
+    const char *help = command->positional_help;
+    if (help == NULL || index >= command->positionals[1]) {
+        return;
+    }
+    for (; index > 0 && strchr(help, ' ') != NULL; index--) {
+        help = strchr(help, ' ') + 1; /* the last one stands for all that follow */
+    }
+    help += help[0] == '[';
+    const char *name = ms_arena_strndup(c->arena, help, strcspn(help, " ]"));
+    if (name == NULL) {
+        return;
+    }
+    const char *dots = strstr(name, "...");
+    name = dots == NULL ? name : ms_arena_strndup(c->arena, name, (size_t)(dots - name));
+    bool is_kind = name != NULL && strcmp(name, "KIND") == 0;
+    for (const ms_mode *mode = command->modes; is_kind && mode != NULL && mode->usage != NULL;
+         mode++) {
+        offer(c, mode->argument, "", mode->summary);
+    }
+    if (name != NULL) {
+        complete_choices(c, name, strstr(name, "KIND") == NULL ? NULL : command->word);
+    }
+}
+
+/* ---- the command line ---- */
 
 /* How far a command line is before the word that is being typed. */
 typedef struct line_state {
     const ms_command *command;
     bool given[MS_OPTION_COUNT_MAX];
     const ms_option *open; /* whose argument comes next; NULL: none's */
-    size_t open_count;     /* arguments of it that are to come */
+    size_t open_count;     /* arguments of `open` that are still to come */
     size_t positionals;
     bool has_ended; /* "--" stood there: no more options */
 } line_state;
@@ -53,55 +361,55 @@ static void take_word(line_state *state, const char *word) {
     }
 }
 
-static void offer_options(ms_completion *c, const line_state *state) {
+static void offer_options(completion *c, const line_state *state) {
     const ms_command *command = state->command;
     for (const ms_option *option = command->options; option != NULL && option->name != NULL;
          option++) {
         if (!state->given[option - command->options] || option->is_repeatable) {
             const char *word = ms_arena_printf(c->arena, "--%s", option->name);
-            ms_completion_offer(c, word, "", option->help);
+            offer(c, word, "", option->help);
         }
     }
-    ms_completion_offer(c, "--help", "", ms_cli_help_option(command).help);
+    offer(c, "--help", "", ms_cli_help_option(command).help);
 }
 
-static void offer_commands(ms_completion *c) {
+static void offer_commands(completion *c) {
     for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
-        ms_completion_offer(c, (*command)->name, "", (*command)->summary);
+        offer(c, (*command)->name, "", (*command)->summary);
     }
 }
 
-static void complete_command(ms_completion *c) {
+static void complete_command(completion *c) {
     offer_commands(c);
-    ms_completion_offer(c, "help", "", "print the program's page, or that of a command");
+    offer(c, "help", "", "print the program's page, or that of a command");
     if (c->typed[0] == '-') {
-        ms_completion_offer(c, "--help", "", "print the program's page");
-        ms_completion_offer(c, "--version", "", "print the version");
+        offer(c, "--help", "", "print the program's page");
+        offer(c, "--version", "", "print the version");
     }
 }
 
 /* The word being typed is behind a command's name. */
-static void complete_line(ms_completion *c, const line_state *state) {
+static void complete_line(completion *c, const line_state *state) {
     const char *word = c->typed;
     size_t name = word[0] == '-' && word[1] == '-' ? strcspn(word, "=") : 0;
     if (state->open != NULL) {
-        ms_completion_argument(c, state->open);
+        complete_argument(c, state->open);
     } else if (!state->has_ended && word[0] == '-' && word[name] == '=') {
         const ms_option *option = ms_cli_find_option(state->command, word + 2, name - 2);
-        ms_completion_keep(c, name + 1);
+        c->typed += name + 1;
         if (option != NULL && ms_cli_argument_count(option) == 1) {
-            ms_completion_argument(c, option);
+            complete_argument(c, option);
         }
     } else if (!state->has_ended && word[0] == '-') {
         offer_options(c, state);
     } else {
-        ms_completion_positional(c, state->command, state->positionals);
+        complete_positional(c, state->command, state->positionals);
     }
 }
 
 ms_status ms_cli_complete(size_t count, const char *const *words, ms_arena *arena, ms_buffer *out) {
     const char *last = count == 0 ? "" : words[count - 1];
-    ms_completion c = {.word = last, .typed = last, .arena = arena, .out = out};
+    completion c = {.word = last, .typed = last, .arena = arena, .out = out};
     line_state state = {.command = count < 2 ? NULL : ms_cli_find_command(words[0])};
     if (count < 2) {
         complete_command(&c);

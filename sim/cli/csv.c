@@ -1,21 +1,20 @@
 /* CSV from the tree that --json prints, so that a figure has one name in all forms. */
-#include "cli/csv.h"
-
 #include <string.h>
+
+#include "cli/render.h"
 
 static const char *const LISTS[] = {"results", "rows", "left_out"};
 
-enum { LIST_COUNT = sizeof LISTS / sizeof LISTS[0] };
-
-/* A cell of a row: the name of its column, and its value. */
+/* A cell of a row: the name of its column, and its value. A cell without a name ends its row. */
 typedef struct csv_cell {
     const char *name;
     const ms_value *value;
 } csv_cell;
 
-/* ---- columns ---- */
+/* ---- cells ---- */
 
-/* Add the cells of an object.  before: what stands before its keys, with a dot at its end. */
+/* Add the cells of an object.  before: what stands before the object's keys, with a dot at its end.
+ */
 static void add_cells(const ms_value *object, const char *before, ms_vector *cells) {
     for (const ms_value *child = object->first; child != NULL; child = child->next) {
         const char *name = ms_arena_printf(object->arena, "%s%s", before, child->key);
@@ -30,28 +29,14 @@ static void add_cells(const ms_value *object, const char *before, ms_vector *cel
     }
 }
 
-static const ms_value *find(const ms_vector *cells, const char *name) {
-    for (size_t i = 0; i < cells->count; i++) {
-        if (strcmp(MS_AT(cells, csv_cell, i).name, name) == 0) {
-            return MS_AT(cells, csv_cell, i).value;
+/* The value of a column in the row that begins at the cell `from`; NULL: the row has none. */
+static const ms_value *find(const ms_vector *cells, size_t from, const char *name) {
+    for (; from < cells->count && MS_AT(cells, csv_cell, from).name != NULL; from++) {
+        if (strcmp(MS_AT(cells, csv_cell, from).name, name) == 0) {
+            return MS_AT(cells, csv_cell, from).value;
         }
     }
     return NULL;
-}
-
-/* Add the columns that a row has and no row before it has. */
-static void add_columns(const ms_value *row, ms_vector *columns) {
-    ms_vector cells; /* csv_cell */
-    ms_vector_init(&cells, sizeof(csv_cell));
-    add_cells(row, "", &cells);
-    for (size_t i = 0; i < cells.count; i++) {
-        const csv_cell *cell = &MS_AT(&cells, csv_cell, i);
-        if (find(columns, cell->name) == NULL) {
-            ms_vector_add(columns, cell, 1);
-        }
-    }
-    columns->failed = columns->failed || cells.failed;
-    ms_vector_release(&cells);
 }
 
 /* ---- text ---- */
@@ -82,58 +67,56 @@ static void add_plain(const ms_value *value, ms_buffer *out) {
     }
 }
 
-static void add_row(const ms_value *row, const ms_vector *columns, ms_buffer *out) {
-    ms_buffer text;
-    ms_vector cells; /* csv_cell */
-    ms_vector_init(&cells, sizeof(csv_cell));
-    ms_buffer_init(&text);
-    add_cells(row, "", &cells);
+/* Append the row that begins at the cell `from`. */
+static void add_row(const ms_vector *cells, size_t from, const ms_vector *columns, ms_buffer *out) {
     for (size_t i = 0; i < columns->count; i++) {
-        const ms_value *value = find(&cells, MS_AT(columns, csv_cell, i).name);
-        text.length = 0;
+        const ms_value *value = find(cells, from, MS_AT(columns, csv_cell, i).name);
+        ms_buffer text = {0};
         if (value != NULL) {
             add_plain(value, &text);
         }
         ms_buffer_puts(out, i == 0 ? "" : ",");
-        add_text(text.length == 0 ? "" : ms_buffer_text(&text), out);
+        add_text(ms_buffer_text(&text), out);
+        ms_buffer_end_part(&text, out);
     }
     ms_buffer_puts(out, "\n");
-    out->failed = out->failed || text.failed || cells.failed;
-    ms_buffer_release(&text);
-    ms_vector_release(&cells);
-}
-
-/* First row of the tree's n-th list; NULL: it has none. */
-static const ms_value *first_row(const ms_value *tree, size_t list) {
-    const ms_value *rows = ms_value_get(tree, LISTS[list]);
-    return rows == NULL ? NULL : rows->first;
 }
 
 void ms_show_csv(const ms_value *tree, ms_buffer *out) {
-    ms_vector columns; /* csv_cell: the first of each name */
-    ms_vector_init(&columns, sizeof(csv_cell));
-    for (size_t list = 0; list < LIST_COUNT; list++) {
-        for (const ms_value *row = first_row(tree, list); row != NULL; row = row->next) {
-            add_columns(row, &columns);
+    static const csv_cell END = {NULL, NULL};
+    ms_vector cells = {.item_B = sizeof(csv_cell)};   /* of all rows */
+    ms_vector columns = {.item_B = sizeof(csv_cell)}; /* the first cell of each name */
+    for (size_t list = 0; list < sizeof LISTS / sizeof LISTS[0]; list++) {
+        const ms_value *rows = ms_value_get(tree, LISTS[list]);
+        for (const ms_value *row = rows == NULL ? NULL : rows->first; row != NULL;
+             row = row->next) {
+            add_cells(row, "", &cells);
+            ms_vector_add(&cells, &END, 1);
         }
     }
-    for (size_t i = 0; i < columns.count; i++) {
-        ms_buffer_puts(out, i == 0 ? "" : ",");
-        add_text(MS_AT(&columns, csv_cell, i).name, out);
+    for (size_t i = 0; i < cells.count; i++) {
+        const csv_cell *cell = &MS_AT(&cells, csv_cell, i);
+        if (cell->name != NULL && find(&columns, 0, cell->name) == NULL) {
+            ms_vector_add(&columns, cell, 1);
+            ms_buffer_puts(out, columns.count == 1 ? "" : ",");
+            add_text(cell->name, out);
+        }
     }
     ms_buffer_puts(out, "\n");
-    for (size_t list = 0; list < LIST_COUNT; list++) {
-        for (const ms_value *row = first_row(tree, list); row != NULL; row = row->next) {
-            add_row(row, &columns, out);
+    bool is_begin = true;
+    for (size_t i = 0; i < cells.count; i++) {
+        if (is_begin) {
+            add_row(&cells, i, &columns, out);
         }
+        is_begin = MS_AT(&cells, csv_cell, i).name == NULL;
     }
-    out->failed = out->failed || columns.failed;
+    out->failed = out->failed || cells.failed || columns.failed;
+    ms_vector_release(&cells);
     ms_vector_release(&columns);
 }
 
 ms_status ms_cli_write_csv(const ms_invocation *call, const char *option, const ms_value *tree) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     if (ms_cli_has(call, option) && tree != NULL) {
         ms_show_csv(tree, &text);
     }

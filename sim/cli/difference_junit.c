@@ -1,10 +1,6 @@
 /* A comparison as JUnit's XML, which continuous integration shows as tests. */
 #include "cli/show_difference.h"
 
-static void add_text(const char *text, ms_buffer *out) {
-    ms_xml_write_text(out, text);
-}
-
 /* One line of a failure or of the inputs: "step_time_s: 0.1 -> 0.2 (+100 %)". */
 static void add_line(const ms_difference *difference, ms_arena *arena, ms_buffer *out) {
     const char *sides[2];
@@ -12,19 +8,17 @@ static void add_line(const ms_difference *difference, ms_arena *arena, ms_buffer
         out->failed = true;
         return;
     }
-    add_text(difference->key, out);
+    ms_xml_write_text(out, difference->key);
     ms_buffer_puts(out, ": ");
-    add_text(sides[0], out);
+    ms_xml_write_text(out, sides[0]);
     ms_buffer_puts(out, " -&gt; ");
-    add_text(sides[1], out);
-    ms_buffer relative;
-    ms_buffer_init(&relative);
+    ms_xml_write_text(out, sides[1]);
+    ms_buffer relative = {0};
     ms_show_relative(difference, &relative);
     if (relative.length > 0) {
         ms_buffer_printf(out, " (%s)", ms_buffer_text(&relative));
     }
-    out->failed = out->failed || relative.failed;
-    ms_buffer_release(&relative);
+    ms_buffer_end_part(&relative, out);
 }
 
 static size_t guard_count(const ms_compare_rules *rules) {
@@ -71,15 +65,13 @@ static void add_failure(const ms_compared_trace *trace, size_t guard, ms_arena *
 
 static void add_case(const ms_compared_trace *trace, size_t guard, const ms_shown_comparison *shown,
                      ms_buffer *out) {
-    ms_buffer name;
-    ms_buffer_init(&name);
+    ms_buffer name = {0};
     ms_show_guard(shown->rules, guard, &name);
     ms_buffer_puts(out, "    <testcase classname=\"");
-    add_text(trace->name, out);
+    ms_xml_write_text(out, trace->name);
     ms_buffer_puts(out, "\" name=\"");
-    add_text(ms_buffer_text(&name), out);
-    out->failed = out->failed || name.failed;
-    ms_buffer_release(&name);
+    ms_xml_write_text(out, ms_buffer_text(&name));
+    ms_buffer_end_part(&name, out);
     if (!has_failed(trace, guard)) {
         ms_buffer_puts(out, "\"/>\n");
         return;
@@ -109,19 +101,17 @@ static void add_list(const char *title, const ms_differences *differences, ms_ar
 /* A line; nothing where there is nothing to say. */
 static void add_note(const ms_compared_trace *trace,
                      void (*say)(const ms_compared_trace *trace, ms_buffer *out), ms_buffer *out) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     say(trace, &text);
-    add_text(ms_buffer_text(&text), out);
+    ms_xml_write_text(out, ms_buffer_text(&text));
     ms_buffer_puts(out, text.length > 0 ? "\n" : "");
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
+    ms_buffer_end_part(&text, out);
 }
 
 static void add_suite(const ms_compared_trace *trace, const ms_shown_comparison *shown,
                       ms_buffer *out) {
     ms_buffer_puts(out, "  <testsuite name=\"");
-    add_text(trace->name, out);
+    ms_xml_write_text(out, trace->name);
     ms_buffer_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\">\n",
                      guard_count(shown->rules), failures_of(trace, shown->rules));
     for (size_t guard = 0; guard < guard_count(shown->rules); guard++) {

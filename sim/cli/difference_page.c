@@ -1,6 +1,4 @@
 /* The tables of `meshsim compare`, as text or in Markdown. */
-#include <math.h>
-
 #include "cli/show_difference.h"
 #include "cli/shown_tables.h"
 
@@ -10,8 +8,7 @@ typedef void (*sentence)(const ms_compared_trace *trace, ms_buffer *out);
  * is told of folders; "": it is not. */
 static void add_sentence(const char *name, const ms_compared_trace *trace, sentence say,
                          ms_value *list) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_buffer_printf(&text, "%s%s", name, name[0] == '\0' ? "" : ": ");
     size_t head_B = text.length;
     say(trace, &text);
@@ -26,8 +23,7 @@ static void add_rows(const char *name, const ms_differences *differences, ms_val
     for (size_t i = 0; i < differences->count; i++) {
         const ms_difference *difference = &differences->items[i];
         const char *sides[2] = {NULL, NULL};
-        ms_buffer relative;
-        ms_buffer_init(&relative);
+        ms_buffer relative = {0};
         ms_show_sides(difference, list->arena, sides);
         ms_show_relative(difference, &relative);
         ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
@@ -58,11 +54,8 @@ static void add_overview_row(const ms_compared_trace *trace, ms_value *list) {
 
 static void add_head(const ms_shown_comparison *shown, ms_value *root) {
     const ms_trace_comparison *comparison = shown->comparison;
-    ms_buffer texts[3];
+    ms_buffer texts[3] = {{0}};
     static const char *const KEYS[] = {"guarded", "let_pass", "count"};
-    for (size_t i = 0; i < 3; i++) {
-        ms_buffer_init(&texts[i]);
-    }
     ms_show_guards(shown->rules, &texts[0], &texts[1]);
     if (comparison->are_folders) {
         ms_show_count(comparison, &texts[2]);

@@ -10,20 +10,14 @@ static void add_value(ms_value *parent, const char *key, const ms_value *value) 
     if (parent == NULL) {
         return;
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_show_value(value, 0, &text);
-    const char *copy = ms_buffer_keep(&text, parent->arena);
-    if (copy != NULL) {
-        ms_value_add_string(parent, key, copy);
-    }
+    ms_value_add_string(parent, key, ms_buffer_keep(&text, parent->arena));
 }
 
 static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference *difference) {
     ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-    if (trace != NULL) {
-        ms_value_add_string(row, "trace", trace);
-    }
+    ms_value_add_string(row, "trace", trace); /* NULL adds nothing */
     ms_value_add_string(row, "key", difference->key);
     add_value(row, "a", difference->a);
     add_value(row, "b", difference->b);
@@ -78,9 +72,7 @@ static void add_versions(ms_value *rows, const char *name, const ms_compared_tra
         return;
     }
     ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-    if (name != NULL) {
-        ms_value_add_string(row, "trace", name);
-    }
+    ms_value_add_string(row, "trace", name);
     ms_value_add_string(row, "a", trace->versions[0]);
     ms_value_add_string(row, "b", trace->versions[1]);
 }

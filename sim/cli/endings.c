@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/parse.h"
+#include "cli/cli.h"
 
 enum { ENDINGS_MAX = 4, TEXT_SIZE = 96 };
 
@@ -12,8 +12,9 @@ enum { ENDINGS_MAX = 4, TEXT_SIZE = 96 };
 typedef struct file_format {
     const char *noun;
     const char *endings[ENDINGS_MAX];
-    const char *maker; /* what writes it, and after it the file's name; NULL: nothing does */
-    const char *verb;  /* what that command does with it */
+    const char
+        *maker; /* a command line that writes the format, up to the file's name; NULL: none does */
+    const char *verb; /* what that command does with the format */
 } file_format;
 
 static const file_format FORMATS[] = {
@@ -57,7 +58,7 @@ static const file_format *format_of(const char *path) {
     return NULL;
 }
 
-/* Whether an option writes a format: the format's first ending is among its own. */
+/* Whether an option writes a format: the format's first ending is among the option's endings. */
 static bool is_written_by(const ms_option *option, const file_format *format) {
     return option->writes != NULL && strstr(option->writes, format->endings[0]) != NULL;
 }

@@ -35,22 +35,11 @@ static const ms_value *child_of(const ms_value *object, const char *key, size_t 
     return child;
 }
 
-static const ms_value *nth(const ms_value *list, size_t place) {
-    const ms_value *child = list != NULL && list->type == MS_VALUE_ARRAY ? list->first : NULL;
-    for (; child != NULL && place > 0; place--) {
-        child = child->next;
-    }
-    return child;
-}
-
-/* The value that a path leads to from a row; NULL: there is none.  of_lists: the first key of the
- * path names a list, of which the entry at the row's place is taken. */
-static const ms_value *find(const shown_row *row, const char *path, bool of_lists) {
-    const ms_value *value = row->value;
-    for (bool is_first = true; *path != '\0' && value != NULL; is_first = false) {
+/* The value that a path leads to; NULL: there is none. */
+static const ms_value *find(const ms_value *value, const char *path) {
+    while (*path != '\0' && value != NULL) {
         size_t length = strcspn(path, "/");
         value = child_of(value, path, length);
-        value = of_lists && is_first ? nth(value, row->place) : value;
         path += length + (path[length] == '/');
     }
     return value;
@@ -132,14 +121,12 @@ static bool is_number(const ms_value *value) {
 
 /* Write a setting as an option --set, quoted for a shell. */
 static void write_setting(const ms_value *setting, ms_buffer *out) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_buffer_printf(&text, "%s=", setting->key);
     write_plain(setting, &text);
     ms_buffer_puts(out, "--set ");
     ms_show_shell_word(ms_buffer_text(&text), out);
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
+    ms_buffer_end_part(&text, out);
 }
 
 /* Write a part of a command line; a line feed before each option marks where it may be broken. */
@@ -197,16 +184,15 @@ static bool is_in_bits(const ms_value *row) {
     return word != NULL && word->type == MS_VALUE_BOOL && word->as.boolean;
 }
 
-/* The text of a cell.  "@" is the row's key, or in a list its number. */
-static const char *cell_of(const shown_row *row, const ms_shown_column *column, bool of_lists,
+/* The text of a cell.  "@" is the row's key, or in a list its number from 1. */
+static const char *cell_of(const shown_row *row, const ms_shown_column *column,
                            const ms_value *tree) {
-    ms_buffer text;
-    ms_buffer_init(&text);
-    const ms_value *value = find(row, column->path, of_lists);
-    if (strcmp(column->path, "@") == 0 && !of_lists && row->value->key != NULL) {
+    ms_buffer text = {0};
+    const ms_value *value = find(row->value, column->path);
+    if (strcmp(column->path, "@") == 0 && row->value->key != NULL) {
         ms_buffer_puts(&text, row->value->key);
     } else if (strcmp(column->path, "@") == 0) {
-        ms_buffer_printf(&text, "%zu", row->place + (of_lists ? 0 : 1));
+        ms_buffer_printf(&text, "%zu", row->place + 1);
     } else if (is_number(value) && column->kind == MS_SHOWN_TIME_OF_STEP) {
         write_number(number_of(value) * ms_value_number(tree, "step_time_s", 0.0), MS_SHOWN_TIME,
                      &text);
@@ -227,15 +213,7 @@ static bool is_zero(const ms_value *value) {
 }
 
 const ms_value *ms_grid_holder(const ms_shown_table *table, const ms_value *tree) {
-    const shown_row root = {tree, 0, 0.0};
-    if (table->rows != MS_SHOWN_OF_LISTS) {
-        return find(&root, table->path, false);
-    }
-    const ms_shown_column *column = table->columns;
-    while (strcmp(column->path, "@") == 0) {
-        column++;
-    }
-    return child_of(tree, column->path, strcspn(column->path, "/"));
+    return find(tree, table->path);
 }
 
 static double dust_of(const ms_shown_table *table, const ms_value *row, const ms_value *tree) {
@@ -245,26 +223,23 @@ static double dust_of(const ms_shown_table *table, const ms_value *row, const ms
 
 /* List the rows of a table.  rows_out: [count of the holder].  Returns how many they are. */
 static size_t list_rows(const ms_shown_table *table, const ms_value *tree, shown_row *rows_out) {
-    bool of_lists = table->rows == MS_SHOWN_OF_LISTS;
     size_t count = 0;
     size_t place = 0;
     for (const ms_value *child = ms_grid_holder(table, tree)->first; child != NULL;
          child = child->next, place++) {
-        const ms_value *value = of_lists ? tree : child;
-        const shown_row row = {value, place, dust_of(table, value, tree)};
-        bool is_there = table->needs == NULL || !is_none(find(&row, table->needs, of_lists));
-        bool is_empty = table->skips_zero && is_zero(find(&row, table->columns[1].path, of_lists));
+        bool is_there = table->needs == NULL || !is_none(find(child, table->needs));
+        bool is_empty = table->skips_zero && is_zero(find(child, table->columns[1].path));
         if (is_there && !is_empty) {
-            rows_out[count++] = row;
+            rows_out[count++] = (shown_row){child, place, dust_of(table, child, tree)};
         }
     }
     return count;
 }
 
-static bool has_some(const shown_row *rows, size_t count, const char *path, bool of_lists) {
+static bool has_some(const shown_row *rows, size_t count, const char *path) {
     bool is_there = strcmp(path, "@") == 0;
     for (size_t i = 0; i < count && !is_there; i++) {
-        is_there = !is_none(find(&rows[i], path, of_lists));
+        is_there = !is_none(find(rows[i].value, path));
     }
     return is_there;
 }
@@ -289,7 +264,7 @@ static void add_column(const ms_shown_column *column, ms_grid *grid) {
 static void add_keys(const shown_row *row, const ms_shown_column *all, ms_arena *arena,
                      ms_grid *grid) {
     const char *path = ms_arena_strndup(arena, all->path, strlen(all->path) - 2);
-    const ms_value *object = path == NULL ? NULL : find(row, path, false);
+    const ms_value *object = path == NULL ? NULL : find(row->value, path);
     for (const ms_value *child = is_none(object) ? NULL : object->first; child != NULL;
          child = child->next) {
         ms_shown_column *column = MS_NEW(arena, ms_shown_column, 1);
@@ -304,19 +279,17 @@ static void add_keys(const shown_row *row, const ms_shown_column *all, ms_arena 
 /* List the columns that some row has. */
 static void list_columns(const ms_shown_table *table, const shown_row *rows, ms_arena *arena,
                          ms_grid *grid) {
-    bool of_lists = table->rows == MS_SHOWN_OF_LISTS;
     for (const ms_shown_column *column = table->columns; column->path != NULL; column++) {
         size_t length = strlen(column->path);
         if (length > 1 && strcmp(column->path + length - 2, "/@") == 0 && grid->rows > 0) {
             add_keys(&rows[0], column, arena, grid);
-        } else if (has_some(rows, grid->rows, column->path, of_lists)) {
+        } else if (has_some(rows, grid->rows, column->path)) {
             add_column(column, grid);
         }
     }
 }
 
 static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
-    bool of_lists = table->rows == MS_SHOWN_OF_LISTS;
     const ms_value *holder = ms_grid_holder(table, tree);
     ms_grid grid = {.count = 0};
     shown_row *rows = is_none(holder) ? NULL : MS_NEW(tree->arena, shown_row, holder->count);
@@ -328,8 +301,7 @@ static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
     grid.cells = MS_NEW(tree->arena, const char *, grid.rows *grid.count + 1);
     grid.rows = grid.cells == NULL ? 0 : grid.rows;
     for (size_t i = 0; i < grid.rows * grid.count; i++) {
-        grid.cells[i] =
-            cell_of(&rows[i / grid.count], grid.columns[i % grid.count], of_lists, tree);
+        grid.cells[i] = cell_of(&rows[i / grid.count], grid.columns[i % grid.count], tree);
     }
     return grid;
 }
@@ -346,9 +318,9 @@ static ms_grid make_facts(const ms_shown_table *table, const ms_value *tree) {
     grid.cells = MS_NEW(tree->arena, const char *, 2 * count + 1);
     for (size_t i = 0; i < count && grid.cells != NULL; i++) {
         const ms_shown_column *column = &table->columns[i];
-        if (!is_none(find(&row, column->path, false))) {
+        if (!is_none(find(tree, column->path))) {
             grid.cells[2 * grid.rows] = column->heading;
-            grid.cells[2 * grid.rows++ + 1] = cell_of(&row, column, false, tree);
+            grid.cells[2 * grid.rows++ + 1] = cell_of(&row, column, tree);
         }
     }
     return grid;

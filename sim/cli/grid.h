@@ -13,8 +13,8 @@ typedef struct ms_grid {
     size_t rows, count;
 } ms_grid;
 
-/* Make the cells of a table; `rows` is 0 where the tree has none of it.  They lie in the tree's
- * arena, which remembers where memory ran out. */
+/* Make the cells of a table; `rows` is 0 where the tree has nothing that the table shows.  The
+ * cells lie in the tree's arena, which remembers that memory ran out. */
 ms_grid ms_grid_make(const ms_shown_table *table, const ms_value *tree);
 
 /* The list, object or text that holds the rows of a table; NULL: the tree has none. */

@@ -1,19 +1,21 @@
+/* Help pages and manual pages. */
 #include "cli/help.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/show_text.h"
 
-enum {
-    PAGE_COLUMNS = 80,
-    OPTION_TEXT_COLUMN = 30,
-    COMMAND_TEXT_COLUMN = 14,
-    MODE_TEXT_COLUMN = 13
-};
+enum { OPTION_TEXT_COLUMN = 30, COMMAND_TEXT_COLUMN = 14, MODE_TEXT_COLUMN = 13 };
 
-const char MS_CLI_SUMMARY[] = "cluster simulator for large-model training";
+static const char SUMMARY[] = "cluster simulator for large-model training";
 
-const ms_cli_exit MS_CLI_EXITS[] = {
+/* Exit codes and what they mean. */
+static const struct exit_code {
+    const char *code; /* NULL ends the rows */
+    const char *meaning;
+} EXITS[] = {
     {"0", "done"},
     {"1", "the answer is no: does not fit, nothing left, a guard broken"},
     {"2", "the command line is wrong"},
@@ -37,40 +39,20 @@ static void pad_to(ms_buffer *out, size_t column) {
     }
 }
 
-/* Words wrapped at the page's edge; new lines, those of the text too, start at `indent`. */
+/* Append lines of text from a column on, each wrapped at the page's edge. */
 static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
-    pad_to(out, indent);
-    size_t column = current_column(out);
-    bool is_line_start = true;
     while (*text != '\0') {
-        if (*text == ' ') {
-            text++;
-            continue;
-        }
-        size_t width = strcspn(text, " \n");
-        if (*text == '\n' || (!is_line_start && column + 1 + width > PAGE_COLUMNS)) {
-            ms_buffer_puts(out, "\n");
-            column = indent;
-            is_line_start = true;
-            text += *text == '\n';
-            if (*text != '\n') {
-                pad_to(out, indent);
-            }
-            continue;
-        }
-        if (!is_line_start) {
-            ms_buffer_puts(out, " ");
-            column++;
-        }
-        ms_buffer_add(out, text, width);
-        column += width;
-        is_line_start = false;
-        text += width;
+        ms_buffer line = {0};
+        size_t length = strcspn(text, "\n");
+        ms_buffer_add(&line, text, length);
+        pad_to(out, length > 0 ? indent : 0);
+        ms_show_wrapped_at(current_column(out), indent, ms_buffer_text(&line), out);
+        ms_buffer_end_part(&line, out);
+        text += length + (text[length] == '\n');
     }
-    ms_buffer_puts(out, "\n");
 }
 
-void ms_cli_help_option_words(const ms_option *option, ms_buffer *out) {
+static void add_option_words(const ms_option *option, ms_buffer *out) {
     if (option->letter != '\0') {
         ms_buffer_printf(out, "-%c, ", option->letter);
     }
@@ -92,7 +74,7 @@ static void add_modes(ms_buffer *out, const ms_command *command, const ms_option
     ms_buffer_puts(out, option->modes != 0 ? "]" : "");
 }
 
-void ms_cli_help_option_text(const ms_command *command, const ms_option *option, ms_buffer *out) {
+static void add_option_text(const ms_command *command, const ms_option *option, ms_buffer *out) {
     ms_buffer_puts(out, option->help);
     if (option->is_repeatable) {
         ms_buffer_puts(out, "; may be repeated");
@@ -105,16 +87,14 @@ void ms_cli_help_option_text(const ms_command *command, const ms_option *option,
 
 static void add_option(ms_buffer *out, const ms_command *command, const ms_option *option) {
     ms_buffer_puts(out, option->letter == '\0' ? "      " : "  ");
-    ms_cli_help_option_words(option, out);
+    add_option_words(option, out);
     if (current_column(out) + 2 > OPTION_TEXT_COLUMN) {
         ms_buffer_puts(out, "\n");
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_cli_help_option_text(command, option, &text);
+    ms_buffer text = {0};
+    add_option_text(command, option, &text);
     add_wrapped(out, ms_buffer_text(&text), OPTION_TEXT_COLUMN);
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
+    ms_buffer_end_part(&text, out);
 }
 
 ms_option ms_cli_help_option(const ms_command *command) {
@@ -137,22 +117,15 @@ static void add_options(ms_buffer *out, const ms_command *command) {
     add_option(out, command, &help);
 }
 
-void ms_cli_help_example(const char *text, ms_buffer *out) {
-    ms_buffer_puts(out, " ");
-    size_t column = 1;
-    while (*text != '\0') {
-        size_t width = strcspn(text, " ");
-        if (column + 1 + width + 2 > PAGE_COLUMNS) {
-            ms_buffer_puts(out, " \\\n     ");
-            column = 5;
-        }
-        ms_buffer_puts(out, " ");
-        ms_buffer_add(out, text, width);
-        column += 1 + width;
-        text += width;
-        text += strspn(text, " ");
+/* Append a command line, broken as a shell allows it, with its line feed. */
+static void break_example(const char *text, ms_buffer *out) {
+    ms_buffer line = {0};
+    for (; *text != '\0'; text++) {
+        ms_buffer_add(&line, *text == ' ' ? "\n" : text, 1);
     }
-    ms_buffer_puts(out, "\n");
+    ms_buffer_puts(out, "  ");
+    ms_show_wrapped_at(2, 6, ms_buffer_text(&line), out);
+    ms_buffer_end_part(&line, out);
 }
 
 static const char *positional_help(const ms_command *command) {
@@ -187,12 +160,12 @@ void ms_cli_help_command(const ms_command *command, ms_buffer *out) {
     add_options(out, command);
     if (command->example != NULL) {
         ms_buffer_puts(out, "\nexample:\n");
-        ms_cli_help_example(command->example, out);
+        break_example(command->example, out);
     }
 }
 
 void ms_cli_help_program(ms_buffer *out) {
-    ms_buffer_printf(out, "meshsim: %s\n\n", MS_CLI_SUMMARY);
+    ms_buffer_printf(out, "meshsim: %s\n\n", SUMMARY);
     ms_buffer_puts(out, "usage: meshsim COMMAND [arguments]\n"
                         "       meshsim help COMMAND\n"
                         "       meshsim --version\n\ncommands:\n");
@@ -203,9 +176,156 @@ void ms_cli_help_program(ms_buffer *out) {
     ms_buffer_puts(out, "  help");
     add_wrapped(out, "print this page, or that of a command", COMMAND_TEXT_COLUMN);
     ms_buffer_puts(out, "\nexit codes:\n");
-    for (const ms_cli_exit *row = MS_CLI_EXITS; row->code != NULL; row++) {
+    for (const struct exit_code *row = EXITS; row->code != NULL; row++) {
         ms_buffer_printf(out, "  %s", row->code);
         add_wrapped(out, row->meaning, COMMAND_TEXT_COLUMN);
     }
     ms_buffer_puts(out, "\nResults go to the standard output, all else to the standard error.\n");
+}
+
+/* ---- manual pages ---- */
+
+/* Text for roff: no accidental requests, escapes or typographic hyphens; a blank line becomes a
+ * paragraph, and a line of its own stays one.  line_feed: request that keeps it, "" where roff
+ * keeps lines by itself. */
+static void add_lines(ms_buffer *out, const char *text, const char *line_feed) {
+    bool is_line_start = true;
+    for (; *text != '\0'; text++) {
+        if (is_line_start && *text == '\n') {
+            ms_buffer_puts(out, ".PP\n");
+            continue;
+        }
+        if (is_line_start && (*text == '.' || *text == '\'')) {
+            ms_buffer_puts(out, "\\&");
+        }
+        if (*text == '\\') {
+            ms_buffer_puts(out, "\\e");
+        } else if (*text == '-') {
+            ms_buffer_puts(out, "\\-");
+        } else {
+            ms_buffer_add(out, text, 1);
+        }
+        is_line_start = *text == '\n';
+        if (is_line_start && text[1] != '\n' && text[1] != '\0') {
+            ms_buffer_puts(out, line_feed);
+        }
+    }
+    ms_buffer_puts(out, "\n");
+}
+
+static void add_roff(ms_buffer *out, const char *text) {
+    add_lines(out, text, ".br\n");
+}
+
+/* ".TH MESHSIM-RUN 1 ..." and the section NAME; `command` NULL: the program's. */
+static void begin_page(const ms_command *command, ms_buffer *out) {
+    ms_buffer_puts(out, ".TH MESHSIM");
+    for (const char *at = command == NULL ? "" : command->name; *at != '\0'; at++) {
+        ms_buffer_printf(out, "%s%c", at == command->name ? "\\-" : "",
+                         toupper((unsigned char)*at));
+    }
+    ms_buffer_printf(out,
+                     " 1 \"\" \"meshsim " MESHSIM_VERSION "\" \"meshsim manual\"\n.SH NAME\n"
+                     "meshsim%s%s \\- ",
+                     command == NULL ? "" : "\\-", command == NULL ? "" : command->name);
+    add_roff(out, command == NULL ? SUMMARY : command->summary);
+}
+
+static void add_exits(ms_buffer *out) {
+    ms_buffer_puts(out, ".SH EXIT STATUS\n");
+    for (const struct exit_code *row = EXITS; row->code != NULL; row++) {
+        ms_buffer_printf(out, ".TP\n.B %s\n", row->code);
+        add_roff(out, row->meaning);
+    }
+}
+
+/* Add the usage of a command, or that of each mode with its number, as --help numbers them. */
+static void add_synopsis(const ms_command *command, ms_buffer *out) {
+    ms_buffer_puts(out, ".SH SYNOPSIS\n");
+    if (command->modes == NULL) {
+        ms_buffer_printf(out, ".B meshsim %s\n", command->name);
+        if (command->positional_help != NULL) {
+            add_roff(out, command->positional_help);
+        }
+        ms_buffer_puts(out, "[\\fIoptions\\fR]\n");
+        return;
+    }
+    for (const ms_mode *mode = command->modes; mode->usage != NULL; mode++) {
+        ms_buffer_printf(out, ".TP\n.B meshsim %s ", command->name);
+        add_roff(out, mode->usage);
+        ms_buffer_printf(out, "[%d] ", (int)(mode - command->modes) + 1);
+        add_roff(out, mode->summary);
+    }
+    ms_buffer_puts(out, ".PP\nAn option with numbers behind it goes with these modes only.\n");
+}
+
+static void add_man_option(const ms_command *command, const ms_option *option, ms_buffer *out) {
+    ms_buffer words = {0};
+    ms_buffer text = {0};
+    add_option_words(option, &words);
+    add_option_text(command, option, &text);
+    ms_buffer_puts(out, ".TP\n.B ");
+    add_roff(out, ms_buffer_text(&words));
+    add_roff(out, ms_buffer_text(&text));
+    ms_buffer_end_part(&words, out);
+    ms_buffer_end_part(&text, out);
+}
+
+static void add_man_options(const ms_command *command, ms_buffer *out) {
+    ms_buffer_puts(out, ".SH OPTIONS\n");
+    for (const ms_option *option = command->options; option != NULL && option->name != NULL;
+         option++) {
+        if (option->section != NULL) {
+            ms_buffer_puts(out, ".SS ");
+            add_roff(out, option->section);
+        }
+        add_man_option(command, option, out);
+    }
+    const ms_option help = ms_cli_help_option(command);
+    add_man_option(command, &help, out);
+}
+
+static void add_example(const ms_command *command, ms_buffer *out) {
+    ms_buffer lines = {0};
+    break_example(command->example, &lines);
+    ms_buffer_puts(out, ".SH EXAMPLE\n.EX\n");
+    add_lines(out, ms_buffer_text(&lines), "");
+    ms_buffer_puts(out, ".EE\n");
+    ms_buffer_end_part(&lines, out);
+}
+
+void ms_cli_man_command(const ms_command *command, ms_buffer *out) {
+    begin_page(command, out);
+    add_synopsis(command, out);
+    if (command->description != NULL) {
+        ms_buffer_puts(out, ".SH DESCRIPTION\n");
+        add_roff(out, command->description);
+    }
+    add_man_options(command, out);
+    if (command->example != NULL) {
+        add_example(command, out);
+    }
+    add_exits(out);
+    ms_buffer_puts(out, ".SH SEE ALSO\n.BR meshsim (1)\n");
+}
+
+void ms_cli_man_program(ms_buffer *out) {
+    begin_page(NULL, out);
+    ms_buffer_puts(
+        out,
+        ".SH SYNOPSIS\n.B meshsim\n\\fICOMMAND\\fR [\\fIarguments\\fR]\n.br\n"
+        ".B meshsim help\n\\fICOMMAND\\fR\n.br\n.B meshsim \\-\\-version\n"
+        ".SH COMMANDS\nEvery command has a page of its own, such as \\fBmeshsim\\-run\\fR(1).\n");
+    for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
+        ms_buffer_printf(out, ".TP\n.BR meshsim\\-%s (1)\n", (*command)->name);
+        add_roff(out, (*command)->summary);
+    }
+    ms_buffer_puts(
+        out,
+        ".TP\n.B meshsim help \\-\\-man\nThis page; with a command behind it, that command's.\n");
+    add_exits(out);
+    ms_buffer_puts(
+        out,
+        ".SH ENVIRONMENT\n.TP\n.B MESHSIM_DATA\nThe folder in which the folders \\fIplatforms\\fR "
+        "and \\fIworkloads\\fR are, in the place of the one installed beside the program.\n");
 }

@@ -27,8 +27,8 @@ static const char *path_of(const char *file, ms_arena *arena) {
     return path == NULL ? file : path;
 }
 
-/* A file that is gone by now, or was a pipe, is no input that could be kept.  texts: one buffer for
- * each file. */
+/* Read the inputs that a page keeps; a file that is gone by now, or was a pipe, is left out. texts:
+ * one buffer for each file. */
 static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *texts,
                           ms_page_input *inputs) {
     ms_diag silent;
@@ -53,15 +53,11 @@ static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *tex
 
 ms_status ms_cli_write_results_page(const ms_invocation *call, const char *option,
                                     ms_page_results *results, const ms_words *files) {
-    ms_buffer html;
+    ms_buffer html = {0};
     ms_buffer *texts = MS_NEW(call->arena, ms_buffer, files->count + 1);
     ms_page_input *inputs = MS_NEW(call->arena, ms_page_input, files->count + 1);
     if (texts == NULL || inputs == NULL) {
         return ms_diag_no_memory(call->diag);
-    }
-    ms_buffer_init(&html);
-    for (size_t i = 0; i < files->count; i++) {
-        ms_buffer_init(&texts[i]);
     }
     results->inputs = inputs;
     results->input_count = read_inputs(files, call->arena, texts, inputs);

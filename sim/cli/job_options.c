@@ -6,7 +6,6 @@
 
 #include "base/failure.h"
 #include "base/usage.h"
-#include "cli/note_framework.h"
 
 #ifndef MESHSIM_DATA_DIR
 #define MESHSIM_DATA_DIR "/usr/local/share/meshsim"
@@ -102,6 +101,20 @@ ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
     return status;
 }
 
+bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                           ms_job_request *out) {
+    size_t count = request->set_count + settings->count;
+    const char **sets = MS_NEW(arena, const char *, count);
+    for (size_t i = 0; i < count && sets != NULL; i++) {
+        bool is_own = i < request->set_count;
+        sets[i] = is_own ? request->sets[i] : settings->items[i - request->set_count];
+    }
+    *out = *request;
+    out->sets = sets;
+    out->set_count = count;
+    return sets != NULL;
+}
+
 /* Which ranks are simulated. */
 static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     static const char *const FOLDS[] = {"exact", "bounded", "off", NULL};
@@ -116,7 +129,7 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     return status;
 }
 
-/* What its flows run on. */
+/* Which solver finds how flows share links. */
 static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
     static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
     int solver = 0;
@@ -180,4 +193,56 @@ ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
         return status;
     }
     return ms_platform_load(name, folders, overrides, call->arena, call->diag, platform_out, NULL);
+}
+
+/* As many ranks as fill the nodes of a choice. */
+static int count_ranks(const ms_rank_placement_choice *choice, const ms_platform *platform) {
+    int spares = choice->spare_count + (int)choice->spares.count;
+    int left = platform->nodes > spares ? platform->nodes - spares : 1;
+    int nodes = choice->nodes.count > 0 ? (int)choice->nodes.count : left;
+    return nodes * platform->gpus_per_node;
+}
+
+ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *platform, int ranks,
+                                ms_rank_placement *placement_out) {
+    const char *text = ms_cli_value(call, "placement", NULL);
+    ms_rank_placement_choice choice;
+    ms_node *mapping = NULL;
+    ms_status status = MS_OK;
+    if (text != NULL) {
+        status =
+            ms_yaml_parse(text, strlen(text), "--placement", call->arena, call->diag, &mapping);
+    }
+    status = status == MS_OK ? ms_placement_read(mapping, NULL, call->arena, call->diag, &choice)
+                             : status;
+    if (status != MS_OK) {
+        return status;
+    }
+    if (ranks == 0 && choice.file != NULL) {
+        return ms_diag_usage(call->diag, "a file of ranks needs their number, such as --ranks 64");
+    }
+    ranks = ranks > 0 ? ranks : count_ranks(&choice, platform);
+    return ms_placement_make(&choice, platform, ranks, call->arena, call->diag, placement_out);
+}
+
+ms_value *ms_show_add_job(const ms_job *job, ms_value *root) {
+    const ms_platform *platform = job->platform;
+    ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
+    ms_value_add_string(page, "framework", job->spec.framework.name); /* NULL adds nothing */
+    const char *nodes = ms_arena_printf(root->arena, "%d x %d %s", platform->nodes,
+                                        platform->gpus_per_node, platform->gpu.name);
+    ms_value_add_string(page, "nodes", nodes);
+    ms_value_add_int(page, "stages", job->program.model_stages);
+    if (job->program.parameter_replicas > 1) {
+        ms_value_add_int(page, "replicas", job->program.parameter_replicas);
+    }
+    if (job->spec.has_model) {
+        ms_value_add_int(page, "micro_batch", job->layout.micro_batch);
+    }
+    if (job->spec.simulation.steps > 1) {
+        ms_value_add_string(page, "updates",
+                            ms_job_is_validated_late(job) ? "validated afterwards"
+                                                          : "all ranks meet before they update");
+    }
+    return page;
 }

@@ -1,10 +1,10 @@
-/* What `run`, `check` and others that take a workload share: options, the request made of them, the
- * folders of installed data. */
+/* What commands that take a workload or a platform share: options, the request made of them, the
+ * folder of installed data, and what they say of a job. */
 #ifndef MS_CLI_JOB_OPTIONS_H
 #define MS_CLI_JOB_OPTIONS_H
 
 #include "cli/cli.h"
-#include "cluster/platform/platform.h"
+#include "cluster/placement/placement.h"
 #include "simulate/run/job.h"
 
 /* Rows of the option tables of such commands: {MS_OPTION_SET}, or {MS_OPTION_SET, .modes = IN}. */
@@ -52,10 +52,16 @@ const char *ms_cli_fidelity_word(int index);
 ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
                              ms_job_request *request_out);
 
+/* Put settings behind those of a request.  *out: its list of settings is in `arena`.  Returns false
+ * when memory runs out. */
+bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
+                           ms_job_request *out);
+
 /* Read the workload named first on the command line. Returns as ms_job_load. */
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
 
-/* The same, with what was asked for: who reads the job again with other settings needs it. */
+/* The same, and hand back the request, which commands need that read the job again with other
+ * settings. */
 ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
                                 ms_job *job_out);
 
@@ -73,5 +79,25 @@ ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **changes_o
  * call->arena. Returns as ms_platform_load. */
 ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
                                ms_platform *platform_out);
+
+/* The option, for the tables of the commands that have it. */
+#define MS_OPTION_PLACEMENT                                                                        \
+    "placement", "MAPPING", .help = "where ranks sit, as in a workload: '{nodes: [0-3], spares: 1}'"
+
+/* Place the ranks as --placement says; without it, rank r on GPU r.  ranks: their number; 0: as
+ * many as the nodes have GPUs that --placement names or leaves.  Returns MS_OK; MS_E_INPUT or
+ * MS_E_USAGE (reported); MS_E_IO; MS_E_NOMEM. */
+ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *platform, int ranks,
+                                ms_rank_placement *placement_out);
+
+/* Write a note for a job that names no framework: what Megatron Core's profile would assume for
+ * keys that the workload's file does not set. There is no note for a job with a framework, or with
+ * given costs, which no framework changes.  Returns MS_OK; MS_E_NOMEM (reported). */
+ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec,
+                                const char *data_folder);
+
+/* Add the object `page` to a tree: the cluster's nodes, the schedule's stages and other words that
+ * --json has no keys for.  Returns it; NULL when memory runs out. */
+ms_value *ms_show_add_job(const ms_job *job, ms_value *root);
 
 #endif

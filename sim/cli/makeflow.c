@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/store_options.h"
+#include "cli/study_options.h"
 
 /* Letters that no shell takes for anything else. */
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+,./-"
@@ -71,27 +71,11 @@ static ms_status add_word(plan *p, const char *word) {
     return check_word(p, word);
 }
 
-/* The same word for who reads the plan and copies from it, in `arena`. */
+/* The same word for a user who reads the plan and copies from it, in the call's arena. */
 static const char *show(const plan *p, const char *word) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     add_quoted(&text, word, false);
     return ms_buffer_keep(&text, p->call->arena);
-}
-
-/* words: NULL behind the last. */
-static bool is_among(const char *name, const char *const *words) {
-    while (*words != NULL && strcmp(name, *words) != 0) {
-        words++;
-    }
-    return *words != NULL;
-}
-
-/* Options that are the plan's own; what a process prints that simulates all does not go with one.
- */
-static bool is_of_plan(const char *name) {
-    static const char *const OWN[] = {"plan", "shards", "shard", "store", "jobs", "resume", NULL};
-    return is_among(name, OWN);
 }
 
 static ms_status add_option(plan *p, const ms_option *option, const ms_given *given) {
@@ -106,8 +90,9 @@ static ms_status add_option(plan *p, const ms_option *option, const ms_given *gi
     return status;
 }
 
-/* This command line, for a shard. */
+/* This command line, for a shard, without the options that are the plan's own. */
 static ms_status make_command(plan *p) {
+    static const char *const OWN[] = {"plan", "shards", "shard", "store", "jobs", "resume", NULL};
     const ms_invocation *call = p->call;
     const ms_option *options = call->command->options;
     ms_status status = MS_OK;
@@ -120,7 +105,9 @@ static ms_status make_command(plan *p) {
         status = add_word(p, call->positionals[i]);
     }
     for (size_t i = 0; options[i].name != NULL && status == MS_OK; i++) {
-        status = is_of_plan(options[i].name) ? MS_OK : add_option(p, &options[i], &call->given[i]);
+        status = ms_cli_is_among(options[i].name, OWN)
+                     ? MS_OK
+                     : add_option(p, &options[i], &call->given[i]);
     }
     ms_buffer_printf(&p->command, " --jobs %s --store", p->jobs);
     status = status == MS_OK ? add_word(p, p->folder) : status;
@@ -130,7 +117,7 @@ static ms_status make_command(plan *p) {
 
 /* ---- engines ---- */
 
-/* Names of files that Makeflow reads back from its log, where blanks part them. */
+/* Makeflow reads the names of files back from its log, where blanks separate them. */
 static ms_status check_makeflow_folder(const plan *p) {
     for (const char *c = p->folder; *c != '\0'; c++) {
         bool is_ascii = (unsigned char)*c < 0x80;
@@ -185,16 +172,14 @@ static ms_status check_slurm_folder(const plan *p) {
  * them, since a backslash before a blank does not keep it together, and '%' of the folder twice, as
  * one stands for a number.  Tried with Slurm 22.05 of Debian 12; sbatch(1), "filename pattern". */
 static void add_sbatch_errors(ms_buffer *out, const char *folder) {
-    ms_buffer name;
-    ms_buffer_init(&name);
+    ms_buffer name = {0};
     for (const char *c = folder; *c != '\0'; c++) {
         ms_buffer_puts(&name, *c == '%' ? "%" : "");
         ms_buffer_add(&name, c, 1);
     }
     ms_buffer_puts(&name, "/shard-%a.err");
     add_quoted(out, ms_buffer_text(&name), false);
-    out->failed = out->failed || name.failed;
-    ms_buffer_release(&name);
+    ms_buffer_end_part(&name, out);
 }
 
 static void write_slurm(plan *p) {
@@ -239,7 +224,7 @@ static ms_status check_options(const plan *p) {
                                          "explain", "whatif", "output", "markdown", NULL};
     const ms_option *options = p->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {
-        if (p->call->given[i].count > 0 && is_among(options[i].name, OTHERS)) {
+        if (p->call->given[i].count > 0 && ms_cli_is_among(options[i].name, OTHERS)) {
             return ms_diag_usage(p->call->diag, "options '--plan' and '--%s' do not go together",
                                  options[i].name);
         }
@@ -250,7 +235,7 @@ static ms_status check_options(const plan *p) {
     return MS_OK;
 }
 
-/* Where the command stands, and what it is; all machines are to see both. */
+/* Find the current folder and the file of this program, both of which all machines must see. */
 static ms_status find_places(plan *p) {
     ms_arena *arena = p->call->arena;
     char path[PATH_MAX];
@@ -273,7 +258,7 @@ static ms_status find_places(plan *p) {
     return p->is_slurm ? check_slurm_folder(p) : check_makeflow_folder(p);
 }
 
-/* Slurm writes into it before a shard could make it. */
+/* Make the folder of the shards, into which Slurm writes before a shard could make it. */
 static ms_status make_folder(const plan *p) {
     struct stat found;
     bool is_there = mkdir(p->folder, 0777) == 0 || errno == EEXIST;
@@ -306,8 +291,6 @@ static ms_status make_plan(plan *p) {
 
 ms_status ms_cli_write_plan(const ms_invocation *call) {
     plan p = {.call = call, .jobs = ms_cli_value(call, "jobs", "1")};
-    ms_buffer_init(&p.command);
-    ms_buffer_init(&p.text);
     ms_status status = make_plan(&p);
     ms_buffer_release(&p.command);
     if (status != MS_OK) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/config/ranges.h"
-#include "cli/placement_options.h"
+#include "cli/job_options.h"
 
 /* Most GPUs that --devices may list, as many as a mesh may have ranks. */
 enum { DEVICES_MAX = 1 << 24 };
@@ -153,22 +153,16 @@ static ms_status read_automatic(const ms_invocation *call, const ms_platform *pl
         return ms_diag_usage(call->diag,
                              "--auto takes all GPUs of a platform; name it with --platform");
     }
-    ms_status status = MS_OK;
-    if (ms_cli_has(call, "shape")) {
-        status = read_shape(call, "shape", &given);
-    }
+    ms_status status = ms_cli_has(call, "shape") ? read_shape(call, "shape", &given) : MS_OK;
     if (status == MS_OK && ms_cli_has(call, "order")) {
         status = read_order(call, &order);
-    }
-    if (status != MS_OK) {
-        return status;
     }
     const ms_mesh_wish wish = {
         .given = {.names = given.names, .sizes = given.sizes, .axes = given.count},
         .order = ms_cli_has(call, "order") ? &order : NULL,
         .platform = platform,
         .may_leave_scale_up_domain = ms_cli_has(call, "allow-slow-tp")};
-    return ms_mesh_automatic(&wish, call->diag, mesh_out);
+    return status == MS_OK ? ms_mesh_automatic(&wish, call->diag, mesh_out) : status;
 }
 
 static ms_status set_devices(const ms_invocation *call, ms_mesh *mesh) {

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/parse.h"
 
 static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name) {
     for (int i = 0; i < MS_MODE_OPTIONS_MAX && names[i] != NULL; i++) {
@@ -19,7 +18,7 @@ static bool is_taken(const ms_command *command, const ms_option *option, const m
 
 /* ---- which mode ---- */
 
-/* Whether of the options that choose modes exactly those of this one were given. */
+/* Whether the options of this mode, and no others that choose modes, were given. */
 static bool is_chosen(const ms_invocation *call, const ms_mode *mode) {
     for (const ms_mode *other = call->command->modes; other->usage != NULL; other++) {
         for (int i = 0; i < MS_MODE_OPTIONS_MAX && other->chosen_by[i] != NULL; i++) {
@@ -32,7 +31,8 @@ static bool is_chosen(const ms_invocation *call, const ms_mode *mode) {
     return true;
 }
 
-/* How well the command line's argument goes with a mode: 2 it says so, 1 any would do, 0 not. */
+/* How well the command line's argument goes with a mode: 2 where the mode names it, 1 where the
+ * mode takes any argument, else 0. */
 static int fit_of(const ms_invocation *call, const ms_mode *mode) {
     const char *given = call->positional_count == 0 ? NULL : call->positionals[0];
     const char *word = mode->argument;
@@ -76,7 +76,7 @@ static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) 
 
 /* ---- options that do not go with it ---- */
 
-/* An option that all modes which take `option` are chosen by and this one is not; NULL: none. */
+/* The option that chooses all modes which take `option`, but not this mode; NULL: there is none. */
 static const char *missing_chooser(const ms_command *command, const ms_option *option,
                                    const ms_mode *mode) {
     for (const ms_option *chooser = command->options; chooser->name != NULL; chooser++) {
@@ -105,7 +105,8 @@ static void list_choosers(const ms_command *command, const ms_option *option, ms
     }
 }
 
-/* An option that the first mode takes is an ordinary one, and a mode says itself why not it. */
+/* Refuse an option that a mode does not take. Where the first mode takes the option, `refusal` of
+ * the mode says why the mode does not. */
 static ms_status refuse(const ms_invocation *call, const ms_option *option, const ms_mode *mode) {
     const ms_command *command = call->command;
     const char *chooser = missing_chooser(command, option, mode);
@@ -114,8 +115,7 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option, cons
     } else if (mode->refusal != NULL && is_taken(command, option, command->modes)) {
         ms_diag_error(call->diag, "'--%s' %s", option->name, mode->refusal);
     } else {
-        ms_buffer choosers;
-        ms_buffer_init(&choosers);
+        ms_buffer choosers = {0};
         list_choosers(command, option, &choosers);
         ms_diag_error(call->diag, "'--%s' goes with %s", option->name, ms_buffer_text(&choosers));
         ms_buffer_release(&choosers);

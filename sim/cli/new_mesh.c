@@ -1,6 +1,8 @@
 #include "cli/new_mesh.h"
 
-/* Experts spread further cost more to try than they are worth to begin with. */
+#include "cli/job_options.h"
+
+/* EP_MAX: a larger ep costs more to try than it gains for a first mesh. */
 enum { CHANGES = 4, EP_MAX = 64 };
 
 /* A mesh and what goes with it. */
@@ -41,19 +43,12 @@ static ms_status describe(const mesh_choice *ch, const new_mesh *c, ms_words *se
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* The workload with these settings; who says nothing else refuses to be read at all. */
+/* Read the workload with these settings. Without their mesh it could not be read. */
 static ms_status read_base(mesh_choice *ch, const ms_words *sets, ms_diag *diag) {
-    ms_job_request request = ch->job->base;
-    size_t count = request.set_count;
-    const char **all = MS_NEW(ch->call->arena, const char *, count + sets->count);
-    if (all == NULL) {
+    ms_job_request request;
+    if (!ms_cli_extend_request(&ch->job->base, sets, ch->call->arena, &request)) {
         return MS_E_NOMEM;
     }
-    for (size_t i = 0; i < count + sets->count; i++) {
-        all[i] = i < count ? request.sets[i] : sets->items[i - count];
-    }
-    request.sets = all;
-    request.set_count = count + sets->count;
     ms_status status = ms_job_spec_read(&request, ch->call->arena, diag, &ch->base);
     ch->has_base = status == MS_OK;
     return status;
@@ -66,7 +61,7 @@ static bool is_better(const ms_spec_estimate *a, const ms_spec_estimate *b) {
     return a->fits ? a->step_s < b->step_s : a->peak_B < b->peak_B;
 }
 
-/* Whether its computations alone take longer than the best one's step. */
+/* Find whether the computations of a candidate alone take longer than the best candidate's step. */
 static ms_status judge_bound(mesh_choice *ch, const ms_job_spec *spec, bool *is_hopeless_out) {
     ms_price_use least;
     *is_hopeless_out = false;

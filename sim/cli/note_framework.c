@@ -1,25 +1,17 @@
 /* A job without a framework overlaps, fuses and shards only what its file says, which is less than
  * any software does. Its step is longer than a user expects, and a search over it prefers other
  * meshes. A note says so, with what a framework would assume. */
-#include "cli/note_framework.h"
-
 #include <string.h>
 
-/* The framework that `import hf` and `new` assume, too. */
+#include "cli/job_options.h"
+
+/* The framework that `import hf` and `new` assume as well. */
 static const char USUAL[] = "megatron-core";
 
-/* Whether a top-level key is the job's own: its sizes, and the model, whose family decides which
+/* Top-level keys that are the job's own: its sizes, and the model, whose family decides which
  * choices of a profile hold. */
-static bool is_of_job(const char *key) {
-    static const char *const OF_JOB[] = {"name", "description", "framework", "platform",
-                                         "mesh", "batch",       "model"};
-    for (size_t i = 0; i < sizeof OF_JOB / sizeof OF_JOB[0]; i++) {
-        if (strcmp(OF_JOB[i], key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
+static const char *const OF_JOB[] = {"name", "description", "framework", "platform",
+                                     "mesh", "batch",       "model",     NULL};
 
 /* Append a value as YAML flow text; of a mapping only the keys that the workload does not give.
  *  given: the workload's value of the same key; NULL: it gives none. */
@@ -50,9 +42,9 @@ static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buf
     bool is_first = true;
     for (const ms_node *child = profile->first; child != NULL; child = child->next) {
         const ms_node *own = ms_node_get(given, child->key);
-        bool is_said = is_of_job(child->key) || (own != NULL && child->type != MS_NODE_MAPPING);
-        ms_buffer value;
-        ms_buffer_init(&value);
+        bool is_said =
+            ms_cli_is_among(child->key, OF_JOB) || (own != NULL && child->type != MS_NODE_MAPPING);
+        ms_buffer value = {0};
         add_value(child, own, &value);
         if (!is_said && strcmp(ms_buffer_text(&value), "{}") != 0) {
             ms_buffer_printf(out, "%s%s=%s", is_first ? "" : ", ", child->key,
@@ -64,14 +56,13 @@ static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buf
     ms_buffer_puts(out, is_first ? "nothing more" : "");
 }
 
-/* What the profile says, as a tree.  Returns NULL where it cannot be read. */
+/* Read the framework's profile as a tree.  Returns NULL where it cannot be read. */
 static const ms_node *read_profile(const char *data_folder, ms_arena *arena) {
     ms_diag mute;
     ms_job_spec spec;
-    ms_buffer text;
+    ms_buffer text = {0};
     ms_node *root = NULL;
     ms_diag_init_mute(&mute);
-    ms_buffer_init(&text);
     bool is_read =
         ms_job_spec_of_framework(USUAL, data_folder, arena, &mute, &spec) == MS_OK &&
         ms_job_spec_write(&spec, &text) == MS_OK &&
@@ -86,8 +77,7 @@ ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *sp
         return MS_OK;
     }
     const ms_node *profile = read_profile(data_folder, call->arena);
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     if (profile != NULL) {
         add_assumptions(profile, spec->source.root, &text);
         ms_diag_note(call->diag, NULL, NULL,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/parse.h"
 
 /* Where the parser stands. */
 typedef struct parser {
@@ -20,6 +19,13 @@ static size_t option_count(const ms_command *command) {
         count++;
     }
     return count;
+}
+
+bool ms_cli_is_among(const char *word, const char *const *words) {
+    while (*words != NULL && strcmp(word, *words) != 0) {
+        words++;
+    }
+    return *words != NULL;
 }
 
 size_t ms_cli_argument_count(const ms_option *option) {
@@ -220,7 +226,7 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
     return status == MS_OK ? ms_cli_check_endings(call) : status;
 }
 
-/* Index of an option that a command asks its own table for. */
+/* Index of an option in the table of the command. */
 static size_t own_option(const ms_invocation *call, const char *name) {
     const ms_option *option = ms_cli_find_option(call->command, name, strlen(name));
     if (option == NULL) {
@@ -311,8 +317,7 @@ ms_status ms_cli_number(const ms_invocation *call, const char *name, double fall
 ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const *words,
                         int *index_out) {
     const char *given = ms_cli_value(call, name, words[0]);
-    ms_buffer list;
-    ms_buffer_init(&list);
+    ms_buffer list = {0};
     for (int i = 0; words[i] != NULL; i++) {
         if (strcmp(given, words[i]) == 0) {
             *index_out = i;

@@ -44,7 +44,6 @@ static ms_status write_now(const ms_invocation *call, const char *path, const ch
 
 static bool keep(ms_vector *results, const char *path, const char *text, size_t length) {
     ms_cli_result result = {.path = path};
-    ms_buffer_init(&result.text);
     ms_buffer_add(&result.text, text, length);
     bool is_kept = !result.text.failed && ms_vector_add(results, &result, 1) != NULL;
     if (!is_kept) {
@@ -72,7 +71,8 @@ void ms_cli_tell(ms_vector *results, const char *text) {
     }
 }
 
-/* Write the kept results that go to files, or those that go to the standard streams. */
+/* Write the kept results of one sort: to_files: those that go to files; else those that go to the
+ * standard streams. */
 static ms_status write_kept(const ms_invocation *call, bool to_files) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < call->results->count && status == MS_OK; i++) {
@@ -102,11 +102,9 @@ ms_status ms_cli_write_results(const ms_invocation *call, ms_status status) {
 /* Names and texts on a page come from files, traces and the command line, so none goes out as it
  * is, whatever a command put there. */
 ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
-    ms_buffer shown;
-    ms_buffer_init(&shown);
+    ms_buffer shown = {0};
     ms_terminal_write_text(&shown, ms_buffer_text(page));
-    shown.failed = shown.failed || page->failed;
-    ms_buffer_release(page);
+    ms_buffer_end_part(page, &shown);
     return ms_cli_write_file(call, "-", &shown);
 }
 
@@ -114,8 +112,7 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
     if (root == NULL || root->arena->has_failed) { /* then something may be missing in it */
         return ms_diag_no_memory(call->diag);
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_value_write_json(root, 2, &text);
     ms_buffer_puts(&text, "\n");
     return ms_cli_write_file(call, "-", &text);

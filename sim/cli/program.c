@@ -10,8 +10,7 @@
 #include "base/status.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/parse.h"
-#include "cli/run_help.h"
+#include "cli/help.h"
 #include "meshsim/program.h"
 
 /* A closed standard stream would lend its number to the next file we open, which then gets our
@@ -34,7 +33,7 @@ static ms_status run_command(ms_invocation *call, int count, char *const *words)
         return status;
     }
     if (wants_help) {
-        return ms_cli_print_help(call, call->command);
+        return ms_cli_print_help(call, call->command, false);
     }
     status = call->command->run(call);
     if (status == MS_OK || status == MS_E_NO) {
@@ -66,8 +65,7 @@ static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
         return ms_cli_run_help(call, (size_t)count - 2, (const char *const *)words + 2);
     }
     if (is_one_of(words[1], "--version", "-V")) {
-        ms_buffer text;
-        ms_buffer_init(&text);
+        ms_buffer text = {0};
         ms_buffer_printf(&text, "meshsim %s\n", ms_program_version());
         return ms_cli_print_page(call, &text);
     }
@@ -114,7 +112,8 @@ static void finish_talk(const ms_invocation *call, ms_status status) {
     }
 }
 
-/* After an interrupt that let the program end in its own way: as a handler would have ended it. */
+/* The exit code. After an interrupt that let the program end by itself, the code is that with which
+ * a signal handler would have ended it. */
 static int exit_code(ms_status status) {
     int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
     return number != 0 ? MS_EXIT_SIGNAL + number : ms_status_exit_code(status);
@@ -124,8 +123,7 @@ int ms_program_main(int count, char *const *words) {
     guard_standard_streams();
     ms_interrupt_install(); /* a closed pipe is a write error, exit 4, not a silent death */
     ms_diag diag;
-    ms_vector results;
-    ms_vector_init(&results, sizeof(ms_cli_result));
+    ms_vector results = {.item_B = sizeof(ms_cli_result)};
     talk told = {.diag = &diag, .results = &results};
     ms_diag_init(&diag, write_message, &told);
     ms_arena arena;

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,7 +10,8 @@
 #include "base/progress.h"
 #include "base/usage.h"
 
-enum { LINE_B = 80 }; /* a terminal's width: 79 columns, and a NUL */
+/* Most columns of the line, and bytes of its text before it is cut. */
+enum { COLUMNS_MAX = 79, LINE_B = 160 };
 
 static const double QUIET_S = 2.0;
 static const double REDRAW_S = 0.2;
@@ -41,37 +41,29 @@ static const char *short_time(double time_s, char text_out[32]) {
     return text_out;
 }
 
-static void cut(const char *text, char line_out[LINE_B]) {
-    size_t length = strnlen(text, LINE_B - 1);
-    memcpy(line_out, text, length);
-    line_out[length] = '\0';
-}
-
-/* The line, cut to 79 columns.  now_s: on the clock of ms_wall_s(). */
+/* The text of the line.  now_s: on the clock of ms_wall_s(). */
 static void make_line(const ms_progress *now, double now_s, char line_out[LINE_B]) {
     char count[16];
     char rate[16];
     char time[32];
-    char text[256];
     double spent_s = now_s > now->began_s ? now_s - now->began_s : 0.0;
     if (now->total <= 0 || now->done <= 0 || !(spent_s > 0.0)) {
-        snprintf(text, sizeof text, "meshsim: %s, %s", now->phase, short_time(spent_s, time));
-        cut(text, line_out);
+        snprintf(line_out, LINE_B, "meshsim: %s, %s", now->phase, short_time(spent_s, time));
         return;
     }
     double done = (double)(now->done < now->total ? now->done : now->total);
     double total = (double)now->total;
     double per_s = done / spent_s;
-    snprintf(text, sizeof text, "meshsim: %s, %.0f %% of %s operations, %s/s, %s left", now->phase,
+    snprintf(line_out, LINE_B, "meshsim: %s, %.0f %% of %s operations, %s/s, %s left", now->phase,
              100.0 * done / total, short_count(total, count), short_count(per_s, rate),
              short_time((total - done) / per_s, time));
-    cut(text, line_out);
 }
 
 /* ---- drawing ---- */
 
 static void put(const char *text, size_t length) {
-    ssize_t ignored = write(STDERR_FILENO, text, length); /* whom nobody watches need not know */
+    ssize_t ignored =
+        write(STDERR_FILENO, text, length); /* a terminal that is gone needs no line */
     (void)ignored;
 }
 
@@ -82,11 +74,11 @@ static void wipe(ms_cli_progress *progress) {
     }
 }
 
-/* No longer than the terminal is wide: what wraps is not wiped. */
-static size_t columns(void) {
+/* Most columns of the line: fewer than the terminal has, since a line that wraps is not wiped. */
+static int columns(void) {
     struct winsize size;
     bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    return is_known ? (size_t)size.ws_col - 1 : LINE_B - 1;
+    return is_known && size.ws_col <= COLUMNS_MAX ? size.ws_col - 1 : COLUMNS_MAX;
 }
 
 static void draw(ms_cli_progress *progress) {
@@ -97,10 +89,7 @@ static void draw(ms_cli_progress *progress) {
         return;
     }
     make_line(&now, ms_wall_s(), line);
-    if (strlen(line) > columns()) {
-        line[columns()] = '\0';
-    }
-    int length = snprintf(text, sizeof text, "%s%s", WIPE, line);
+    int length = snprintf(text, sizeof text, "%s%.*s", WIPE, columns(), line);
     put(text, (size_t)length);
     progress->is_drawn = true;
 }
@@ -127,7 +116,7 @@ static void *draw_until_end(void *context) {
     return NULL;
 }
 
-/* ---- the one that works ---- */
+/* ---- the thread that works ---- */
 
 static void write_message(void *context, const char *text) {
     ms_cli_progress *progress = context;
@@ -137,7 +126,7 @@ static void write_message(void *context, const char *text) {
     pthread_mutex_unlock(&progress->lock);
 }
 
-/* Signals are for the one that works. */
+/* Start the thread that draws, with all signals blocked: the thread that works handles them. */
 static bool start_thread(ms_cli_progress *progress) {
     sigset_t all;
     sigset_t before;

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 
-/* A thread that draws, and what it shares with the one that works. */
+/* A thread that draws, and what it shares with the thread that works. */
 typedef struct ms_cli_progress {
     pthread_t thread;
     pthread_mutex_t lock;
@@ -21,8 +21,8 @@ typedef struct ms_cli_progress {
     ms_diag before; /* `diag` as it was */
 } ms_cli_progress;
 
-/* From two seconds after this on, a line on stderr says what ms_progress_now says, if stderr is a
- * terminal; else nothing ever does. Messages of the call's diag take the line away first. */
+/* Show ms_progress_now in a line on stderr, from two seconds after this call on, if stderr is a
+ * terminal. Messages of the call's diag take the line away first. */
 void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call);
 
 /* Take the line away for good.  To be called before results are printed. */

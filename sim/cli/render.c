@@ -16,7 +16,8 @@ static bool is_number(ms_shown_kind kind) {
 
 /* ---- Markdown ---- */
 
-/* Append a text as Markdown shows it as it is: without line ends, and without markup of its own. */
+/* Append a text so that Markdown shows its characters: line ends become blanks, and markup is
+ * escaped. */
 static void show_markdown_text(const char *text, ms_buffer *out) {
     for (const char *at = text; *at != '\0'; at++) {
         if (strchr("|\\`*<>&[]", *at) != NULL) {
@@ -39,8 +40,7 @@ static void write_markdown_row(const ms_grid *grid, size_t row, ms_buffer *out) 
 }
 
 static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
-    ms_buffer rule;
-    ms_buffer_init(&rule);
+    ms_buffer rule = {0};
     for (size_t c = 0; c < grid->count; c++) {
         ms_shown_kind kind = grid->columns[c]->kind;
         if (kind != MS_SHOWN_BAR) {
@@ -51,8 +51,7 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
         }
     }
     ms_buffer_printf(out, "\n%s|\n", ms_buffer_text(&rule));
-    out->failed = out->failed || rule.failed;
-    ms_buffer_release(&rule);
+    ms_buffer_end_part(&rule, out);
 }
 
 static void write_markdown_notes(const char *title, const ms_value *list, ms_buffer *out) {
@@ -302,16 +301,6 @@ static void show_text(const ms_shown_table *tables, const ms_value *tree, ms_buf
 
 /* ---- what is printed ---- */
 
-static ms_status print_page(const ms_invocation *call, const char *heading,
-                            const ms_shown_table *tables, const ms_value *tree) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    ms_buffer_printf(&page, "%s\n", heading);
-    show_text(tables, tree, &page);
-    page.failed = page.failed || tree->arena->has_failed;
-    return ms_cli_print_page(call, &page);
-}
-
 ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_shown_table *tables,
                       const ms_value *tree) {
     if (ms_cli_has(call, "json")) {
@@ -320,24 +309,26 @@ ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_show
     const char *command = call->command->name;
     const char *heading =
         name == NULL ? command : ms_arena_printf(call->arena, "%s: %s", command, name);
-    if (tree == NULL || call->arena->has_failed) {
-        return ms_diag_no_memory(call->diag);
-    }
     bool is_markdown = ms_cli_knows(call, "markdown") && ms_cli_has(call, "markdown");
-    return (is_markdown ? ms_cli_print_markdown : print_page)(call, heading, tables, tree);
+    return ms_cli_print_tables(call, heading, tables, tree, is_markdown);
 }
 
-ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
-                                const ms_shown_table *tables, const ms_value *tree) {
+ms_status ms_cli_print_tables(const ms_invocation *call, const char *heading,
+                              const ms_shown_table *tables, const ms_value *tree,
+                              bool is_markdown) {
     if (tree == NULL || call->arena->has_failed) {
         return ms_diag_no_memory(call->diag);
     }
-    ms_buffer page;
-    ms_buffer_init(&page);
-    ms_buffer_puts(&page, "## meshsim ");
-    show_markdown_text(heading, &page);
-    ms_buffer_puts(&page, "\n");
-    show_markdown(tables, tree, &page);
+    ms_buffer page = {0};
+    if (is_markdown) {
+        ms_buffer_puts(&page, "## meshsim ");
+        show_markdown_text(heading, &page);
+        ms_buffer_puts(&page, "\n");
+        show_markdown(tables, tree, &page);
+    } else {
+        ms_buffer_printf(&page, "%s\n", heading);
+        show_text(tables, tree, &page);
+    }
     page.failed = page.failed || tree->arena->has_failed;
     return ms_cli_print_page(call, &page);
 }

@@ -41,7 +41,6 @@ typedef struct ms_shown_column {
 typedef enum ms_shown_form {
     MS_SHOWN_OF_LIST,  /* what a list or object of the tree holds */
     MS_SHOWN_OF_FACTS, /* the columns themselves: a heading and a value each */
-    MS_SHOWN_OF_LISTS, /* the places of several lists: the first key of a path is its list */
     MS_SHOWN_OF_NOTES, /* a paragraph for each text of a list */
     MS_SHOWN_OF_LINES, /* a text that has lines already; in text only */
 } ms_shown_form;
@@ -64,9 +63,20 @@ typedef struct ms_shown_table {
 ms_status ms_cli_show(const ms_invocation *call, const char *name, const ms_shown_table *tables,
                       const ms_value *tree);
 
-/* Print the tables of a tree in Markdown.  heading: what made it and what it is about, such as
- * "run: tiny".  Returns likewise. */
-ms_status ms_cli_print_markdown(const ms_invocation *call, const char *heading,
-                                const ms_shown_table *tables, const ms_value *tree);
+/* Print the tables of a tree as text or in Markdown.  heading: what made the tree and what it is
+ * about, such as "run: tiny".  Returns as ms_cli_show. */
+ms_status ms_cli_print_tables(const ms_invocation *call, const char *heading,
+                              const ms_shown_table *tables, const ms_value *tree, bool is_markdown);
+
+/* Append the rows of a result tree, which are those of its lists `results`, `rows` and `left_out`.
+ * A key below another one is a column "gap.order"; the keys of `settings`, which are whole paths,
+ * stand for themselves.  Columns stand in the order in which rows first have them; a cell is empty
+ * where the row has no such key or null.  Numbers as in JSON, texts quoted as RFC 4180 says, the
+ * texts of a list with "; " between.  O(rows * columns^2). */
+void ms_show_csv(const ms_value *tree, ms_buffer *out);
+
+/* Write the rows to the file that an option names; nothing without it.  tree: NULL when memory ran
+ * out.  Returns as ms_cli_write_option. */
+ms_status ms_cli_write_csv(const ms_invocation *call, const char *option, const ms_value *tree);
 
 #endif

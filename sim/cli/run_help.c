@@ -1,38 +1,23 @@
-#include "cli/run_help.h"
-
+/* meshsim help: pages, manual pages, and what a shell may complete. */
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/complete.h"
 #include "cli/help.h"
-#include "cli/man_pages.h"
 
-ms_status ms_cli_print_help(const ms_invocation *call, const ms_command *command) {
-    ms_buffer page;
-    ms_buffer_init(&page);
+ms_status ms_cli_print_help(const ms_invocation *call, const ms_command *command, bool is_man) {
+    ms_buffer page = {0};
     if (command == NULL) {
-        ms_cli_help_program(&page);
+        (is_man ? ms_cli_man_program : ms_cli_help_program)(&page);
     } else {
-        ms_cli_help_command(command, &page);
-    }
-    return ms_cli_print_page(call, &page);
-}
-
-static ms_status print_man(const ms_invocation *call, const ms_command *command) {
-    ms_buffer page;
-    ms_buffer_init(&page);
-    if (command == NULL) {
-        ms_cli_man_program(&page);
-    } else {
-        ms_cli_man_command(command, &page);
+        (is_man ? ms_cli_man_command : ms_cli_help_command)(command, &page);
     }
     return ms_cli_print_page(call, &page);
 }
 
 static ms_status print_completion(const ms_invocation *call, size_t count,
                                   const char *const *words) {
-    ms_buffer page;
-    ms_buffer_init(&page);
+    ms_buffer page = {0};
     ms_status status = ms_cli_complete(count, words, call->arena, &page);
     if (status != MS_OK) {
         ms_buffer_release(&page);
@@ -58,5 +43,5 @@ ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *c
             return ms_cli_unknown_command(name, call->diag);
         }
     }
-    return is_man ? print_man(call, command) : ms_cli_print_help(call, command);
+    return ms_cli_print_help(call, command, is_man);
 }

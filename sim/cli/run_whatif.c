@@ -1,7 +1,8 @@
 #include "cli/run_whatif.h"
+#include "cli/study_options.h"
 
 #include "base/progress.h"
-#include "cli/worker_options.h"
+#include "cli/job_options.h"
 
 static void count_progress(void *context, size_t done, size_t count) {
     (void)context;
@@ -38,21 +39,6 @@ ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *re
     return simulate(call, request, job, whatif_out);
 }
 
-/* A request with settings behind its own; false when memory runs out. */
-static bool extend(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
-                   ms_job_request *out) {
-    size_t count = request->set_count + settings->count;
-    const char **sets = MS_NEW(arena, const char *, count);
-    for (size_t i = 0; i < count && sets != NULL; i++) {
-        bool is_own = i < request->set_count;
-        sets[i] = is_own ? request->sets[i] : settings->items[i - request->set_count];
-    }
-    *out = *request;
-    out->sets = sets;
-    out->set_count = count;
-    return sets != NULL;
-}
-
 ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request *request,
                                 const ms_words *settings, double step_time_s,
                                 ms_cli_whatif *whatif_out) {
@@ -62,7 +48,7 @@ ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request 
     if (!whatif_out->is_asked) {
         return MS_OK;
     }
-    if (!extend(request, settings, call->arena, &asked)) {
+    if (!ms_cli_extend_request(request, settings, call->arena, &asked)) {
         return ms_diag_no_memory(call->diag);
     }
     ms_status status = ms_job_load(&asked, call->arena, call->diag, &job);

@@ -1,4 +1,4 @@
-/* What a run's step would take if its cluster were better in one thing. */
+/* What a step of a job would take if one thing of its cluster were better. */
 #ifndef MS_CLI_RUN_WHATIF_H
 #define MS_CLI_RUN_WHATIF_H
 
@@ -17,7 +17,7 @@ typedef struct ms_cli_whatif {
 ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *request,
                              const ms_job *job, ms_cli_whatif *whatif_out);
 
-/* Simulate what --whatif asks for a job that is known already; nothing without it.
+/* Simulate what --whatif asks for, of a job whose step time is known; nothing without --whatif.
  *  request: by which the job was read, but for `settings`, which stand behind its own. step_time_s:
  * of the job. Rows come by gain. */
 ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request *request,

@@ -4,15 +4,16 @@
 #include "base/target.h"
 #include "base/units.h"
 #include "base/usage.h"
-#include "cli/csv.h"
 #include "cli/job_options.h"
-#include "cli/schedule_gantt.h"
-#include "cli/schedule_studies.h"
+#include "cli/schedule_options.h"
 #include "cli/shown_tables.h"
-#include "cli/worker_options.h"
+#include "cli/study_options.h"
 #include "search/schedules.h"
 #include "trace/report/report.h"
 #include "trace/summary.h"
+
+/* Options that name a file of the table. */
+static const char *const TABLE_FILES[] = {"csv-table", NULL};
 
 /* ---- what is printed ---- */
 
@@ -41,8 +42,7 @@ static ms_status sort_column(const ms_invocation *call, const ms_table_column *c
     if (*column_out != NULL) {
         return MS_OK;
     }
-    ms_buffer known;
-    ms_buffer_init(&known);
+    ms_buffer known = {0};
     ms_table_list_columns(columns, &known);
     ms_diag_error(call->diag, "unknown column '%s' (known%s: %s)", name, kind,
                   ms_buffer_text(&known));
@@ -50,7 +50,8 @@ static ms_status sort_column(const ms_invocation *call, const ms_table_column *c
     return MS_E_USAGE;
 }
 
-/* To the file of --csv-table, and then where no data took the standard output, there. */
+/* Write the table to the file of --csv-table, then print it unless data took the standard output.
+ */
 static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
                        const ms_value *tree) {
     static const char *const FILES[] = {"csv-table", "gantt", NULL};
@@ -70,10 +71,6 @@ static ms_value *paper_tree(const ms_invocation *call, const shown_paper *shown)
     ms_value_add_string(root, "sorted_by", ms_table_word(shown->table.sorted_by));
     ms_table_add_rows(&shown->table, root);
     return root;
-}
-
-static ms_status show_paper(const ms_invocation *call, const shown_paper *shown) {
-    return print(call, MS_SCHEDULES_TABLES, paper_tree(call, shown));
 }
 
 static ms_value *simulated_tree(const ms_invocation *call, const shown_simulated *shown) {
@@ -125,8 +122,7 @@ static ms_status add_choice(const ms_invocation *call, const char *name, ms_vect
 /* The schedules of --compare: all kinds, or those of the comma list, in the call's arena. */
 static ms_status read_choices(const ms_invocation *call, const ms_schedule_choice **choices_out,
                               size_t *count_out) {
-    ms_vector choices;
-    ms_vector_init(&choices, sizeof(ms_schedule_choice));
+    ms_vector choices = {.item_B = sizeof(ms_schedule_choice)};
     ms_status status = MS_OK;
     for (const char *at = ms_cli_value(call, "compare", "all"); at != NULL && status == MS_OK;) {
         size_t length = strcspn(at, ",");
@@ -134,28 +130,14 @@ static ms_status read_choices(const ms_invocation *call, const ms_schedule_choic
         at = at[length] == ',' ? at + length + 1 : NULL;
         status = name == NULL ? ms_diag_no_memory(call->diag) : add_choice(call, name, &choices);
     }
-    ms_schedule_choice *copy = MS_NEW(call->arena, ms_schedule_choice, choices.count);
-    if (status == MS_OK && (choices.failed || copy == NULL)) {
-        status = ms_diag_no_memory(call->diag);
-    }
-    if (status == MS_OK) {
-        memcpy(copy, choices.data, choices.count * sizeof *copy);
-        *choices_out = copy;
-        *count_out = choices.count;
-    }
-    ms_vector_release(&choices);
-    return status;
-}
-
-/* What cannot be written is told before anything takes long. */
-static ms_status check_csv(const ms_invocation *call) {
-    const char *path = ms_cli_value(call, "csv-table", "-");
-    return strcmp(path, "-") == 0 ? MS_OK : ms_target_check(path, MS_TARGET_TEXT, call->diag);
+    *count_out = choices.count;
+    *choices_out = ms_vector_keep(&choices, call->arena);
+    return status == MS_OK && *choices_out == NULL ? ms_diag_no_memory(call->diag) : status;
 }
 
 /* ---- on paper ---- */
 
-/* P and M of the command line; where one is not given, that of the first file. */
+/* Read P and M from the command line; one that is not given there is that of the first file. */
 static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
     ms_schedule_spec *sizes = &study->sizes;
     ms_status status = ms_cli_schedule_sizes(call, sizes);
@@ -170,7 +152,7 @@ static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
 
 static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
                             ms_schedule_costs *costs, shown_paper *shown) {
-    ms_status status = check_csv(call);
+    ms_status status = ms_cli_check_targets(call, TABLE_FILES);
     status = status == MS_OK ? read_choices(call, &study->choices, &study->count) : status;
     status = status == MS_OK ? read_sizes(call, study) : status;
     status = status == MS_OK ? ms_cli_schedule_cap(call, &study->cap) : status;
@@ -225,13 +207,13 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
         return status;
     }
     ms_table_sort(&shown.table);
-    status = show_paper(call, &shown);
+    status = print(call, MS_SCHEDULES_TABLES, paper_tree(call, &shown));
     return status == MS_OK && ms_table_kept(&shown.table) == 0 ? MS_E_NO : status;
 }
 
 /* ---- in a workload ---- */
 
-/* A cap in bytes; what is in flight has no other unit on a platform. */
+/* Read --memory-cap, which is in bytes for simulated schedules. */
 static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
     const char *text = ms_cli_value(call, "memory-cap", NULL);
     const char *reason = NULL;
@@ -253,7 +235,7 @@ static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
 
 static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *study,
                                 ms_job_request *request, shown_simulated *shown) {
-    ms_status status = check_csv(call);
+    ms_status status = ms_cli_check_targets(call, TABLE_FILES);
     status = status == MS_OK ? ms_cli_schedule_sizes(call, &study->sizes) : status;
     status = status == MS_OK ? sort_column(call, MS_SIMULATED_COLUMNS, "step_time_s",
                                            " with --workload", &shown->table.sorted_by)

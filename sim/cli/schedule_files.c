@@ -1,12 +1,11 @@
-/* Schedules from kinds, files and workloads, and back to files. */
+/* Schedules from kinds, files and workloads, and back to files and pictures. */
 #include <string.h>
 
 #include "cli/job_options.h"
 #include "cli/schedule_options.h"
-#include "cli/schedule_studies.h"
 #include "estimate/estimate.h"
 
-/* Sizes on the command line must be those of the file. */
+/* Check that the sizes on the command line are those of the file. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *given,
                              const ms_schedule_spec *found) {
     const struct {
@@ -43,7 +42,7 @@ ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *sched
     if (status == MS_OK && choice.file != NULL) {
         status = check_sizes(call, &sizes, &schedule.opened.program.spec);
     } else if (status == MS_E_INPUT && choice.file == NULL) {
-        status = MS_E_USAGE; /* all of it came from options */
+        status = MS_E_USAGE; /* all sizes came from options */
     }
     if (status == MS_OK) {
         *schedule_out = schedule;
@@ -51,7 +50,7 @@ ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *sched
     return status;
 }
 
-/* Times of the passes in the place of those that options give; what else they say stays. */
+/* Read the costs from options, with the times of passes replaced by those of the workload. */
 static ms_status take_times(const ms_invocation *call, const ms_job *job,
                             ms_schedule_costs *costs_out) {
     ms_schedule_costs times;
@@ -116,8 +115,44 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     if (status != MS_OK || path == NULL) {
         return status;
     }
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_csv_write(&table, &text);
     return ms_cli_write_file(call, path, &text);
+}
+
+static ms_status draw(const ms_invocation *call, const ms_gantt *gantts, size_t count,
+                      const char *path) {
+    ms_buffer svg = {0};
+    ms_status status = ms_gantt_write_svg(gantts, count, &svg);
+    svg.failed = svg.failed || status == MS_E_NOMEM;
+    if (status != MS_E_RANGE) {
+        return ms_cli_write_file(call, path, &svg);
+    }
+    ms_diag_error(call->diag, "cannot draw '%s': %s takes no time", path,
+                  count == 1 ? "the schedule" : "one of the schedules");
+    ms_buffer_release(&svg);
+    return MS_E_USAGE; /* all costs came from options */
+}
+
+ms_status ms_cli_schedule_gantt(const ms_invocation *call, const ms_drawn_schedule *drawn,
+                                size_t count, const char *path) {
+    ms_gantt gantts[MS_GANTT_PICTURES_MAX];
+    if (count == 0) {
+        ms_diag_error(call->diag,
+                      "cannot draw '%s': none of the schedules is possible here; the table, "
+                      "without '--gantt', says why",
+                      path);
+        return MS_E_NO;
+    }
+    if (count > MS_GANTT_PICTURES_MAX) {
+        return ms_diag_usage(call->diag,
+                             "cannot draw '%s': at most %d schedules are stacked in a picture, got "
+                             "%zu; name fewer with '--compare'",
+                             path, MS_GANTT_PICTURES_MAX, count);
+    }
+    ms_status status = MS_OK;
+    for (size_t i = 0; status == MS_OK && i < count; i++) {
+        status = ms_gantt_from_schedule(&drawn[i], call->arena, &gantts[i]);
+    }
+    return status == MS_OK ? draw(call, gantts, count, path) : ms_diag_no_memory(call->diag);
 }

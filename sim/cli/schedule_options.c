@@ -59,7 +59,7 @@ ms_status ms_cli_schedule_need_sizes(const ms_invocation *call) {
     return MS_OK;
 }
 
-/* A cost option: what its list runs over, and how long it must be. */
+/* An option with a list of costs, and how many costs the list must have. */
 typedef struct cost_option {
     const char *name;
     const char *fallback;

@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <math.h>
 
-#include "cli/schedule_studies.h"
+#include "cli/schedule_options.h"
 
 /* More stages than search places. */
 static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec *sizes) {

@@ -27,8 +27,7 @@ void ms_show_value(const ms_value *value, int digits, ms_buffer *out) {
 }
 
 static const char *text_of(const ms_value *value, int digits, ms_arena *arena) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_show_value(value, digits, &text);
     return ms_buffer_keep(&text, arena);
 }

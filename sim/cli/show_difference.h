@@ -24,7 +24,7 @@ const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown);
  * traces give the same bytes.  Source: the Jenkins xUnit plugin's junit-10.xsd. */
 void ms_show_differences_junit(const ms_shown_comparison *shown, ms_buffer *out);
 
-/* ---- what they share ---- */
+/* ---- what all forms share ---- */
 
 /** Append a leaf, or what a tree is; "-" for NULL.  digits: of numbers. */
 void ms_show_value(const ms_value *value, int digits, ms_buffer *out);
@@ -39,7 +39,7 @@ void ms_show_relative(const ms_difference *difference, ms_buffer *out);
 /** Append a guard in words: "step_time_s by at most +1 %". guard: index, 0 where none was named. */
 void ms_show_guard(const ms_compare_rules *rules, size_t guard, ms_buffer *out);
 
-/** Append all of them, and what is let pass. */
+/** Append all guards, and the tolerances within which differences pass. */
 void ms_show_guards(const ms_compare_rules *rules, ms_buffer *guards_out, ms_buffer *passes_out);
 
 /** Append by which versions two traces were written whose figures differ: "a by meshsim 0.1.0, b by

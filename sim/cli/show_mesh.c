@@ -73,19 +73,11 @@ void ms_show_mesh_places(const ms_mesh *mesh, const ms_platform *platform, ms_va
     }
 }
 
-static void add_tier(const ms_mesh_view *v, int tier, const char *key, ms_value *object) {
-    if (tier < 0) {
-        ms_value_add(object, key, MS_VALUE_NULL);
-    } else {
-        ms_value_add_string(object, key, v->platform->tiers[tier].name);
-    }
-}
-
 static void add_tiers(const ms_mesh_view *v, ms_value *root) {
     ms_value *tiers = ms_value_add(root, "tiers", MS_VALUE_OBJECT);
     for (int axis = 0; axis < v->mesh.axes; axis++) {
         int tier = v->platform == NULL ? -1 : ms_mesh_axis_tier(&v->mesh, axis, v->platform);
-        add_tier(v, tier, v->mesh.names[axis], tiers);
+        ms_summary_add_tier(v->platform, tier, v->mesh.names[axis], tiers);
     }
 }
 
@@ -124,7 +116,7 @@ static void add_step(const ms_mesh_view *v, int index, ms_value *list) {
     if (v->platform == NULL) {
         return;
     }
-    add_tier(v, time->tier, "tier", row);
+    ms_summary_add_tier(v->platform, time->tier, "tier", row);
     ms_value_add_double(row, "time_s", time->together_s);
     ms_value_add_double(row, "time_alone_s", time->alone_s);
 }
@@ -194,10 +186,10 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bo
 
 /* ---- values that text and Markdown show and --json does not print ---- */
 
-/* Ranks of a group, or of the whole mesh, by their GPUs: of many those at either end. */
+/* List the GPUs of the ranks of a group, or of the whole mesh; of many ranks the first and the
+ * last. */
 static const char *list_gpus(const ms_mesh *mesh, const ms_group *group, ms_arena *arena) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     for (int i = 0; i < group->size; i++) {
         if (group->size > RANKS_SHOWN && i == RANKS_SHOWN - RANKS_AT_END) {
             ms_buffer_puts(&text, ", ..");
@@ -217,7 +209,8 @@ static void add_axis_row(const ms_mesh_view *v, int axis, ms_value *list) {
     ms_value_add_int(row, "stride", v->mesh.strides[axis]);
     ms_value_add_int(row, "groups", ms_mesh_group_count(&v->mesh, axis));
     if (v->platform != NULL) {
-        add_tier(v, ms_mesh_axis_tier(&v->mesh, axis, v->platform), "tier", row);
+        int tier = ms_mesh_axis_tier(&v->mesh, axis, v->platform);
+        ms_summary_add_tier(v->platform, tier, "tier", row);
     }
 }
 

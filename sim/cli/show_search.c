@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "cli/show_text.h"
 #include "search/points.h"
 #include "simulate/metrics/metrics.h"
@@ -144,7 +143,7 @@ void ms_show_search_rest(const ms_search_findings *result, ms_value *root) {
 
 /* ---- values that text and Markdown show and --json does not print ---- */
 
-/* Whether a setting is told by the other columns of its row. */
+/* Whether other columns of its row show a setting. */
 static bool is_described(const char *setting) {
     static const char *const KEYS[] = {
         "mesh.",        "platform.file=", "platform.nodes=", "schedule.",
@@ -156,7 +155,7 @@ static bool is_described(const char *setting) {
     return is_known;
 }
 
-/* Add what is looked for and has no key of --json. */
+/* Add the scores of objectives for which --json has no key. */
 static void add_scores(const ms_search_goal *goal, const ms_search_row *found, ms_value *row) {
     for (int i = 0; i < goal->objective_count; i++) {
         double score = found->score.of[i];
@@ -194,7 +193,7 @@ static void add_difference(const char *what, double own_s, double best_s, double
     ms_value_add_double(row, "difference", (own_s - best_s) / whole_s);
 }
 
-/* Where the time of a row goes, beside that of the best one. */
+/* Add where the time of the explained candidate goes, beside the time of the best one. */
 static void add_explanation(const ms_shown_search *shown, ms_value *page) {
     const ms_run_figures *best = &shown->result->rows[0].figures;
     const ms_run_figures *own = &shown->result->rows[shown->explained - 1].figures;
@@ -212,8 +211,7 @@ static void add_explanation(const ms_shown_search *shown, ms_value *page) {
 
 /* The command that runs a candidate, as a paragraph that is broken between its words. */
 static void add_command(const ms_shown_search *shown, const ms_search_row *best, ms_value *page) {
-    ms_buffer line;
-    ms_buffer_init(&line);
+    ms_buffer line = {0};
     ms_buffer_puts(&line, "meshsim run ");
     ms_show_shell_word(shown->workload, &line);
     for (size_t i = 0; i < best->settings.count; i++) {

@@ -14,7 +14,7 @@ size_t ms_show_width(const char *text, size_t length) {
     return width;
 }
 
-/* Bytes of at most so many characters. */
+/* Bytes of the first `columns` characters of a text, or of the whole text where it is shorter. */
 static size_t bytes_of(const char *text, size_t columns) {
     size_t length = 0;
     while (text[length] != '\0' && ms_show_width(text, length + 1) <= columns) {
@@ -87,8 +87,7 @@ void ms_show_shell_word(const char *word, ms_buffer *out) {
 }
 
 const char *ms_show_command_line(const ms_invocation *call) {
-    ms_buffer line;
-    ms_buffer_init(&line);
+    ms_buffer line = {0};
     ms_buffer_puts(&line, "meshsim");
     for (size_t i = 0; i < call->word_count; i++) {
         ms_buffer_puts(&line, " ");

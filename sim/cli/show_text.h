@@ -9,7 +9,7 @@
 /** Columns of a page: what a terminal has at least. */
 enum { MS_SHOW_PAGE_WIDTH = 80 };
 
-/** Characters of a text of so many bytes. */
+/** Number of characters in the first `length` bytes of a text. */
 size_t ms_show_width(const char *text, size_t length);
 
 /** Bytes of the words at a text's begin that fit into some columns; of a first word that is longer,

@@ -39,7 +39,7 @@ static const ms_shown_column FOUND_FACTS[] = {
     {"search/is_cut_short", "cut short, as too large", MS_SHOWN_TEXT},
     {0}};
 static const ms_shown_column SCHEDULE_RANK_COLUMNS[] = {
-    {"@", "rank", MS_SHOWN_COUNT},
+    {"rank", "rank", MS_SHOWN_COUNT},
     {"busy", "busy", MS_SHOWN_COUNT},
     {"idle/warmup", "idle, warm-up", MS_SHOWN_COUNT},
     {"idle/steady", "steady", MS_SHOWN_COUNT},
@@ -57,7 +57,7 @@ const ms_shown_table MS_SCHEDULE_TABLES[] = {
      .dust_of = "makespan"},
     {.title = "search", .rows = MS_SHOWN_OF_FACTS, .columns = FOUND_FACTS},
     {.title = "ranks",
-     .rows = MS_SHOWN_OF_LISTS,
+     .path = "page/ranks",
      .columns = SCHEDULE_RANK_COLUMNS,
      .dust_of = "makespan"},
     {.title = "", .rows = MS_SHOWN_OF_LINES, .path = "page/picture"},

@@ -28,6 +28,7 @@ static ms_status simulate(const ms_job_request *request, const char *trace, ms_a
         status = status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
     }
     if (status == MS_OK) {
+        ms_summary_add_usage(&result, summary);
         ms_value_write_json(summary, 0, json);
         status = json->failed ? ms_diag_no_memory(diag) : MS_OK;
     }
@@ -39,10 +40,9 @@ int ms_simulate(const char *workload, const char *const *settings, const char *d
                 const char *trace, char **json_out) {
     ms_arena arena;
     ms_diag diag;
-    ms_buffer json;
+    ms_buffer json = {0};
     ms_arena_init(&arena);
     ms_diag_init_stderr(&diag);
-    ms_buffer_init(&json);
     ms_job_request request = {.workload = workload, .data_folder = data_folder, .sets = settings};
     while (settings != NULL && settings[request.set_count] != NULL) {
         request.set_count++;

@@ -1,20 +1,16 @@
 #include "cli/tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/failure.h"
 #include "base/usage.h"
 #include "cli/show_text.h"
-
-enum { BLOCK_B = 65536 };
+#include "trace/report/report.h"
 
 /* Debian's, which has the packages that scripts/setup installs; another one in PATH may not. */
 static const char PYTHON[] = "/usr/bin/python3";
@@ -93,8 +89,7 @@ static ms_status list_words(const ms_invocation *call, ms_vector *words) {
 }
 
 ms_status ms_cli_run_tool(const ms_invocation *call) {
-    ms_vector words;
-    ms_vector_init(&words, sizeof(const char *));
+    ms_vector words = {.item_B = sizeof(const char *)};
     ms_status status = list_words(call, &words);
     const char *line = ms_show_command_line(call); /* pages show it as it was typed */
     if (status == MS_OK && (line == NULL || setenv("MESHSIM_COMMAND_LINE", line, 1) != 0)) {
@@ -115,38 +110,17 @@ static ms_status fail(const ms_invocation *call, const char *what) {
     return MS_E_IO;
 }
 
-/* Write a text to the tool, which reads it whole before it writes anything; one that has ended
- * already says why, and its status tells. */
-static void put(const ms_buffer *text, int file) {
-    for (size_t done = 0; done < text->length;) {
-        ssize_t written = write(file, text->data + done, text->length - done);
-        if (written < 0 && errno != EINTR) {
-            return;
-        }
-        done += written > 0 ? (size_t)written : 0;
+/* Run the tool with a text on its standard input; what it writes is appended to `out`, and its
+ * messages go to our standard error. */
+static ms_status run(const ms_invocation *call, const ms_filter *tool, ms_buffer *out) {
+    int exit_code = 0;
+    if (access(PYTHON, X_OK) != 0) {
+        return fail_to_start(call);
     }
-}
-
-static void take(int file, ms_buffer *out) {
-    char block[BLOCK_B];
-    ssize_t count = 0;
-    do {
-        count = read(file, block, sizeof block);
-        ms_buffer_add(out, block, count > 0 ? (size_t)count : 0);
-    } while (count > 0 || (count < 0 && errno == EINTR));
-}
-
-/* As the tool ended, whose standard error is ours. */
-static ms_status wait_for(const ms_invocation *call, pid_t pid) {
-    int state = 0;
-    pid_t ended;
-    do {
-        ended = waitpid(pid, &state, 0);
-    } while (ended < 0 && errno == EINTR);
-    if (ended < 0 || !WIFEXITED(state)) {
-        return fail(call, ended < 0 ? strerror(errno) : "Python was ended by a signal");
+    if (!ms_filter_run(tool, out, &exit_code)) {
+        return fail(call, strerror(errno));
     }
-    switch (WEXITSTATUS(state)) {
+    switch (exit_code) {
     case 0:
         return MS_OK;
     case 3:
@@ -157,60 +131,20 @@ static ms_status wait_for(const ms_invocation *call, pid_t pid) {
     case MS_EXIT_SIGNAL + SIGTERM:
         return MS_E_INTERRUPTED;
     default:
-        return fail(call, "the tool that draws has failed");
+        return fail(call, exit_code < 0 ? "Python was ended by a signal"
+                                        : "the tool that draws has failed");
     }
-}
-
-/* In the child: Python with the ends of two pipes, which ends when its parent does. */
-static void become_tool(const ms_vector *words, int input, int output, pid_t parent) {
-    bool is_ready = prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent &&
-                    dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0;
-    if (is_ready) {
-        execv(PYTHON, words->data);
-    }
-    _exit(MS_EXIT_SIGNAL - 1);
-}
-
-/* Run the tool with a text on its standard input; what it writes is appended to `out`. */
-static ms_status run(const ms_invocation *call, const ms_vector *words, const ms_buffer *text,
-                     ms_buffer *out) {
-    int ends[4] = {-1, -1, -1, -1}; /* of its input, of its output: to read, to write */
-    pid_t parent = getpid();
-    pid_t pid = -1;
-    if (access(PYTHON, X_OK) != 0) {
-        return fail_to_start(call);
-    }
-    if (pipe2(ends, O_CLOEXEC) == 0 && pipe2(ends + 2, O_CLOEXEC) == 0) {
-        pid = fork();
-    }
-    ms_status status = pid < 0 ? fail(call, strerror(errno)) : MS_OK;
-    if (pid == 0) {
-        become_tool(words, ends[0], ends[3], parent);
-    }
-    for (int i = 0; i < 4; i++) {
-        bool is_of_tool = i == 0 || i == 3;
-        if (ends[i] >= 0 && (is_of_tool || pid < 0)) {
-            close(ends[i]);
-        }
-    }
-    if (pid > 0) {
-        put(text, ends[1]);
-        close(ends[1]);
-        take(ends[2], out);
-        close(ends[2]);
-        status = wait_for(call, pid);
-    }
-    return status;
 }
 
 static ms_status draw(const ms_invocation *call, const ms_vector *words, const ms_value *tree,
                       ms_buffer *out) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_value_write_json(tree, 0, &text);
     ms_status status =
         text.failed || call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
-    status = status == MS_OK ? run(call, words, &text, out) : status;
+    const ms_filter tool = {
+        .words = words->data, .text = ms_buffer_text(&text), .length = text.length};
+    status = status == MS_OK ? run(call, &tool, out) : status;
     ms_buffer_release(&text);
     return status;
 }
@@ -221,10 +155,8 @@ ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char 
     if (!ms_cli_has(call, option)) {
         return MS_OK;
     }
-    ms_vector all;
-    ms_buffer picture;
-    ms_vector_init(&all, sizeof(const char *));
-    ms_buffer_init(&picture);
+    ms_vector all = {.item_B = sizeof(const char *)};
+    ms_buffer picture = {0};
     ms_status status = list_start(call, "plot", &all);
     for (size_t i = 0; words != NULL && words[i] != NULL; i++) {
         ms_vector_add(&all, &words[i], 1);

@@ -1,4 +1,5 @@
-#include "cli/tool_commands.h"
+/* The commands that the Python package beside the program answers. */
+#include "cli/commands.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -12,7 +13,8 @@
 
 enum { TOOL_COUNT = 5 };
 
-/* Fixed, so that no file beside the program makes it start anything else. */
+/* The names are fixed, so that no file beside the program can make the program start anything else.
+ */
 static const char *const NAMES[TOOL_COUNT] = {"validate", "calibrate", "import", "export", "plot"};
 
 static const char LACKING[] =

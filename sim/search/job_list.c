@@ -156,6 +156,7 @@ static ms_status describe(const ms_result *result, ms_arena *arena, ms_buffer *t
     ms_value *summary = NULL;
     ms_status status = ms_summary_build(result, arena, &summary);
     if (status == MS_OK) {
+        ms_summary_add_usage(result, summary);
         ms_summary_add_passes(result, summary);
         ms_value_write_json(summary, 0, text);
     }

@@ -1,18 +1,17 @@
 /* The tables of a trace, read and checked: each number within its bounds, each index within its
  * table, and what they say together. */
-#include "trace/columns.h"
+#include "trace/h5_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/h5_check.h"
 #include "trace/tables.h"
 
-enum { ROWS_MAX = 1 << 28 }; /* of a table: more than any simulation here produces */
+enum { ROWS_MAX = 1 << 28 }; /* of a table: more than any simulation produces */
 enum { CELL_MOST_B = 8 };    /* of a number */
 
-/* The tables so far. */
+/* The tables that have been read so far. */
 typedef struct trace_tables {
     const ms_trace_file *file;
     ms_arena *arena;

@@ -35,8 +35,7 @@ static bool has_only_scalars(const ms_node *sequence) {
 
 /* "[pp, dp, tp]" */
 static void put_list(inputs *to, const char *key, const ms_node *sequence) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     for (const ms_node *item = sequence->first; item != NULL; item = item->next) {
         ms_buffer_printf(&text, "%s%s", item == sequence->first ? "[" : ", ", item->text);
     }
@@ -86,7 +85,8 @@ static ms_status put_yaml(inputs *to, const char *text, const char *key, const m
     return status;
 }
 
-/* The effective platform goes over what the workload says of it. */
+/* Collect the keys of a trace's inputs. Keys of the effective platform replace those that the
+ * workload gives for the platform. */
 static ms_status collect(const ms_trace *trace, ms_arena *arena, ms_diag *diag, inputs *out) {
     *out = (inputs){.arena = arena, .texts = ms_value_new_object(arena)};
     if (out->texts == NULL) {

@@ -26,7 +26,7 @@ typedef struct ms_differences {
     ms_difference *items; /**< [count] */
     size_t count;
     size_t compared; /**< quantities looked at */
-    size_t failed;   /**< of the items: those with has_failed */
+    size_t failed;   /**< number of items with has_failed */
 } ms_differences;
 
 /** Numbers this close to each other are equal: a share of the larger one, or that much in the

@@ -63,12 +63,12 @@ ms_status ms_events_choose(const ms_result *result, const ms_trace_detail *detai
     return MS_OK;
 }
 
-/* Whether rows tell of the rank of a stream. */
+/* Whether the trace holds rows of the rank that a stream belongs to. */
 static bool has_stream(const ms_event_choice *choice, int32_t stream) {
     return choice->is_listed == NULL || choice->is_listed[choice->result->dag.streams[stream].rank];
 }
 
-/* Operations with a member on a listed rank, and messages to one. */
+/* Whether an operation has a member on a listed rank, or is a message to a listed rank. */
 static bool concerns_listed(const ms_event_choice *choice, int32_t op) {
     const ms_dag *dag = &choice->result->dag;
     for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
@@ -93,12 +93,13 @@ typedef struct event_rows {
     int32_t *first_op; /* [count] the operation of a row, or the first one of a pass */
     ms_vector members;
     int32_t step; /* of the operation at hand */
-    /* Of passes: the row of each, + 1, by rank, step, microbatch, chunk and kind. */
+    /* Level passes: 1 + the row of each pass, by rank, step, microbatch, chunk and kind; 0: no row.
+     */
     int32_t *pass_rows;
     int32_t mbs, chunks;
 } event_rows;
 
-/* The stream of the first member that the rows are of. */
+/* The stream of the first member whose rank has rows; where none has, that of the first member. */
 static int32_t first_stream(const event_rows *rows, int32_t op) {
     const ms_dag *dag = rows->dag;
     for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
@@ -109,7 +110,7 @@ static int32_t first_stream(const event_rows *rows, int32_t op) {
     return dag->member_stream[dag->member_first[op]];
 }
 
-/* Microbatches of its step that are left out before an operation. */
+/* How many microbatches of an operation's step fast-forward leaves out before the operation. */
 static int32_t more_mbs(const event_rows *rows, int32_t op) {
     const ms_steady *steady = &rows->timeline->steady;
     bool is_behind =
@@ -118,7 +119,7 @@ static int32_t more_mbs(const event_rows *rows, int32_t op) {
     return is_behind ? rows->dag->repeat.times * rows->dag->repeat.mbs : 0;
 }
 
-/* When an operation of a row ends whose first operation is `first`. */
+/* The end of an operation in a row whose first operation is `first`. */
 static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
     const ms_timeline *timeline = rows->timeline;
     return ms_to_ps(timeline->end_s[op] +
@@ -235,9 +236,9 @@ static void add_rows(event_rows *rows) {
     }
 }
 
-/* Replace the operation that released a row's by its row. Of listed ranks: -1 where that is of no
- * listed rank. Of passes: past the communication inside passes, which has no rows, to what that
- * waited for. */
+/* Replace the cause of each row, which is an operation so far, by the row of that operation. At
+ * level ranks the cause is -1 where the operation is of no listed rank. At level passes
+ * communication inside passes has no rows: the cause is then what that communication waited for. */
 static void find_causes(event_rows *rows) {
     bool has_passes = rows->choice->detail->level == MS_TRACE_PASSES;
     for (int32_t row = 0; row < rows->count; row++) {

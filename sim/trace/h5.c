@@ -98,6 +98,19 @@ herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place) {
                : ms_h5_refuse(fault, status, "%s", cause);
 }
 
+int64_t ms_h5_read_integer(hid_t object, const char *name, const char *place, ms_h5_fault *fault) {
+    int64_t integer = 0;
+    hid_t attribute = fault->status == MS_OK ? H5Aopen(object, name, H5P_DEFAULT) : -1;
+    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
+    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, H5T_NATIVE_INT64, &integer) < 0) {
+        (void)ms_h5_fail_at(fault, place);
+    }
+    (void)H5Sclose(space);
+    (void)H5Aclose(attribute);
+    return integer;
+}
+
 bool ms_h5_start(void) {
     (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);

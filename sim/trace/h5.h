@@ -29,7 +29,7 @@ size_t ms_h5_cell_B(ms_h5_cell cell);
 /* HDF5's type in memory of a cell that is no text; of an enumeration its numbers. */
 hid_t ms_h5_memory_type(ms_h5_cell cell);
 
-/* Why the latest call of HDF5 failed. To be asked before the next call, which forgets it.
+/* Say why the latest call of HDF5 failed. The next call of HDF5 forgets the failure.
  *  errno: as HDF5 left it.  cause_out: [size] in words.  Returns MS_E_NOMEM; MS_E_IO with the
  * system's words; MS_E_INPUT with those of HDF5. */
 ms_status ms_h5_failure(char *cause_out, size_t size);
@@ -47,6 +47,10 @@ herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ..
 /* Note that the latest call of HDF5 failed, as ms_h5_failure says, or else that the file is damaged
  * at `place` (NULL: in HDF5's words).  Returns -1. */
 herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place);
+
+/* Read an integer attribute.  place: where the file is damaged if it has none.  Returns 0 with a
+ * fault. */
+int64_t ms_h5_read_integer(hid_t object, const char *name, const char *place, ms_h5_fault *fault);
 
 /* Start HDF5 in a child process: no exit handler, which crashes after a failure; no error stacks on
  * stderr; no plug-ins, whatever a file asks for.  Returns false where memory runs out. */

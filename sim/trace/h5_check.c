@@ -1,12 +1,12 @@
 /* Checks an untrusted file before HDF5 reads its data: a file can make HDF5 do far more than a
  * trace needs. */
-#include "trace/h5_check.h"
+#include "trace/h5_read.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    PATH_B = 160,         /* of an object's name in a message */
+    PATH_B = 160,         /* bytes of an object's name in a message */
     DEPTH_MAX = 18,       /* of nested groups: two more than in a summary of version 1 */
     OBJECTS_MAX = 100000, /* a summary of version 1 has a group per stage, what-if and kernel: a few
                              thousand */

@@ -187,8 +187,7 @@ void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text)
 /* flag_values and flag_meanings, as the CF conventions describe enumerations. */
 static void describe_enum(ms_h5 *h5, hid_t data, int count, const char *(*word)(int)) {
     int8_t values[MS_OP_KIND_COUNT + MS_AXIS_COUNT];
-    ms_buffer meanings;
-    ms_buffer_init(&meanings);
+    ms_buffer meanings = {0};
     for (int i = 0; i < count; i++) {
         values[i] = (int8_t)i;
         ms_buffer_printf(&meanings, "%s%s", i == 0 ? "" : " ", word(i));

@@ -9,19 +9,19 @@
 
 #include "base/config/config.h"
 #include "base/config/input.h"
-#include "trace/columns.h"
-#include "trace/h5_check.h"
+#include "trace/h5_read.h"
 #include "trace/repeat.h"
 #include "trace/tables.h"
-#include "trace/trace.h"
-#include "trace/tree.h"
 
-/* Processor time and memory that reading a sound file never needs: some seconds, and one for each
- * megabyte, which is ten times what it takes; what HDF5 keeps for itself, and twice what all
- * columns can be. */
+/* Limits of the child that reads a file. A sound file stays far below them: one second for each
+ * megabyte is ten times what reading takes, and the memory is what HDF5 keeps for itself and twice
+ * the limit on all columns. */
 enum { CHILD_CPU_S = 10, CHILD_MEMORY_B = 256 << 20 };
 
-enum { MIB = 1 << 20, ATTRIBUTE_B = 127 }; /* the latter of a text that names something */
+enum {
+    MIB = 1 << 20,
+    ATTRIBUTE_B = 127
+}; /* ATTRIBUTE_B: most bytes of an attribute such as `format` */
 
 /* A trace that is read. */
 typedef struct trace_reader {
@@ -172,28 +172,24 @@ static void read_tables(trace_reader *read, int64_t version) {
 
 /* The version of the format; 0 after a failure. */
 static int64_t read_version(trace_reader *read) {
-    int64_t version = 0;
     const char *format = read_attribute(read, read->file.hdf5, "format", ATTRIBUTE_B);
     if (goes_on(read) && strcmp(format, "meshsim-trace") != 0) {
         REFUSE(read, "it is no trace of meshsim (no attribute format = 'meshsim-trace')");
     }
-    hid_t attribute = goes_on(read) ? H5Aopen(read->file.hdf5, "format_version", H5P_DEFAULT) : -1;
-    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
-        H5Aread(attribute, H5T_NATIVE_INT64, &version) < 0 || version < 1) {
+    int64_t version =
+        ms_h5_read_integer(read->file.hdf5, "format_version", "format_version", &read->fault);
+    if (version < 1) {
         (void)ms_h5_fail_at(&read->fault, "format_version");
     } else if (version > MS_TRACE_FORMAT_VERSION) {
         REFUSE(read, "it has format version %lld, this program reads up to %d", (long long)version,
                MS_TRACE_FORMAT_VERSION);
     }
-    (void)H5Sclose(space);
-    (void)H5Aclose(attribute);
     return version;
 }
 
-/* Which operations /events has, and how often some of them happened. */
+/* Read which operations /events holds, and which periods the run repeats. */
 static void read_level(trace_reader *read, ms_steady *repeat_out) {
-    /* without the group, a column of it is missed */
+    /* where the group is missing, ms_columns_read reports its first column */
     hid_t events = H5Lexists(read->file.hdf5, "events", H5P_DEFAULT) > 0
                        ? H5Gopen2(read->file.hdf5, "events", H5P_DEFAULT)
                        : -1;
@@ -218,7 +214,8 @@ static void read_level(trace_reader *read, ms_steady *repeat_out) {
 
 /* ---- the whole ---- */
 
-/* Open the file. Most often one that is no HDF5 is a workload where a trace is wanted. */
+/* Open the file. A file that is no HDF5 is most often a workload in the place of a trace; the
+ * message says so. */
 static void open_hdf5(trace_reader *read) {
     char path[32]; /* the file that is open already, whatever has its name by now */
     snprintf(path, sizeof path, "/proc/self/fd/%d", read->descriptor);
@@ -292,7 +289,7 @@ static ms_status read_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) 
 }
 
 /* Read in this process, which may use HDF5 for something else, too. HDF5's exit handler, which
- * crashes after a failure, is not installed; who has installed it already keeps it. */
+ * crashes after a failure, is not installed; a program that has installed it already keeps it. */
 static ms_status read_here(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]) {
     H5E_auto2_t print = NULL;
     void *context = NULL;

@@ -14,7 +14,7 @@ static const char FORMAT[] = "%s%d times %.17g s from %.17g s, %d mb on";
 
 char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size) {
     size_t used = 0;
-    double later_s = 0.0; /* for all times of those before it */
+    double later_s = 0.0; /* duration of the repetitions of all earlier periods */
     text_out[0] = '\0';
     for (int32_t i = 0; i < repeat->count && used < size; i++) {
         const ms_steady_stretch *stretch = &repeat->of_step[i];
@@ -27,7 +27,7 @@ char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size
     return text_out;
 }
 
-/* Whether a stretch can be one, behind all before it. */
+/* Whether a stretch that was read has sound numbers and begins behind the one before it. */
 static bool is_sound(const ms_steady_stretch *s, double behind_s) {
     return s->times > 0 && s->mbs > 0 && s->mbs < EVENTS_MAX && isfinite(s->from_s) &&
            s->from_s >= behind_s && s->period_s > 0.0 &&
@@ -60,7 +60,7 @@ bool ms_trace_repeat_read(const char *text, ms_steady *repeat_out) {
 typedef struct event_copy {
     int64_t start_ps;
     int32_t event; /* of the file */
-    int32_t copy;  /* 0: as it stands there */
+    int32_t copy;  /* 0: the event itself */
 } event_copy;
 
 typedef struct unfolding {
@@ -70,10 +70,13 @@ typedef struct unfolding {
     const ms_trace_event *old; /* [old_count] */
     int32_t old_count;
     int64_t from_ps, to_ps; /* of the stretch */
-    int32_t *number;        /* [old_count + 1] events and copies that stand before an event's */
-    event_copy *places;     /* [number[old_count]] in the order of their starts */
-    int32_t *where;         /* likewise: where an event or a copy stands in that order */
-    int32_t *later; /* [old_count] of one in the period before the stretch that in it; else -1 */
+    int32_t *number;    /* [old_count + 1] of an event: how many events and copies come before it in
+                           the file's order */
+    event_copy *places; /* [number[old_count]] in the order of their starts */
+    int32_t *where; /* [number[old_count]] of copy c of event e, at number[e] + c: its place in that
+                       order */
+    int32_t *later; /* [old_count] of an event in the period before the stretch: the event of the
+                       stretch that repeats it; else -1 */
 } unfolding;
 
 static int64_t shift_ps(const unfolding *u, int32_t copy) {
@@ -93,7 +96,7 @@ static int by_start(const void *left, const void *right) {
     return (a->event > b->event) - (a->event < b->event);
 }
 
-/* How many events there are with all copies; 0 where that are too many. */
+/* Count the events and all their copies.  Returns 0 where they are too many. */
 static int32_t count_copies(unfolding *u) {
     double count = 0;
     for (int32_t i = 0; i < u->old_count && count < EVENTS_MAX; i++) {
@@ -104,9 +107,10 @@ static int32_t count_copies(unfolding *u) {
     return u->number[u->old_count];
 }
 
-/* On every stream the last event before the stretch is the last one in it a period earlier, and so
- * on backwards.
- *  last: [streams] of -1.  before: [old_count] the event in the stretch before one on its stream.
+/* Find for each event of the period before the stretch the event of the stretch that repeats it. On
+ * every stream the last event before the stretch is repeated by the last event of the stretch, and
+ * so on backwards. last: [streams] of -1.  before: [old_count] the event in the stretch before one
+ * on its stream.
  */
 static void find_later(unfolding *u, int32_t *last, int32_t *before) {
     for (int32_t i = 0; i < u->old_count; i++) {
@@ -156,7 +160,8 @@ static ms_status find_places(unfolding *u) {
     return count == 0 && u->old_count > 0 ? MS_E_INPUT : MS_OK;
 }
 
-/* The cause of a copy: the copy of the same time, or what was one period before it. */
+/* The cause of a copy: the copy of the cause in the same repetition, or, where the cause lies
+ * before the stretch, the event that repeats the cause, one repetition earlier. */
 static int32_t cause_of(const unfolding *u, const event_copy *p) {
     const ms_trace_event *event = &u->old[p->event];
     int32_t cause = event->cause;
@@ -190,8 +195,9 @@ static ms_status copy_events(unfolding *u) {
     return MS_OK;
 }
 
-/* What reaches into the next time of the stretch ends when something there begins, but for the
- * rounding of both to picoseconds: let it end exactly then, so that nothing overlaps. */
+/* An event that reaches into the next repetition ends when an event there begins, but both times
+ * are rounded to picoseconds. Let the first event end exactly when the next one begins, so that the
+ * two do not overlap. */
 static void close_seam(const unfolding *u, int32_t before, int32_t next) {
     ms_trace_event *events = u->trace->events;
     int32_t event = u->places[before].event;
@@ -223,14 +229,14 @@ static ms_status close_seams(unfolding *u) {
     return MS_OK;
 }
 
-/* Objects of a vector, in the arena of the trace; NULL where memory ran out, now or before. */
+/* Move the objects of a vector to the arena of the trace.  Returns NULL where memory ran out. */
 static void *keep(const unfolding *u, ms_vector *vector, int32_t *count_out) {
     vector->failed = vector->failed || vector->count >= EVENTS_MAX;
     *count_out = (int32_t)vector->count;
     return ms_vector_keep(vector, u->arena);
 }
 
-/* The members of an event's copies are its own. */
+/* Give each copy of an event the members of that event. */
 static ms_status copy_members(unfolding *u) {
     ms_trace *trace = u->trace;
     const ms_trace_member *old = trace->members;
@@ -241,8 +247,7 @@ static ms_status copy_members(unfolding *u) {
     for (int32_t m = trace->member_count; m-- > 0;) {
         first[old[m].event] = m + 1;
     }
-    ms_vector members;
-    ms_vector_init(&members, sizeof(ms_trace_member));
+    ms_vector members = {.item_B = sizeof(ms_trace_member)};
     for (int32_t i = 0; i < u->number[u->old_count]; i++) {
         int32_t event = u->places[i].event;
         for (int32_t m = first[event] - 1;
@@ -255,7 +260,7 @@ static ms_status copy_members(unfolding *u) {
     return trace->members == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Copy the points [first, end) of one rank's stretch, so many periods on. */
+/* Copy the points [first, end) of one rank's stretch into each repetition of the stretch. */
 static void copy_points(const unfolding *u, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
     for (int32_t copy = 1; copy <= u->repeat->times; copy++) {
@@ -271,8 +276,7 @@ static void copy_points(const unfolding *u, const ms_trace_memory *first,
 
 static ms_status copy_memory(unfolding *u) {
     const ms_trace_memory *old = u->trace->memory;
-    ms_vector points;
-    ms_vector_init(&points, sizeof(ms_trace_memory));
+    ms_vector points = {.item_B = sizeof(ms_trace_memory)};
     int32_t begin = -1; /* first point of the rank's stretch */
     for (int32_t i = 0; i < u->trace->memory_count; i++) {
         begin = is_inside(u, old[i].time_ps) && begin < 0 ? i : begin;

@@ -1,4 +1,4 @@
-/* Operations that a trace holds once, and that happened again and again. */
+/* Periods of a run that a trace holds once, and that the run repeats. */
 #ifndef MS_TRACE_REPEAT_H
 #define MS_TRACE_REPEAT_H
 
@@ -7,14 +7,15 @@
 #include "simulate/engine/engine.h"
 #include "trace/trace.h"
 
-/* Text of the stretches of a run that its trace holds once each: what begins in one began again a
- * period later, `mbs` microbatches on, and so on. What lies behind has its own dates already, and
- * so have the stretches in the text, and in what is read of it. */
+/* Length of the text that names the repeated periods of a run. A trace holds the operations of such
+ * a period once. Each operation that begins in the period began again one period later, with a
+ * microbatch that is higher by `mbs`, and so on, `times` times. The periods in the text, and the
+ * operations behind the repetitions, have their true dates. */
 enum { MS_TRACE_REPEAT_TEXT_B = 112 * MS_STRETCHES_MOST };
 
-/* Write it, as the attribute fast_forwarded of /events has it.  Returns text_out. */
+/* Write the text as the attribute fast_forwarded of /events holds it.  Returns text_out. */
 char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size);
-/* Read it; "" gives none.  Returns whether it is sound. */
+/* Read the text; "" names no period.  Returns whether the text is sound. */
 bool ms_trace_repeat_read(const char *text, ms_steady *repeat_out);
 
 /* Give a trace every operation, in the order of their starts, and every point of memory.

@@ -13,9 +13,13 @@
 #include "base/value.h"
 #include "simulate/run/job.h"
 
-/** Build the tree of a finished run.  *summary_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (not
- * reported).  O(ranks * axes) routes. */
+/** Build the tree of a finished run, without what ms_summary_add_usage adds.  *summary_out: in
+ * `arena`.  Returns MS_OK; MS_E_NOMEM (not reported).  O(ranks * axes) routes. */
 ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **summary_out);
+
+/** Add to such a tree what differs from run to run of the same job, under "engine": the wall time
+ * and the memory that the program took. Traces do not hold these. */
+void ms_summary_add_usage(const ms_result *result, ms_value *summary);
 
 /** Add what a document of JSON holds to such a tree: a saved summary, or saved results.
  *  node: a mapping or a list, as ms_config_parse_json makes them; its children become children of
@@ -51,6 +55,9 @@ void ms_summary_add_memory(const ms_summary_memory *memory, ms_value *parent);
 /** Add "mesh": the sizes of its axes, outermost first; and "expert_mesh" where the experts have one
  * of their own; and "order", the names of the mesh's axes likewise. */
 void ms_summary_add_meshes(const ms_job *job, ms_value *parent);
+
+/** Add the name of a tier under a key; null where `tier` is below 0, as there is none. */
+void ms_summary_add_tier(const ms_platform *platform, int tier, const char *key, ms_value *parent);
 
 /** Add "mesh_tiers": the outermost tier that neighbours of each axis' groups cross, null for an
  * axis of size 1.  O(ranks * axes) routes. */

@@ -1,8 +1,6 @@
 /* The tree of a result, out of its typed numbers. */
 #include "trace/summary.h"
 
-#include <math.h>
-
 #include "simulate/run/pass_times.h"
 
 static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,
@@ -59,14 +57,17 @@ void ms_summary_add_placement(const ms_rank_placement *placement, ms_value *pare
     }
 }
 
+void ms_summary_add_tier(const ms_platform *platform, int tier, const char *key, ms_value *parent) {
+    if (tier < 0) {
+        ms_value_add(parent, key, MS_VALUE_NULL);
+    } else {
+        ms_value_add_string(parent, key, platform->tiers[tier].name);
+    }
+}
+
 static void add_mesh_tiers(const ms_platform *platform, const ms_mesh *mesh, ms_value *tiers) {
     for (int a = 0; a < mesh->axes; a++) {
-        int tier = ms_mesh_axis_tier(mesh, a, platform);
-        if (tier < 0) {
-            ms_value_add(tiers, mesh->names[a], MS_VALUE_NULL);
-        } else {
-            ms_value_add_string(tiers, mesh->names[a], platform->tiers[tier].name);
-        }
+        ms_summary_add_tier(platform, ms_mesh_axis_tier(mesh, a, platform), mesh->names[a], tiers);
     }
 }
 
@@ -92,7 +93,7 @@ static void add_rates(const ms_result *result, const ms_run_figures *figures, ms
                         "mfu_causal halves attention; hfu adds recomputation");
 }
 
-/* What a platform does not say is null. */
+/* Rent and energy are null where the platform does not give the price or the power. */
 static void add_price(const ms_run_figures *figures, ms_value *root) {
     ms_value_add_double(root, "cost", figures->cost_USD);
     ms_value_add_double(root, "cost_per_million_tokens", figures->cost_USD_per_million_tokens);
@@ -242,7 +243,8 @@ static void add_critical_path(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Where pieces may take another time than their layers would. */
+/* Collectives inside fused passes that shared links with other traffic, so that the passes may take
+ * another time than their layers would. */
 static void add_risks(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "granularity_risk");
     for (int i = 0; i < result->risk_count; i++) {
@@ -265,7 +267,7 @@ static void add_risks(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Between which times the step lies, where it is not known exactly. */
+/* The bounds of the step time, where folding makes the step time inexact. */
 static void add_bounds(const ms_result *result, ms_value *root) {
     if (!result->fold.is_exact) {
         ms_value *bounds = array(root, "step_time_bounds_s");
@@ -284,6 +286,10 @@ static void add_engine(const ms_result *result, ms_value *root) {
     ms_value_add_int(engine, "attempted_ops", result->attempted_ops);
     ms_value_add_bool(engine, "fold_exact", result->fold.is_exact);
     ms_value_add_string(engine, "solver", ms_solver_name(result->job->run.solver));
+}
+
+void ms_summary_add_usage(const ms_result *result, ms_value *summary) {
+    ms_value *engine = summary->last;
     ms_value_add_double(engine, "wall_s", result->wall_s);
     ms_value_add_double(engine, "peak_rss_B", result->peak_rss_B);
 }
@@ -297,7 +303,7 @@ static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     ms_value_add_double(row, "slowed_s", metrics->slowed_s);
 }
 
-/* Of each of the summary's kernels, its calls on each pipeline rank. */
+/* Add to each kernel of the summary how often each pipeline rank calls it. */
 static ms_status add_kernel_calls(const ms_result *result, ms_arena *arena, ms_value *summary) {
     const ms_value *rows = ms_value_get(summary, "kernels");
     int stages = ms_mesh_size(&result->job->mesh, MS_AXIS_PP);
@@ -385,8 +391,8 @@ ms_status ms_summary_build(const ms_result *result, ms_arena *arena, ms_value **
     add_stages(result, root);
     add_critical_path(result, root);
     add_risks(result, root);
-    add_engine(result, root);
-    if (arena->has_failed) { /* something may be missing anywhere in the tree */
+    add_engine(result, root); /* the last one: ms_summary_add_usage adds to it */
+    if (arena->has_failed) {  /* something may be missing anywhere in the tree */
         return MS_E_NOMEM;
     }
     *summary_out = root;

@@ -9,8 +9,8 @@
 #include "trace/h5.h"
 #include "trace/trace.h"
 
-/* Numbers of ranks, microbatches and the like, far above any that are simulated, so that sums of
- * two stay numbers. */
+/* Largest number of ranks, of microbatches and of other counts: far above what is simulated, and
+ * the sum of two of them is an int32_t. */
 enum { MS_TRACE_COUNT_MAX = 1 << 30 };
 
 /* Largest number of a column whose bound depends on the trace, in place of ms_column.high. */

@@ -10,7 +10,8 @@
  * - level: how much of a run's timeline a trace holds. The dimension of /mesh has this name, too.
  * - table, column, record: a group of the file, one of its datasets, and a row in memory.
  * - place: where something is in a file, such as "/events/mb".
- * - copy: an event that the file holds once and that happened several times (repeat.h).
+ * - copy: an event of a period that repeats itself, of which the file holds the first one
+ * (repeat.h).
  * - pass, box, row: in report/, what a picture shows: a box per pass in the row of its rank.
  * - span: in report/, a time in which a rank communicates. In simulate/metrics it is any part of a
  *   rank's time.
@@ -39,15 +40,15 @@
 
 /** How much of a run's timeline a trace holds. */
 typedef enum ms_trace_level {
-    MS_TRACE_FULL,  /**< every operation */
-    MS_TRACE_RANKS, /**< those with a member on a listed rank, of these members, and messages to one
-                     */
+    MS_TRACE_FULL,    /**< every operation */
+    MS_TRACE_RANKS,   /**< operations with a member on a listed rank, with these members alone, and
+                         messages to a listed rank */
     MS_TRACE_PASSES,  /**< a row per pass of a rank, and the operations that are in no pass */
     MS_TRACE_SUMMARY, /**< no operations and no timelines of memory */
     MS_TRACE_LEVEL_COUNT,
 } ms_trace_level;
 
-/** What to write. */
+/** What of a run a trace is to hold. */
 typedef struct ms_trace_detail {
     ms_trace_level level;
     const int *ranks; /**< [rank_count] level ranks: ranks of the job, each of them simulated */
@@ -138,7 +139,7 @@ typedef struct ms_trace_event {
     uint8_t axis; /**< ms_axis */
 } ms_trace_event;
 
-/** The texts of what was simulated; NULL: not in the file. */
+/** The texts of what was simulated; a text that the file lacks is NULL. */
 typedef struct ms_trace_inputs {
     const char *workload;  /**< as YAML */
     const char *platform;  /**< as YAML */
@@ -156,8 +157,8 @@ typedef struct ms_trace {
     ms_trace_inputs inputs;
     const ms_value *summary; /**< the tree of `run --json`, without wall time and memory use */
     const ms_value *tables;  /**< MS_TRACE_TABLES: an object of /ranks, /axes, /tiers, /links and
-                                /steps, each     an object of its columns as lists, and of the list
-                                /whatif where the     file has it; else NULL */
+                                /steps, each an object of its columns as lists, and of the list
+                                /whatif where the file has it; else NULL */
     ms_trace_level level;    /**< which operations it holds; full in files that do not say */
     int64_t step_ps;         /**< end of the last step, from the start of the run */
     ms_trace_rank *ranks;    /**< [rank_count] */

@@ -1,14 +1,14 @@
 /* Trees of a trace: its summary, and its small tables. Readers of tables and pages show them as
  * they are, so nothing is looked for by name here. */
-#include "trace/tree.h"
+#include "trace/h5_read.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/config/config.h"
 #include "trace/summary.h"
-#include "trace/trace.h"
 
 /* The limit of an input file holds for a text, too (base/config/source.c). Groups are nested in no
  * circle and not too deep: that is checked before (h5_check.c). */
@@ -16,12 +16,41 @@ enum { TEXT_MAX_B = 1 << 24, COUNT_MAX = 1 << 21, NAME_B = 256 };
 
 /* ---- JSON ---- */
 
+/* A number, or one of the words of JSON. */
+static void add_word(const char *word, const char *key, ms_value *parent) {
+    char *end = NULL;
+    errno = 0;
+    long long integer = strtoll(word, &end, 10);
+    if (*end == '\0' && errno == 0) {
+        ms_value_add_int(parent, key, integer);
+    } else if (strcmp(word, "null") == 0) {
+        ms_value_add(parent, key, MS_VALUE_NULL);
+    } else if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
+        ms_value_add_bool(parent, key, word[0] == 't');
+    } else {
+        ms_value_add_double(parent, key, strtod(word, NULL));
+    }
+}
+
+void ms_summary_add_json(const ms_node *node, ms_value *parent) {
+    for (const ms_node *child = node->first; child != NULL; child = child->next) {
+        if (child->type == MS_NODE_MAPPING) {
+            ms_summary_add_json(child, ms_value_add(parent, child->key, MS_VALUE_OBJECT));
+        } else if (child->type == MS_NODE_SEQUENCE) {
+            ms_summary_add_json(child, ms_value_add(parent, child->key, MS_VALUE_ARRAY));
+        } else if (child->is_quoted) {
+            ms_value_add_string(parent, child->key, child->text);
+        } else {
+            add_word(child->text, child->key, parent);
+        }
+    }
+}
+
 void ms_tree_add_json(ms_value *parent, const char *key, const char *text, ms_h5_fault *fault) {
     ms_diag mute;
-    ms_buffer whole; /* {"key":text}, as the parser takes no list by itself */
+    ms_buffer whole = {0}; /* {"key":text}, as the parser takes no list by itself */
     ms_node *root = NULL;
     ms_diag_init_mute(&mute);
-    ms_buffer_init(&whole);
     ms_buffer_printf(&whole, "{\"%s\":%s}", key, text);
     const ms_text document = {key, ms_buffer_text(&whole), whole.length};
     ms_status status =
@@ -114,11 +143,9 @@ static herr_t add_attribute_cells(group_reader *read, const char *key, hid_t att
     bool is_text = H5Tget_class(type) == H5T_STRING;
     bool is_list = H5Sget_simple_extent_type(space) == H5S_SIMPLE;
     hid_t memory = memory_type(type);
-    if (memory < 0 || count < 0 || count > COUNT_MAX ||
-        (is_text && H5Tis_variable_str(type) <= 0)) {
-        return ms_h5_fail_at(read->fault, read->place);
-    }
-    char *cells = ms_arena_alloc(read->arena, (size_t)count, sizeof(int64_t));
+    bool is_sound = memory >= 0 && count >= 0 && count <= COUNT_MAX &&
+                    (!is_text || H5Tis_variable_str(type) > 0);
+    char *cells = is_sound ? ms_arena_alloc(read->arena, (size_t)count, sizeof(int64_t)) : NULL;
     if (cells == NULL || (count > 0 && H5Aread(attribute, memory, cells) < 0)) {
         return ms_h5_fail_at(read->fault, read->place);
     }
@@ -128,8 +155,7 @@ static herr_t add_attribute_cells(group_reader *read, const char *key, hid_t att
         bool is_long = texts[i] != NULL && strlen(texts[i]) > TEXT_MAX_B;
         result = is_long ? ms_h5_fail_at(read->fault, read->place) : 0;
     }
-    bool is_bool = H5Tget_class(type) == H5T_ENUM && !is_list && count == 1;
-    if (is_bool) {
+    if (H5Tget_class(type) == H5T_ENUM && !is_list) { /* a boolean */
         (void)ms_value_add_bool(read->parent, key, *(const int64_t *)(const void *)cells != 0);
     } else {
         ms_value *parent = is_list ? ms_value_add(read->parent, key, MS_VALUE_ARRAY) : read->parent;
@@ -163,7 +189,7 @@ static herr_t add_attribute(group_reader *read, hid_t group, const char *name, c
 static herr_t visit_attribute(hid_t group, const char *name, const H5A_info_t *info,
                               void *context) {
     (void)info;
-    return strcmp(name, "array_length") == 0 ? 0 : add_attribute(context, group, name, name);
+    return add_attribute(context, group, name, name);
 }
 
 static herr_t add_group(group_reader *read, hid_t above, const char *name, const char *key);
@@ -176,16 +202,8 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, 
 
 /* The members "000", "001", ... of a list, some of which are attributes and some groups. */
 static herr_t add_members(group_reader *read, hid_t group) {
-    int64_t length = -1;
-    hid_t attribute = H5Aopen(group, "array_length", H5P_DEFAULT);
-    hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-    herr_t result = 0;
-    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
-        H5Aread(attribute, H5T_NATIVE_INT64, &length) < 0) {
-        result = ms_h5_fail_at(read->fault, read->place);
-    }
-    (void)H5Sclose(space);
-    (void)H5Aclose(attribute);
+    int64_t length = ms_h5_read_integer(group, "array_length", read->place, read->fault);
+    herr_t result = read->fault->status == MS_OK ? 0 : -1;
     for (int64_t i = 0; i < length && result == 0; i++) {
         char name[24];
         snprintf(name, sizeof name, "%03lld", (long long)i);
@@ -195,17 +213,7 @@ static herr_t add_members(group_reader *read, hid_t group) {
     return result;
 }
 
-static herr_t add_group_members(group_reader *read, hid_t group) {
-    if (H5Aexists(group, "array_length") > 0) {
-        return add_members(read, group);
-    }
-    if (H5Aiterate2(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_attribute, read) < 0 ||
-        H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_link, read) < 0) {
-        return ms_h5_fail_at(read->fault, read->place);
-    }
-    return 0;
-}
-
+/* Add a group as a list or as an object. */
 static herr_t add_group(group_reader *read, hid_t above, const char *name, const char *key) {
     hid_t group = H5Gopen2(above, name, H5P_DEFAULT);
     if (group < 0) {
@@ -214,7 +222,12 @@ static herr_t add_group(group_reader *read, hid_t above, const char *name, const
     ms_value *parent = read->parent;
     bool is_list = H5Aexists(group, "array_length") > 0;
     read->parent = ms_value_add(parent, key, is_list ? MS_VALUE_ARRAY : MS_VALUE_OBJECT);
-    herr_t result = add_group_members(read, group);
+    herr_t result = is_list ? add_members(read, group) : 0;
+    if (!is_list &&
+        (H5Aiterate2(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_attribute, read) < 0 ||
+         H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_link, read) < 0)) {
+        result = ms_h5_fail_at(read->fault, read->place);
+    }
     read->parent = parent;
     (void)H5Gclose(group);
     return result;

@@ -48,7 +48,7 @@ static void write_steps(ms_h5 *h5, const ms_metrics *metrics) {
 
 /* ---- /ranks, /axes ---- */
 
-/* A row of /ranks: what is read of it, and what is not. */
+/* A row of /ranks: the columns that are read back, and the others. */
 typedef struct rank_row {
     ms_trace_rank rank;
     int32_t gpu;
@@ -75,8 +75,8 @@ static const ms_column MEMORY[] = {
      IN_RANK(memory.inflight_peak)},
 };
 
-/* The columns of /ranks, of which those of times are named by their categories.  names: of these.
- */
+/* The columns of /ranks.  names: storage for the names of the columns of times, one for each
+ * category. */
 static ms_trace_table rank_table(char (*names)[RANK_NAME_B], ms_column *columns) {
     ms_trace_table table = MS_TABLE_RANKS;
     size_t count = table.column_count;
@@ -201,7 +201,8 @@ static void write_links(ms_h5 *h5, const ms_result *result) {
 
 /* ---- /memory, /critical_path ---- */
 
-/* Summaries have no timelines of memory, traces of listed ranks theirs. */
+/* Whether the memory timeline of a rank is written: a summary has none, and a trace of listed ranks
+ * has those of these ranks. */
 static bool has_timeline(const ms_event_choice *choice, int32_t rank) {
     return choice->detail->level != MS_TRACE_SUMMARY &&
            (choice->is_listed == NULL || choice->is_listed[rank]);
@@ -209,8 +210,7 @@ static bool has_timeline(const ms_event_choice *choice, int32_t rank) {
 
 static void write_memory(ms_h5 *h5, const ms_event_choice *choice) {
     const ms_result *result = choice->result;
-    ms_vector points;
-    ms_vector_init(&points, sizeof(ms_trace_memory));
+    ms_vector points = {.item_B = sizeof(ms_trace_memory)};
     for (int32_t rank = 0; rank < result->dag.rank_count; rank++) {
         const ms_rank_memory *memory = &result->memory[rank];
         int count = has_timeline(choice, rank) ? memory->point_count : 0;
@@ -257,11 +257,10 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
 
 /* ---- / and /input ---- */
 
-/* Every key with the value that the run used, so that a later version whose defaults are others
- * shows what it changed. */
+/* Write every key with the value that the run used: a later version with other defaults can then
+ * tell which of them changed. */
 static void write_resolved(ms_h5 *h5, hid_t input, const ms_job *job) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     if (ms_job_write_resolved(job, &text) != MS_OK) {
         ms_h5_fail(h5, "out of memory");
     }
@@ -305,8 +304,7 @@ static void write_input(ms_h5 *h5, const ms_job *job) {
 
 /* A tree as a text of JSON. */
 static void write_tree(ms_h5 *h5, const char *name, const ms_value *tree) {
-    ms_buffer text;
-    ms_buffer_init(&text);
+    ms_buffer text = {0};
     ms_value_write_json(tree, 0, &text);
     if (text.failed) {
         ms_h5_fail(h5, "out of memory");
@@ -327,27 +325,9 @@ bool ms_trace_is_volatile(const char *path) {
     return false;
 }
 
-/* Take out of "engine" what differs from run to run. */
-static void leave_out_usage(const ms_value *summary) {
-    ms_value *engine = summary->first;
-    while (strcmp(engine->key, "engine") != 0) {
-        engine = engine->next;
-    }
-    for (ms_value **at = &engine->first; *at != NULL;) {
-        char path[64];
-        snprintf(path, sizeof path, "engine.%s", (*at)->key);
-        if (ms_trace_is_volatile(path)) {
-            *at = (*at)->next;
-        } else {
-            at = &(*at)->next;
-        }
-    }
-}
-
 static void write_summary(ms_h5 *h5, const ms_result *result) {
     ms_value *summary = NULL;
     if (ms_summary_build(result, h5->scratch, &summary) == MS_OK) {
-        leave_out_usage(summary);
         write_tree(h5, "summary", summary);
     } else {
         ms_h5_fail(h5, "out of memory");

@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
-#include "cli/parse.h"
 #include "fuzz_target.h"
 
 enum { WORDS_MAX = 32 };

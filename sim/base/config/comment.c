@@ -93,8 +93,7 @@ static void add_value(const ms_node *node, int level, ms_buffer *out) {
         ms_buffer_puts(out, "\n");
         line += length + (line[length] == '\n');
     }
-    out->failed = out->failed || text.failed;
-    ms_buffer_release(&text);
+    ms_buffer_end_part(&text, out);
 }
 
 static void add_mapping(const ms_node *node, const ms_field *mapping, int level, ms_buffer *out) {
@@ -107,8 +106,7 @@ static void add_mapping(const ms_node *node, const ms_field *mapping, int level,
             describe(row, &text);
             ms_buffer_puts(out, level == 0 ? "\n" : "");
             add_comment(ms_buffer_text(&text), level, out);
-            out->failed = out->failed || text.failed;
-            ms_buffer_release(&text);
+            ms_buffer_end_part(&text, out);
         }
         if (has_rows && child->count > 0) {
             add_indent(out, level);

@@ -59,8 +59,7 @@ static void add_value(const ms_node *node, ms_buffer *out) {
         ms_buffer_init(&one);
         ms_node_write(node, &one);
         ms_buffer_add(out, ms_buffer_text(&one), one.length == 0 ? 0 : one.length - 1);
-        out->failed = out->failed || one.failed;
-        ms_buffer_release(&one);
+        ms_buffer_end_part(&one, out);
         return;
     }
     bool is_mapping = node->type == MS_NODE_MAPPING;

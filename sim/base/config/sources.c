@@ -81,8 +81,7 @@ static void add_source(const ms_path *path, const ms_node *node, ms_buffer *out)
     if (comment.length > 0) {
         ms_buffer_printf(out, "%s:%s\n", ms_path_text(path, text), ms_buffer_text(&comment));
     }
-    out->failed = out->failed || comment.failed;
-    ms_buffer_release(&comment);
+    ms_buffer_end_part(&comment, out);
 }
 
 static void add_sources(const ms_path *path, const ms_node *node, ms_buffer *out) {

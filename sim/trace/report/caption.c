@@ -61,8 +61,7 @@ ms_status ms_caption_make(const ms_trace *first, const ms_trace *trace, ms_arena
     }
     const char *slash = first->path == NULL ? NULL : strrchr(first->path, '/');
     const char *name = slash == NULL ? first->path : slash + 1;
-    ms_buffer line;
-    ms_buffer_init(&line);
+    ms_buffer line = {0};
     ms_buffer_printf(&line, "against %s: ", name == NULL ? "the first" : name);
     ms_buffer_puts(&line, differences.count == 0 ? "the same input" : "");
     add_differences(&differences, &line);

@@ -3,12 +3,76 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trace/report/idle.h"
-#include "trace/report/pass_index.h"
 #include "trace/report/passes.h"
 #include "trace/report/report.h"
 
 enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
+
+/* ---- which pass uses a message ---- */
+
+/* The passes of a trace, to find the one that uses a point-to-point message. */
+typedef struct pass_index {
+    const ms_gantt_box *passes; /* by rank, then start */
+    size_t *rank_first;         /* [rank_count + 1] */
+} pass_index;
+
+/* Half of the picosecond to which times are rounded: a message that ends as the pass starts. */
+static const double ROUNDING_S = 0.5e-12;
+
+/* Index the passes among `boxes`, as ms_passes_collect gives them.  *index_out: in `arena`. O(boxes
+ * + ranks). */
+static ms_status index_passes(const ms_vector *boxes, int32_t rank_count, ms_arena *arena,
+                              pass_index *index_out) {
+    ms_gantt_box *passes = MS_NEW(arena, ms_gantt_box, boxes->count);
+    size_t *first = MS_NEW(arena, size_t, (size_t)rank_count + 1);
+    size_t *next = MS_NEW(arena, size_t, rank_count);
+    if (passes == NULL || first == NULL || next == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (size_t i = 0; i < boxes->count; i++) {
+        const ms_gantt_box *box = &MS_AT(boxes, const ms_gantt_box, i);
+        first[box->row + 1] += ms_gantt_is_pass(box) ? 1 : 0;
+    }
+    for (int32_t rank = 0; rank < rank_count; rank++) {
+        first[rank + 1] += first[rank];
+        next[rank] = first[rank];
+    }
+    for (size_t i = 0; i < boxes->count; i++) {
+        const ms_gantt_box *box = &MS_AT(boxes, const ms_gantt_box, i);
+        if (ms_gantt_is_pass(box)) {
+            passes[next[box->row]++] = *box;
+        }
+    }
+    *index_out = (pass_index){passes, first};
+    return MS_OK;
+}
+
+/* First pass of a rank over microbatch `mb` that starts at `time_s` or later and needs an input (no
+ * weight gradient); NULL if there is none.  Between the arrival of a message and its use a rank
+ * runs no other such pass of the microbatch, because its stages follow each other. */
+static const ms_gantt_box *find_pass(const pass_index *index, int32_t rank_index, int32_t mb,
+                                     double time_s) {
+    size_t low = index->rank_first[rank_index];
+    size_t end = index->rank_first[rank_index + 1];
+    size_t high = end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->passes[middle].start < time_s - ROUNDING_S) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (size_t i = low; i < end; i++) {
+        const ms_gantt_box *pass = &index->passes[i];
+        if (pass->mb == mb && pass->kind != MS_OP_WEIGHT_GRAD) {
+            return pass;
+        }
+    }
+    return NULL;
+}
+
+/* ---- writing ---- */
 
 typedef struct chrome {
     const ms_trace *trace;
@@ -22,12 +86,12 @@ typedef struct chrome {
     int64_t *limit_ps; /* [event_count] start of the next event on its stream */
     int32_t *compute;  /* [rank_count] thread of the compute stream */
     int32_t *second;   /* [rank_count] thread of passes that run together with one on `compute` */
-    bool *is_shown;    /* [rank_count] some event is of it */
+    bool *is_shown;    /* [rank_count] whether some event belongs to the rank */
     ms_vector boxes;   /* ms_gantt_box, the passes */
     ms_vector pairs;   /* ms_pass_pair */
     ms_vector idle;    /* ms_idle_piece */
     ms_idle_phases phases;
-    ms_pass_index index;
+    pass_index index;
 } chrome;
 
 static void flush(chrome *c) {
@@ -133,19 +197,9 @@ static void put_threads(chrome *c) {
 
 /* ---- operations ---- */
 
+/* The letter of a pass; the name of any other operation. */
 static const char *letter_of(uint8_t kind) {
-    switch (kind) {
-    case MS_OP_FORWARD:
-        return "F";
-    case MS_OP_INPUT_GRAD:
-        return "I";
-    case MS_OP_WEIGHT_GRAD:
-        return "W";
-    case MS_OP_BACKWARD:
-        return "B";
-    default:
-        return ms_op_kind_name((ms_op_kind)kind);
-    }
+    return kind <= MS_OP_BACKWARD ? ms_pass_name((ms_pass)kind) : ms_op_kind_name((ms_op_kind)kind);
 }
 
 /* The name among those that Chrome's viewer has colours for which is nearest to the colour of
@@ -226,9 +280,8 @@ static void put_arrow(chrome *c, int32_t event) {
         trace->events[event].mb < 0) {
         return;
     }
-    const ms_gantt_box *pass =
-        ms_pass_index_find(&c->index, stream->peer_index, trace->events[event].mb,
-                           (double)trace->events[event].end_ps / MS_PS_PER_S);
+    const ms_gantt_box *pass = find_pass(&c->index, stream->peer_index, trace->events[event].mb,
+                                         (double)trace->events[event].end_ps / MS_PS_PER_S);
     if (pass == NULL) {
         return;
     }
@@ -375,8 +428,7 @@ static ms_status prepare(chrome *c, ms_arena *arena) {
     }
     ms_status status =
         c->idle.count == 0 ? MS_OK : ms_idle_phases_find(trace, &c->boxes, arena, &c->phases);
-    return status == MS_OK ? ms_pass_index_build(&c->boxes, trace->rank_count, arena, &c->index)
-                           : status;
+    return status == MS_OK ? index_passes(&c->boxes, trace->rank_count, arena, &c->index) : status;
 }
 
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context) {
@@ -387,7 +439,6 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
                 .has_passes =
                     trace->level == MS_TRACE_PASSES || trace->event_count > MS_CHROME_EVENTS_MAX};
     ms_arena_init(&arena);
-    ms_buffer_init(&c.piece);
     ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
     ms_vector_init(&c.pairs, sizeof(ms_pass_pair));
     ms_vector_init(&c.idle, sizeof(ms_idle_piece));

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "trace/report/gantt_curve.h"
 #include "trace/report/gantt_panel.h"
 #include "trace/report/report.h"
 #include "trace/report/svg.h"
@@ -275,9 +274,9 @@ static void draw_ends(const page *p, const ms_gantt *gantt, double top, double b
     }
 }
 
-/* Single boxes get the room for their words, unless excerpts show them. Shares of the time have to
- * be told apart: forward passes are a fifth of it, a pixel and a half in rows of 7, where nothing
- * was seen of them. */
+/* Height of a row. Where single boxes are drawn, and no excerpts show them, the words in the boxes
+ * need room. Where shares of kinds are drawn, a row has at least 10 pixels: forward passes are a
+ * fifth of the time, and in rows of 7 pixels nothing was seen of them. */
 static double row_height(const page *p) {
     return p->is_density     ? ceil(fit(640.0 / p->rows_shown, 10.0, 20.0))
            : p->has_excerpts ? ceil(fit(400.0 / p->rows_shown, 7.0, 12.0))
@@ -329,9 +328,9 @@ static excerpt make_middle(const ms_gantt_sorted *sorted, double length, const c
     return (excerpt){middle - half, middle + half, text};
 }
 
-/* The middle excerpt: what the steady phase repeats, twice if there is room for the words in its
- * boxes, else once if they can be seen; where nothing repeats or it is too long, so much that the
- * words can be read. */
+/* Choose the middle excerpt: two periods of the steady phase if there is room for the words in
+ * their boxes, else one period if its boxes can be seen. Where nothing repeats, or the period is
+ * too long, the excerpt is so short that the words can be read. */
 static excerpt choose_middle(const ms_gantt_sorted *sorted, double width) {
     const ms_gantt_period *period = &sorted->period;
     double pass_px = period->passes == 0 ? 0.0 : width / period->passes;
@@ -442,9 +441,8 @@ static void draw_stack(page *p) {
 }
 
 static void draw_page(page *p) {
-    ms_buffer body;
+    ms_buffer body = {0};
     ms_buffer *whole = p->out;
-    ms_buffer_init(&body);
     p->out = &body;
     p->y = TOP;
     ms_panel_define_hatches(&body);
@@ -462,8 +460,7 @@ static void draw_page(page *p) {
                      PAGE_WIDTH, ceil(p->y), PAGE_WIDTH, ceil(p->y));
     ms_buffer_add(whole, ms_buffer_text(&body), body.length);
     ms_buffer_puts(whole, "</svg>\n");
-    whole->failed = whole->failed || body.failed;
-    ms_buffer_release(&body);
+    ms_buffer_end_part(&body, whole);
 }
 
 static double label_width(const ms_gantt *gantt) {

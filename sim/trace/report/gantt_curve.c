@@ -1,4 +1,4 @@
-#include "trace/report/gantt_curve.h"
+#include "trace/report/gantt_panel.h"
 
 #include <math.h>
 #include <stdio.h>

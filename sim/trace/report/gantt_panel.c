@@ -65,7 +65,7 @@ static const char *letter_of(uint8_t kind) {
                                   : ""; /* the first ones are passes */
 }
 
-/* Largest font size at which so many characters fit. */
+/* Largest font size at which `characters` characters fit into a box. */
 static double size_of(const panel_pen *p, const area *at, size_t characters) {
     double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)characters);
     return floor(2.0 * fmin(fmin(11.0, 0.68 * p->height), widest)) / 2.0;
@@ -188,9 +188,7 @@ static void draw_parts(const panel_pen *p) {
                              ms_svg_hex(ms_svg_colour(LOOKS[part].kind, LOOKS[part].shade), hex),
                              ms_buffer_text(outlines));
         }
-        p->out->failed = p->out->failed || outlines->failed;
-        ms_buffer_release(outlines);
-        ms_buffer_init(outlines);
+        ms_buffer_end_part(outlines, p->out);
     }
 }
 
@@ -220,10 +218,7 @@ static size_t put_box(const panel_pen *p, size_t index, size_t end) {
 
 static void draw_row_boxes(const panel_pen *whole, int32_t row) {
     const panel_pen *p = whole;
-    ms_buffer parts[PART_COUNT];
-    for (int part = 0; part < PART_COUNT; part++) {
-        ms_buffer_init(&parts[part]);
-    }
+    ms_buffer parts[PART_COUNT] = {{0}};
     panel_pen halves[3] = {*whole, *whole, *whole};
     halves[1].height = halves[2].height = 0.5 * whole->height;
     halves[2].y += halves[1].height;
@@ -261,8 +256,8 @@ static ms_rgb colour_of_band(int band) {
                : ms_svg_colour((uint8_t)(band / 2), band % 2);
 }
 
-/* Add a box to its band; a part takes the place of the box around it, recomputation that of the
- * strip that it is where boxes are drawn. */
+/* Add a box to its band. A part replaces the share of the box around it; recomputation replaces a
+ * part of that share, as high as the strip that stands for it where single boxes are drawn. */
 static void add_to_bins(const panel_pen *p, bins *b, const ms_gantt_box *box,
                         const ms_gantt_box *around) {
     double left = (x_of(p, box->start) - p->panel->x) / p->panel->bin_px;

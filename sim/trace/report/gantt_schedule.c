@@ -105,10 +105,7 @@ static ms_gantt_memory *make_memory(const ms_drawn_schedule *drawn, ms_arena *ar
         .name = ms_arena_printf(arena, "microbatches in flight per rank, %s", drawn->unit),
         .levels = levels,
         .row_first = first};
-    if (memory->name == NULL) {
-        return NULL;
-    }
-    return memory;
+    return memory->name == NULL ? NULL : memory;
 }
 
 /* ---- the picture ---- */

@@ -1,4 +1,4 @@
-#include "trace/report/gantt_period.h"
+#include "trace/report/gantt_sorted.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -128,6 +128,72 @@ static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
     }
 }
 
+/* ---- what repeats in the steady phase ---- */
+
+/* Passes that are looked at: a sequence of half as many is far more than an excerpt could show. */
+enum { PASSES_MAX = 2048 };
+/* Least share of the pairs of passes, one sequence apart, that must be alike: a stray bubble may
+ * spoil the others. */
+static const double ALIKE_LEAST = 0.9;
+
+/* What tells passes apart: kind, chunk or direction, half of the row. */
+static uint32_t sort_of(const ms_gantt_box *box) {
+    return (uint32_t)box->kind << 24 | (uint32_t)box->half << 16 | (uint16_t)box->chunk;
+}
+
+static bool repeats_after(const uint32_t *sorts, int32_t count, int32_t shift) {
+    int32_t alike = 0;
+    for (int32_t i = 0; i + shift < count; i++) {
+        alike += sorts[i] == sorts[i + shift] ? 1 : 0;
+    }
+    return alike >= ALIKE_LEAST * (count - shift);
+}
+
+/* Collect the first PASSES_MAX passes of a row that start within `range`. */
+static int32_t collect_passes(const ms_gantt_sorted *sorted, int32_t row,
+                              const ms_gantt_period *range, uint32_t *sorts, double *starts) {
+    int32_t count = 0;
+    for (size_t i = sorted->row_first[row]; i < sorted->row_first[row + 1] && count < PASSES_MAX;
+         i++) {
+        const ms_gantt_box *box = &sorted->boxes[i];
+        if (ms_gantt_is_pass(box) && box->start >= range->from && box->start < range->to) {
+            sorts[count] = sort_of(box);
+            starts[count++] = box->start;
+        }
+    }
+    return count;
+}
+
+/* Find the period of a picture whose boxes are sorted and whose steady phases are known.
+ * *period_out: written on success only.  O(boxes of a row). */
+static ms_status find_period(const ms_gantt_sorted *sorted, ms_arena *arena,
+                             ms_gantt_period *period_out) {
+    ms_gantt_period period = {.to = sorted->gantt->end};
+    int32_t rows = sorted->gantt->rows;
+    for (int32_t row = 0; row < rows; row++) {
+        const ms_gantt_steady *steady = &sorted->steady[row * sorted->steps + sorted->steps / 2];
+        period.from = fmax(period.from, steady->start);
+        period.to = fmin(period.to, steady->end);
+    }
+    uint32_t *sorts = MS_NEW(arena, uint32_t, PASSES_MAX);
+    double *starts = MS_NEW(arena, double, PASSES_MAX);
+    if (sorts == NULL || starts == NULL) {
+        return MS_E_NOMEM;
+    }
+    int32_t count = collect_passes(sorted, rows / 2, &period, sorts, starts);
+    for (int32_t shift = 2; 2 * shift <= count && period.passes == 0; shift++) {
+        if (repeats_after(sorts, count, shift)) {
+            int32_t whole = (count - 1) / shift; /* sequences between the first pass and its like */
+            period.passes = shift;
+            period.length = (starts[whole * shift] - starts[0]) / whole;
+        }
+    }
+    *period_out = period;
+    return MS_OK;
+}
+
+/* ---- the whole ---- */
+
 void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max) {
     int32_t rows = sorted->gantt->rows;
     sorted->row_step = (rows + rows_max - 1) / rows_max;
@@ -168,7 +234,7 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     choose_unit(&sorted, axis_end);
     ms_gantt_show_rows(&sorted, gantt->rows);
     ms_status status = measure_passes(gantt, arena, &sorted);
-    status = status == MS_OK ? ms_gantt_find_period(&sorted, arena, &sorted.period) : status;
+    status = status == MS_OK ? find_period(&sorted, arena, &sorted.period) : status;
     if (status == MS_OK) {
         *sorted_out = sorted;
     }

@@ -42,7 +42,7 @@ typedef struct ms_gantt_sorted {
  * MS_E_NOMEM. */
 ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
                         ms_gantt_sorted *sorted_out);
-/* Show so many rows at most, evenly spaced.  rows_max: >= 1. */
+/* Show at most `rows_max` rows, evenly spaced.  rows_max: >= 1. */
 void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max);
 
 /* Whether a box is a pass of a stage: no part, no optimizer, no communication. */

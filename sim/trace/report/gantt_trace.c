@@ -4,8 +4,6 @@
 
 #include "trace/report/caption.h"
 #include "trace/report/passes.h"
-#include "trace/report/report.h"
-#include "trace/report/rows.h"
 
 enum { TITLE_B = 400 };
 
@@ -121,10 +119,8 @@ static const ms_gantt_memory *make_memory(const ms_trace *trace, const ms_shown_
 /* The boxes of all rows, in the arena; NULL when memory runs out. */
 static ms_gantt_box *make_boxes(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena,
                                 size_t *count_out) {
-    ms_vector boxes;
-    ms_vector pairs;
-    ms_vector_init(&boxes, sizeof(ms_gantt_box));
-    ms_vector_init(&pairs, sizeof(ms_pass_pair));
+    ms_vector boxes = {.item_B = sizeof(ms_gantt_box)};
+    ms_vector pairs = {.item_B = sizeof(ms_pass_pair)};
     ms_passes_collect(trace, arena, &boxes, &pairs, NULL);
     ms_passes_cut_pairs(&boxes, &pairs);
     size_t all = boxes.count, count = 0;

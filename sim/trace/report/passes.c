@@ -1,8 +1,138 @@
 #include "trace/report/passes.h"
 
-#include "trace/report/rank_communication.h"
+#include <stdlib.h>
 
-/* Communications in a row without a computation between them; a damaged file may chase its tail. */
+/* ---- when each rank communicates ---- */
+
+/* A span of time in which a rank communicates [ps]. */
+typedef struct comm_span {
+    int64_t start_ps, end_ps;
+} comm_span;
+
+/* Of each simulated rank and axis the spans in which at least one communication runs that the rank
+ * takes part in, as a sender, a receiver or a member. */
+typedef struct rank_comms {
+    const comm_span *spans; /* by rank, axis, start; the spans of one rank and axis do not touch */
+    const size_t *first;    /* [rank_count * MS_AXIS_COUNT] first span of a rank and axis */
+    const size_t *end;      /* the same, behind its last one */
+} rank_comms;
+
+typedef struct filling {
+    const ms_trace *trace;
+    comm_span *spans; /* NULL: stretches are only counted */
+    size_t *end;      /* [rank_count * MS_AXIS_COUNT] */
+} filling;
+
+static size_t place_of(int32_t rank_index, uint8_t axis) {
+    return (size_t)rank_index * MS_AXIS_COUNT + axis;
+}
+
+static void enter(filling *f, int32_t rank_index, int32_t event) {
+    size_t *end = &f->end[place_of(rank_index, f->trace->events[event].axis)];
+    if (f->spans != NULL) {
+        f->spans[*end] =
+            (comm_span){f->trace->events[event].start_ps, f->trace->events[event].end_ps};
+    }
+    (*end)++;
+}
+
+/* All events with the ranks that take part in them. */
+static void visit(filling *f) {
+    const ms_trace *trace = f->trace;
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
+        if (stream->axis != MS_AXIS_NONE) {
+            enter(f, stream->rank_index, i);
+            if (stream->peer_index >= 0 && stream->peer_index != stream->rank_index) {
+                enter(f, stream->peer_index, i);
+            }
+        }
+    }
+    for (int32_t i = 0; i < trace->member_count; i++) {
+        const ms_trace_member *member = &trace->members[i];
+        enter(f, trace->streams[member->stream].rank_index, member->event);
+    }
+}
+
+static int by_start(const void *left, const void *right) {
+    const comm_span *a = left;
+    const comm_span *b = right;
+    return (a->start_ps > b->start_ps) - (a->start_ps < b->start_ps);
+}
+
+/* Sort the spans [count] and join spans that touch.  Returns how many are left. */
+static size_t join(comm_span *spans, size_t count) {
+    bool is_sorted = true;
+    for (size_t i = 1; i < count; i++) {
+        is_sorted = is_sorted && spans[i].start_ps >= spans[i - 1].start_ps;
+    }
+    if (!is_sorted) {
+        qsort(spans, count, sizeof spans[0], by_start);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        comm_span *last = kept == 0 ? NULL : &spans[kept - 1];
+        if (last == NULL || spans[i].start_ps > last->end_ps) {
+            spans[kept++] = spans[i];
+        } else if (spans[i].end_ps > last->end_ps) {
+            last->end_ps = spans[i].end_ps;
+        }
+    }
+    return kept;
+}
+
+/* Collect the spans of a trace.  *own_out: in `arena`.  O(events log events), O(events) where those
+ * of a rank and axis stand in order. */
+static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_comms *own_out) {
+    size_t places = place_of(trace->rank_count, 0);
+    size_t *first = MS_NEW(arena, size_t, places);
+    size_t *end = MS_NEW(arena, size_t, places);
+    if (first == NULL || end == NULL) {
+        return MS_E_NOMEM;
+    }
+    filling f = {.trace = trace, .end = end};
+    visit(&f);
+    size_t total = 0;
+    for (size_t i = 0; i < places; i++) {
+        size_t count = end[i];
+        first[i] = end[i] = total;
+        total += count;
+    }
+    f.spans = MS_NEW(arena, comm_span, total);
+    if (f.spans == NULL) {
+        return MS_E_NOMEM;
+    }
+    visit(&f);
+    for (size_t i = 0; i < places; i++) {
+        end[i] = first[i] + join(f.spans + first[i], end[i] - first[i]);
+    }
+    *own_out = (rank_comms){f.spans, first, end};
+    return MS_OK;
+}
+
+/* The first span of a rank and axis that ends after `from_ps`; NULL where none starts before
+ * `to_ps`.  O(log spans). */
+static const comm_span *find_comm(const rank_comms *own, int32_t rank_index, uint8_t axis,
+                                  int64_t from_ps, int64_t to_ps) {
+    size_t place = place_of(rank_index, axis);
+    size_t low = own->first[place];
+    size_t high = own->end[place];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (own->spans[middle].end_ps <= from_ps) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool is_found = low < own->end[place] && own->spans[low].start_ps < to_ps;
+    return is_found ? &own->spans[low] : NULL;
+}
+
+/* ---- passes and idle time ---- */
+
+/* How many communications are followed along a chain of causes without a computation between them.
+ */
 enum { CHAIN_MAX = 1000 };
 
 static double seconds(int64_t ps) {
@@ -23,12 +153,12 @@ typedef struct open_pass {
 typedef struct row_state {
     int64_t end_ps; /* of its last computation */
     open_pass passes[2];
-    int last; /* which of them ran last */
+    int last; /* index of the pass that ran last */
 } row_state;
 
 typedef struct collecting {
     const ms_trace *trace;
-    ms_rank_comms own;
+    rank_comms own;
     row_state *rows;      /* [rank_count] */
     const bool *is_shown; /* [rank_count] */
     ms_vector *boxes;
@@ -38,10 +168,6 @@ typedef struct collecting {
 
 static bool is_communication(const ms_trace *trace, int32_t event) {
     return trace->streams[trace->events[event].stream].axis != MS_AXIS_NONE;
-}
-
-static void add_box(collecting *c, const ms_gantt_box *box) {
-    (void)ms_vector_add(c->boxes, box, 1);
 }
 
 /* A stretch in which a row computes nothing. */
@@ -78,7 +204,7 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
                               .is_part = g->is_part,
                               .is_foreign = is_foreign};
     if (piece[1] > piece[0]) {
-        add_box(c, &box);
+        (void)ms_vector_add(c->boxes, &box, 1);
     }
     add_idle(c, g, piece,
              &(ms_idle_piece){.event = event,
@@ -86,14 +212,15 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
                               .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
 }
 
-/* Waiting in `span` for communication of an axis: its own while the rank communicates along that
- * axis itself, whichever rank's communication holds it up, and for other ranks' in between. The
- * first kind sums up to the axis' exposed_s of the rank, both to its share of exposed time. */
+/* Add the waiting of a rank in `span` for communication of an axis. It counts as own communication
+ * while the rank itself communicates along that axis, whichever rank's communication holds it up,
+ * and as communication of other ranks in between. The first kind sums to exposed_s of the axis,
+ * both kinds to the rank's share of exposed time. */
 static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
-        const ms_comm_span *own =
-            ms_rank_comms_find(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
+        const comm_span *own =
+            find_comm(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
         add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
@@ -127,8 +254,8 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
              &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
 }
 
-/* When what `event` released, and what started at `to`, waited for its host alone: from the event's
- * end on, unless that is `to` but for rounding [ps]. */
+/* The instant from which an operation that `event` released, and that started at `to`, waited for
+ * its host alone [ps]: the end of `event`, or `to` where the two differ by rounding alone. */
 static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
     const int64_t ROUNDING = 2 + to / 100000000000; /* as the engine's, of a run's seconds */
     int64_t end = trace->events[event].end_ps;
@@ -182,7 +309,7 @@ static void add_recomputation(collecting *c, int32_t row, int32_t event) {
                                .mb = -1,
                                .kind = MS_OP_RECOMPUTE,
                                .is_part = true};
-    add_box(c, &part);
+    (void)ms_vector_add(c->boxes, &part, 1);
 }
 
 /* A new pass takes the place of the one that ran before the last. */
@@ -204,7 +331,7 @@ static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_fir
                                              .mb = trace->events[event].mb,
                                              .waits_first = waits_first,
                                              .waits_end = c->boxes->count};
-    add_box(c, &box);
+    (void)ms_vector_add(c->boxes, &box, 1);
 }
 
 /* A pass goes on after another has begun: both are under way together. What the row waited for
@@ -312,8 +439,7 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
                     .boxes = boxes,
                     .pairs = pairs,
                     .idle = idle};
-    if (c.rows == NULL || c.is_shown == NULL ||
-        ms_rank_comms_build(trace, scratch, &c.own) != MS_OK) {
+    if (c.rows == NULL || c.is_shown == NULL || build_rank_comms(trace, scratch, &c.own) != MS_OK) {
         boxes->failed = true;
         return;
     }
@@ -358,4 +484,40 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
             MS_AT(boxes, ms_gantt_box, both[half]).end = end;
         }
     }
+}
+
+/* ---- categories of idle time ---- */
+
+ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_arena *arena,
+                              ms_idle_phases *phases_out) {
+    ms_gantt *gantt = MS_NEW(arena, ms_gantt, 1);
+    ms_gantt_sorted sorted;
+    if (gantt == NULL) {
+        return MS_E_NOMEM;
+    }
+    gantt->rows = trace->rank_count;
+    gantt->boxes = boxes->data;
+    gantt->box_count = boxes->count;
+    gantt->end = (double)trace->step_ps / MS_PS_PER_S;
+    ms_status status = ms_gantt_sort(gantt, gantt->end, arena, &sorted);
+    if (status == MS_OK) {
+        *phases_out = (ms_idle_phases){.steady = sorted.steady, .steps = sorted.steps};
+    }
+    return status;
+}
+
+ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_piece *idle) {
+    if (idle->cause == MS_IDLE_OWN || idle->cause == MS_IDLE_FOREIGN) {
+        return ms_time_category_of_axis((ms_axis)idle->axis);
+    }
+    if (idle->cause != MS_IDLE_BUBBLE) {
+        return idle->cause == MS_IDLE_IMBALANCE ? MS_TIME_IMBALANCE : MS_TIME_OTHER;
+    }
+    int32_t last = phases->steps - 1;
+    int32_t step = idle->step < 0 ? 0 : idle->step > last ? last : idle->step;
+    const ms_gantt_steady *steady = &phases->steady[idle->row * phases->steps + step];
+    double middle = 0.5 * (double)(idle->start_ps + idle->end_ps) / MS_PS_PER_S;
+    return middle < steady->start ? MS_TIME_BUBBLE_WARMUP
+           : middle < steady->end ? MS_TIME_BUBBLE_STEADY
+                                  : MS_TIME_BUBBLE_COOLDOWN;
 }

@@ -1,150 +1,154 @@
-/* Pictures to files: SVG as it is; PNG and PDF by rsvg-convert of librsvg, as a program of its own,
- * so that nobody who draws nothing loads cairo, pango and what they need. */
+/* Pictures to files: SVG as it is; PNG and PDF by the program rsvg-convert of librsvg, so that
+ * meshsim itself need not load cairo, pango and their libraries. */
 #include <errno.h>
-#include <spawn.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/target.h"
 #include "trace/report/report.h"
 
-enum { BLOCK_B = 65536, REASON_B = 200, FILES = 3 };
+enum { BLOCK_B = 65536, REASON_B = 200, FILES = 3, NOT_STARTED = MS_EXIT_SIGNAL - 1 };
 
-/* What the program reads, writes and says, in memory: STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO.
- */
-typedef struct conversion {
-    int files[FILES];
-    const char *path; /* of the picture */
-    ms_diag *diag;
-} conversion;
+/* ---- another program as a filter ---- */
 
-static bool has_ending(const char *path, const char *ending) {
-    size_t length = strlen(path), end = strlen(ending);
-    return length >= end && strcmp(path + length - end, ending) == 0;
-}
-
-static bool is_converted(const char *path) {
-    return has_ending(path, ".png") || has_ending(path, ".pdf");
-}
-
-bool ms_picture_has_ending(const char *path) {
-    return has_ending(path, ".svg") || is_converted(path);
-}
-
-static ms_status fail(const conversion *c, const char *what) {
-    ms_diag_error(c->diag, "cannot draw '%s': %s", c->path, what);
-    return MS_E_IO;
-}
-
-static ms_status put(const conversion *c, const char *text, size_t length) {
-    int file = c->files[STDIN_FILENO];
-    while (length > 0) {
-        ssize_t written = write(file, text, length);
+/* Write a text to the program, which reads it whole before it writes anything. Where the program
+ * has ended already, its exit code says why. */
+static void put(int file, const char *text, size_t length) {
+    for (size_t done = 0; done < length;) {
+        ssize_t written = write(file, text + done, length - done);
         if (written < 0 && errno != EINTR) {
-            return fail(c, strerror(errno));
+            return;
         }
-        text += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
+        done += written > 0 ? (size_t)written : 0;
     }
-    return lseek(file, 0, SEEK_SET) == 0 ? MS_OK : fail(c, strerror(errno));
 }
 
-static ms_status take(const conversion *c, int file, ms_buffer *out) {
+static void take(int file, ms_buffer *out) {
     char block[BLOCK_B];
-    ssize_t count = lseek(c->files[file], 0, SEEK_SET);
+    ssize_t count = 0;
     do {
-        count = count < 0 ? count : read(c->files[file], block, sizeof block);
+        count = read(file, block, sizeof block);
         ms_buffer_add(out, block, count > 0 ? (size_t)count : 0);
-    } while (count > 0);
-    if (out->failed) {
-        return ms_diag_no_memory(c->diag);
-    }
-    return count < 0 ? fail(c, strerror(errno)) : MS_OK;
+    } while (count > 0 || (count < 0 && errno == EINTR));
 }
 
-/* The first line of what the program said. */
-static ms_status fail_as_said(const conversion *c) {
-    ms_buffer said;
-    ms_buffer_init(&said);
-    ms_status status = take(c, STDERR_FILENO, &said);
-    if (status == MS_OK) {
-        const char *text = ms_buffer_text(&said);
-        int length = (int)strcspn(text, "\n");
-        char reason[REASON_B + 32];
-        snprintf(reason, sizeof reason, "rsvg-convert failed%s%.*s", length > 0 ? ": " : "",
-                 length < REASON_B ? length : REASON_B, text);
-        status = fail(c, reason);
+/* In the child: the program, which ends when its parent does.  files: its standard streams; < 0:
+ * those of this process. */
+static void become(const char *const *words, const int *files, pid_t parent) {
+    bool is_ready = prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent;
+    for (int i = 0; i < FILES; i++) {
+        is_ready = is_ready && (files[i] < 0 || dup2(files[i], i) >= 0);
     }
-    ms_buffer_release(&said);
-    return status;
+    if (is_ready) {
+        execvp(words[0], (char *const *)(uintptr_t)words);
+    }
+    _exit(NOT_STARTED);
 }
 
-static ms_status wait_for(const conversion *c, pid_t pid) {
+static bool wait_for(pid_t pid, int *exit_out) {
     int state = 0;
     pid_t ended;
     do {
         ended = waitpid(pid, &state, 0);
     } while (ended < 0 && errno == EINTR);
-    if (ended < 0) {
-        return fail(c, strerror(errno));
-    }
-    return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? MS_OK : fail_as_said(c);
+    *exit_out = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+    return ended >= 0;
 }
 
-/* Twice as many pixels as the picture has units, for screens of today and for print. */
-static ms_status run(const conversion *c) {
-    char name[] = "rsvg-convert", pdf[] = "--format=pdf", unlimited[] = "--unlimited",
-         zoom[] = "--zoom=2", white[] = "--background-color=white";
-    bool is_pdf = has_ending(c->path, ".pdf");
-    char *words[] = {name, unlimited, white, is_pdf ? pdf : zoom, NULL};
-    posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init(&actions) != 0) {
-        return ms_diag_no_memory(c->diag);
+static void close_end(int *file) {
+    if (*file >= 0) {
+        close(*file);
+        *file = -1;
     }
-    int error = 0;
-    for (int i = 0; i < FILES && error == 0; i++) {
-        error = posix_spawn_file_actions_adddup2(&actions, c->files[i], i);
-    }
-    pid_t pid = -1;
-    error = error == 0 ? posix_spawnp(&pid, name, &actions, NULL, words, environ) : error;
-    posix_spawn_file_actions_destroy(&actions);
-    if (error == ENOENT) {
-        return fail(c, "there is no program rsvg-convert (Debian's librsvg2-bin)");
-    }
-    return error != 0 ? fail(c, strerror(error)) : wait_for(c, pid);
 }
 
-static ms_status convert(conversion *c, const char *svg, size_t length, ms_buffer *out) {
-    bool has_files = true;
-    for (int i = 0; i < FILES; i++) {
-        c->files[i] = memfd_create("picture", MFD_CLOEXEC);
-        has_files = has_files && c->files[i] >= 0;
+bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
+    int ends[5] = {-1, -1, -1, -1,
+                   -1}; /* of the input and the output, to read and to write; said */
+    pid_t parent = getpid(), pid = -1;
+    bool is_ready = pipe2(ends, O_CLOEXEC) == 0 && pipe2(ends + 2, O_CLOEXEC) == 0;
+    if (is_ready && filter->said != NULL) {
+        ends[4] = memfd_create("said", MFD_CLOEXEC);
+        is_ready = ends[4] >= 0;
     }
-    ms_status status = has_files ? put(c, svg, length) : fail(c, strerror(errno));
-    status = status == MS_OK ? run(c) : status;
-    status = status == MS_OK ? take(c, STDOUT_FILENO, out) : status;
-    for (int i = 0; i < FILES; i++) {
-        if (c->files[i] >= 0) {
-            close(c->files[i]);
+    pid = is_ready ? fork() : -1;
+    if (pid == 0) {
+        become(filter->words, (const int[FILES]){ends[0], ends[3], ends[4]}, parent);
+    }
+    int error = errno;
+    close_end(&ends[0]);
+    close_end(&ends[3]);
+    if (pid > 0) {
+        put(ends[1], filter->text, filter->length);
+        close_end(&ends[1]);
+        take(ends[2], out);
+        is_ready = wait_for(pid, exit_out);
+        error = errno;
+        if (filter->said != NULL && lseek(ends[4], 0, SEEK_SET) == 0) {
+            take(ends[4], filter->said);
         }
     }
-    return status;
+    for (int i = 0; i < 5; i++) {
+        close_end(&ends[i]);
+    }
+    errno = error;
+    return pid > 0 && is_ready;
+}
+
+/* ---- pictures ---- */
+
+bool ms_report_has_ending(const char *path, const char *ending) {
+    size_t length = strlen(path), end = strlen(ending);
+    return length >= end && strcmp(path + length - end, ending) == 0;
+}
+
+static ms_status fail(const char *path, const char *what, ms_diag *diag) {
+    ms_diag_error(diag, "cannot draw '%s': %s", path, what);
+    return MS_E_IO;
+}
+
+/* Convert SVG to the format that the path ends in, with twice as many pixels as the picture has
+ * units, for screens of today and for print. */
+static ms_status convert(const char *path, ms_filter *filter, ms_buffer *out, ms_diag *diag) {
+    const char *kind = ms_report_has_ending(path, ".pdf") ? "--format=pdf" : "--zoom=2";
+    const char *const words[] = {"rsvg-convert", "--unlimited", "--background-color=white", kind,
+                                 NULL};
+    int exit_code = 0;
+    filter->words = words;
+    if (!ms_filter_run(filter, out, &exit_code)) {
+        return fail(path, strerror(errno), diag);
+    }
+    if (out->failed || filter->said->failed) {
+        return ms_diag_no_memory(diag);
+    }
+    if (exit_code == NOT_STARTED) {
+        return fail(path, "there is no program rsvg-convert (Debian's librsvg2-bin)", diag);
+    }
+    const char *text = ms_buffer_text(filter->said); /* of which the first line is reported */
+    int length = (int)strcspn(text, "\n");
+    char reason[REASON_B + 32];
+    snprintf(reason, sizeof reason, "rsvg-convert failed%s%.*s", length > 0 ? ": " : "",
+             length < REASON_B ? length : REASON_B, text);
+    return exit_code == 0 ? MS_OK : fail(path, reason, diag);
 }
 
 ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_diag *diag) {
-    if (!is_converted(path)) {
+    if (!ms_report_has_ending(path, ".png") && !ms_report_has_ending(path, ".pdf")) {
         return ms_target_write_text(path, svg, length, diag);
     }
-    conversion c = {.path = path, .diag = diag};
-    ms_buffer picture;
-    ms_buffer_init(&picture);
-    ms_status status = convert(&c, svg, length, &picture);
+    ms_buffer picture = {0}, said = {0};
+    ms_filter filter = {.text = svg, .length = length, .said = &said};
+    ms_status status = convert(path, &filter, &picture, diag);
     if (status == MS_OK) {
         status = ms_target_write_text(path, ms_buffer_text(&picture), picture.length, diag);
     }
     ms_buffer_release(&picture);
+    ms_buffer_release(&said);
     return status;
 }

@@ -157,7 +157,7 @@ typedef struct ms_page_input {
 /** What a study or a comparison found.  All is borrowed. */
 typedef struct ms_page_results {
     const char *kind;            /**< the command: "search", "sweep", "compare" or "validate" */
-    const char *title;           /**< what it is about, such as the workload's name */
+    const char *title;           /**< what the results are about, such as the workload's name */
     const char *subject;         /**< what the command line names first: of a search its workload */
     const char *command;         /**< the command line, as a shell reads it */
     const char *version;         /**< of the program */
@@ -170,8 +170,24 @@ typedef struct ms_page_results {
  * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 
-/** Whether a name ends as a picture's: .svg, .png or .pdf. */
-bool ms_picture_has_ending(const char *path);
+/** Whether a file's name has an ending such as ".svg". */
+bool ms_report_has_ending(const char *path, const char *ending);
+
+/** Another program that reads a text and writes another one. */
+typedef struct ms_filter {
+    const char *const *words; /**< the program, which is looked for in PATH, and its arguments; NULL
+                                 behind the last */
+    const char *text;         /**< [length] what the program reads from its standard input */
+    size_t length;
+    ms_buffer *said; /**< gets what the program writes to its standard error; NULL: that goes to the
+                        standard error of this process */
+} ms_filter;
+
+/** Run another program and wait until it has ended; it ends, too, when this process does.
+ *  out: gets what the program writes to its standard output.  *exit_out: its exit code; -1: a
+ * signal ended it; 127: it could not be started.  Returns false, and errno says why, where the
+ * system fails; lack of memory shows in the buffers. */
+bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out);
 
 /** Write a picture, or any other text, to a file, whole or not at all: to a name in .png (with
  * two pixels for each unit) or .pdf by the program rsvg-convert, else as it is.

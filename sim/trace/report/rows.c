@@ -1,5 +1,4 @@
-#include "trace/report/rows.h"
-
+/* The rows of pictures and pages. */
 #include "trace/report/passes.h"
 
 /* Whether `a` rather than `b`, of the same pipeline rank, is shown. */

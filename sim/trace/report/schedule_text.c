@@ -1,6 +1,5 @@
 /* A schedule drawn in characters. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "trace/report/report.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/event.h"
-#include "base/value.h"
 
 static ms_rgb rgb(unsigned code) {
     return (ms_rgb){(double)(code >> 16 & 0xFFU) / 255.0, (double)(code >> 8 & 0xFFU) / 255.0,

@@ -1,5 +1,4 @@
 /* Reports by the ending of their name, whole or not at all. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/target.h"
@@ -15,18 +14,14 @@ typedef enum report_format {
     FORMAT_HTML
 } report_format;
 
-static bool has_ending(const char *path, const char *ending) {
-    size_t length = strlen(path);
-    size_t end = strlen(ending);
-    return length >= end && strcmp(path + length - end, ending) == 0;
-}
-
 static report_format format_of(const char *path) {
-    return ms_picture_has_ending(path)    ? FORMAT_PICTURE
-           : has_ending(path, ".json")    ? FORMAT_JSON
-           : has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
-           : has_ending(path, ".html")    ? FORMAT_HTML
-                                          : FORMAT_NONE;
+    bool is_picture = ms_report_has_ending(path, ".svg") || ms_report_has_ending(path, ".png") ||
+                      ms_report_has_ending(path, ".pdf");
+    return is_picture                               ? FORMAT_PICTURE
+           : ms_report_has_ending(path, ".json")    ? FORMAT_JSON
+           : ms_report_has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
+           : ms_report_has_ending(path, ".html")    ? FORMAT_HTML
+                                                    : FORMAT_NONE;
 }
 
 static ms_status check_format(const char *path, ms_diag *diag) {
@@ -73,7 +68,7 @@ typedef struct picture_stack {
     ms_gantt gantts[MS_GANTT_PICTURES_MAX];
     size_t count;
     ms_gantt_rows rows;
-    ms_trace first; /* of it what captions of the others need */
+    ms_trace first; /* what captions of the other pictures need of the first trace */
     ms_arena *arena;
     ms_diag *diag;
 } picture_stack;
@@ -149,8 +144,7 @@ static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows row
 
 static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_rows rows,
                            const char *path, ms_diag *diag) {
-    ms_buffer svg;
-    ms_buffer_init(&svg);
+    ms_buffer svg = {0};
     ms_status status = draw(traces, count, rows, diag, &svg);
     if (status == MS_OK) {
         status = ms_picture_write(path, ms_buffer_text(&svg), svg.length, diag);
@@ -215,10 +209,9 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
 static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const char *path,
                             ms_diag *diag) {
     ms_arena arena;
-    ms_buffer html;
+    ms_buffer html = {0};
     ms_trace trace;
     ms_arena_init(&arena);
-    ms_buffer_init(&html);
     ms_status status =
         ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &arena, diag, &trace);
     if (status == MS_OK) {

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "cli/csv.h"
+#include "cli/render.h"
 
 static ms_value *add_row(ms_value *list, const char *name) {
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);

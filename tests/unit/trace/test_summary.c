@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <float.h>
 
-#include "trace/tree.h"
+#include "trace/h5_read.h"
 #include "trace_fixture.h"
 
 /* A tree as one line of JSON, read back and written again. */

@@ -1,9 +1,7 @@
-#include "trace/report/html/curves.h"
+#include "trace/report/html/page.h"
 
 #include <float.h>
 #include <math.h>
-
-#include "trace/report/html/encode.h"
 
 /* ---- memory ---- */
 
@@ -52,10 +50,7 @@ static int64_t bin_of(const ms_page *page) {
 void ms_page_put_memory(const ms_page *page) {
     const ms_trace *trace = page->trace;
     memory_columns columns = {.count = 0};
-    ms_buffer row;
-    ms_buffer_init(&columns.time);
-    ms_buffer_init(&columns.level);
-    ms_buffer_init(&row);
+    ms_buffer row = {0};
     int64_t bin_ps = bin_of(page);
     int32_t *end = MS_NEW(page->arena, int32_t, trace->rank_count); /* behind each rank's points */
     for (int32_t i = 0; i < trace->memory_count && end != NULL; i++) {
@@ -123,9 +118,8 @@ static void add_all_sent(sending *s) {
 
 static void put_axis(const sending *s, int axis, double gpus, ms_buffer *json) {
     const double *bins = s->sent_B + (size_t)axis * MS_PAGE_BINS;
-    ms_buffer column;
+    ms_buffer column = {0};
     bool is_used = false;
-    ms_buffer_init(&column);
     for (int bin = 0; bin < MS_PAGE_BINS; bin++) {
         float rate = (float)fmin(bins[bin] / gpus / (s->bin_ps / MS_PS_PER_S), FLT_MAX);
         is_used = is_used || rate > 0.0F;
@@ -134,8 +128,7 @@ static void put_axis(const sending *s, int axis, double gpus, ms_buffer *json) {
     if (is_used) {
         ms_column_write(ms_axis_name((ms_axis)axis), &column, json);
     }
-    json->failed = json->failed || column.failed;
-    ms_buffer_release(&column);
+    ms_buffer_end_part(&column, json);
 }
 
 ms_status ms_page_put_sent(const ms_page *page) {

@@ -1,4 +1,4 @@
-#include "trace/report/html/encode.h"
+#include "trace/report/html/page.h"
 
 void ms_varint_put(ms_buffer *out, uint64_t number) {
     char bytes[10];
@@ -35,6 +35,5 @@ void ms_column_write(const char *name, ms_buffer *column, ms_buffer *json) {
     ms_buffer_printf(json, "%s\"%s\":\"", is_first ? "" : ",", name);
     ms_base64_write(ms_buffer_text(column), column->length, json);
     ms_buffer_puts(json, "\"");
-    json->failed = json->failed || column->failed;
-    ms_buffer_release(column);
+    ms_buffer_end_part(column, json);
 }

@@ -1,10 +1,7 @@
-#include "trace/report/html/items.h"
+#include "trace/report/html/page.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "trace/report/html/encode.h"
-#include "trace/report/idle.h"
 
 enum { NONE = -1, PART = 1, UPPER = 2, LOWER = 4, FOREIGN = 8 };
 
@@ -147,7 +144,8 @@ static int by_place(const void *left, const void *right) {
     return parts != 0 ? parts : (a->end_ps < b->end_ps) - (a->end_ps > b->end_ps);
 }
 
-/* Add waiting inside passes to the pass that is under way; both lie by row and start. */
+/* Add each wait inside a pass to the pass that is under way. Waits and passes are sorted by row and
+ * start. */
 static void add_waited(collecting_items *c) {
     size_t at = 0;
     for (size_t i = 0; i < c->idle.count && c->items.count > 0; i++) {
@@ -179,7 +177,7 @@ static void add_waited(collecting_items *c) {
     }
 }
 
-/* Items of the rows that are shown, with and without those inside passes. */
+/* Count the items of the rows that are shown: all, and those that are not inside passes. */
 static void count_items(const collecting_items *c, size_t *all_out, size_t *whole_out) {
     const int32_t *row_of = c->page->rows.row_of;
     *all_out = *whole_out = 0;
@@ -252,8 +250,8 @@ static void put_passes(const ms_vector *items, ms_buffer *json) {
     ms_column_write("chunk", &chunk, json);
 }
 
-/* Of the event that idle time waits for its kind, microbatch and the pipeline rank it runs on; -1
- * each where there is none. */
+/* Write for each idle item the kind, the microbatch and the pipeline rank of the event that it
+ * waits for; -1 each where there is no such event. */
 static void put_causes(const ms_page *page, const ms_vector *items) {
     const ms_trace *trace = page->trace;
     ms_buffer kind = {0}, mb = {0}, pp = {0};
@@ -274,8 +272,7 @@ static void put_causes(const ms_page *page, const ms_vector *items) {
 
 static void put_items(const collecting_items *c) {
     const ms_page *page = c->page;
-    ms_buffer row;
-    ms_buffer_init(&row);
+    ms_buffer row = {0};
     size_t next = 0;
     for (int32_t r = 0; r < page->rows.count; r++) { /* how many items each row has */
         size_t first = next;

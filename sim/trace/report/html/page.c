@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-#include "simulate/metrics/metrics.h"
-#include "trace/report/html/curves.h"
-#include "trace/report/html/encode.h"
-#include "trace/report/report.h"
-
 /* ---- data ---- */
 
 /* Words of codes in columns. */
@@ -85,13 +80,10 @@ static ms_status put_rows(const ms_page *page) {
 /* The critical path from the run's beginning to its end: pipeline rank and end of each stretch. */
 static void put_path(const ms_page *page) {
     const ms_slack *slack = &page->slack;
-    ms_buffer pp;
-    ms_buffer start;
-    ms_buffer length;
+    ms_buffer pp = {0};
+    ms_buffer start = {0};
+    ms_buffer length = {0};
     int64_t before_ps = 0;
-    ms_buffer_init(&pp);
-    ms_buffer_init(&start);
-    ms_buffer_init(&length);
     for (size_t i = slack->piece_count; i-- > 0;) {
         const ms_path_piece *piece = &slack->pieces[i];
         ms_varint_put(&pp, (uint64_t)page->trace->ranks[piece->rank_index].pp);
@@ -106,7 +98,7 @@ static void put_path(const ms_page *page) {
     ms_buffer_puts(page->json, "}");
 }
 
-/* The timeline and what belongs to it; nothing of it in a trace that holds no operations. */
+/* Append the timeline, the critical path, the memory and what is sent. */
 static ms_status put_timeline(ms_page *page) {
     ms_status status = ms_slack_find(page->trace, page->arena, &page->slack);
     status = status == MS_OK ? ms_page_put_items(page) : status;
@@ -148,9 +140,8 @@ static const char *title_of(const ms_trace *trace) {
 
 ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out) {
     ms_arena arena;
-    ms_buffer json;
+    ms_buffer json = {0};
     ms_arena_init(&arena);
-    ms_buffer_init(&json);
     ms_status status = trace->step_ps > 0 ? put_data(trace, rows, &arena, &json) : MS_E_RANGE;
     if (status == MS_OK && json.failed) {
         status = MS_E_NOMEM;

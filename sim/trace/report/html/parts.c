@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/checksum.h"
-#include "trace/report/html/encode.h"
 
 /* ---- data ---- */
 

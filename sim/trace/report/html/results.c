@@ -19,8 +19,7 @@ static void put_data(const ms_page_results *results, ms_buffer *json) {
 }
 
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out) {
-    ms_buffer json;
-    ms_buffer_init(&json);
+    ms_buffer json = {0};
     put_data(results, &json);
     const ms_page_parts parts = {
         .json = &json, .script = &MS_PAGE_RESULTS_SCRIPT, .title = results->title};

@@ -1,9 +1,9 @@
-#include "trace/report/html/slack.h"
+#include "trace/report/html/page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Above so many pairs of a rank and a microbatch messages are not followed. */
+/* Messages are not followed where the pairs of a rank and a microbatch are more than PAIRS_MAX. */
 enum { PAIRS_MAX = 1 << 26, NONE = -1 };
 
 /* Starts and ends are rounded to whole picoseconds. */
@@ -51,7 +51,7 @@ static bool put_in_order(sweep *s, ms_arena *scratch) {
     return true;
 }
 
-/* Where the members of each event stand, which lie by event. */
+/* Find the first member of each event; members are sorted by event. */
 static bool index_members(sweep *s, ms_arena *scratch) {
     int32_t count = s->trace->event_count;
     s->member_first = MS_NEW(scratch, int32_t, (size_t)count + 1);
@@ -182,28 +182,19 @@ static void find_path(sweep *s, ms_vector *pieces) {
     }
 }
 
-static ms_status keep_pieces(ms_vector *pieces, ms_arena *arena, ms_slack *slack) {
-    ms_path_piece *kept = pieces->failed ? NULL : MS_NEW(arena, ms_path_piece, pieces->count);
-    if (kept != NULL && pieces->count > 0) {
-        memcpy(kept, pieces->data, pieces->count * sizeof *kept);
-    }
-    slack->pieces = kept;
-    slack->piece_count = pieces->count;
-    return kept == NULL ? MS_E_NOMEM : MS_OK;
-}
-
 ms_status ms_slack_find(const ms_trace *trace, ms_arena *arena, ms_slack *slack_out) {
     ms_arena scratch;
-    ms_vector pieces;
+    ms_vector pieces = {.item_B = sizeof(ms_path_piece)};
     ms_arena_init(&scratch);
-    ms_vector_init(&pieces, sizeof(ms_path_piece));
     sweep s = {.trace = trace, .slack_ps = MS_NEW(arena, int64_t, trace->event_count)};
     ms_status status = MS_E_NOMEM;
     if (s.slack_ps != NULL && prepare(&s, &scratch)) {
         find_slack(&s);
         find_path(&s, &pieces);
         slack_out->slack_ps = s.slack_ps;
-        status = keep_pieces(&pieces, arena, slack_out);
+        slack_out->piece_count = pieces.count;
+        slack_out->pieces = ms_vector_keep(&pieces, arena);
+        status = slack_out->pieces == NULL ? MS_E_NOMEM : MS_OK;
     }
     ms_vector_release(&pieces);
     ms_arena_release(&scratch);

@@ -1,10 +1,7 @@
 /* HTML pages: how columns are packed, what a page promises, slack by hand. */
 #include <inttypes.h>
 
-#include "trace/report/html/encode.h"
 #include "trace/report/html/page.h"
-#include "trace/report/html/slack.h"
-#include "trace/report/report.h"
 #include "trace_fixture.h"
 
 /* The vectors of RFC 4648, section 10. */

@@ -1,6 +1,7 @@
-/* What commands share that keep results in a store, and can be shared among processes. */
-#ifndef MS_CLI_STORE_OPTIONS_H
-#define MS_CLI_STORE_OPTIONS_H
+/* What commands share that run many simulations: a store of results, shards, how many simulations
+ * run at once, and how far they are. */
+#ifndef MS_CLI_STUDY_OPTIONS_H
+#define MS_CLI_STUDY_OPTIONS_H
 
 #include "cli/cli.h"
 #include "search/shards.h"
@@ -38,7 +39,7 @@ const char *ms_cli_program(ms_arena *arena);
 typedef struct ms_cli_store {
     ms_store *store;      /* NULL: nowhere */
     ms_study_shard shard; /* 0 of 1: all of the study */
-    bool is_shard;        /* then `store` is that of `file` */
+    bool is_shard;        /* the study is a shard: `store` is the store of `file` */
     ms_shard_file file;
 } ms_cli_store;
 
@@ -54,5 +55,21 @@ ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, boo
 /* Write the plan that --plan and --shards ask for.  MS_E_USAGE (reported) for words that a plan
  * cannot hold, else as ms_cli_write_file. */
 ms_status ms_cli_write_plan(const ms_invocation *call);
+
+/* ---- simulations at once ---- */
+
+#define MS_OPTION_JOBS(text) "jobs", "J", .fallback = "processors, at most 4", .help = (text)
+
+/* Value of --jobs, which the command has; as many as there are processors, at most 4, without it.
+ *  MS_E_USAGE (reported). */
+ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out);
+
+/* Show on a terminal how far the workers are, where they take longer than two seconds.
+ *  start_s: const double *, when they began on the clock of ms_wall_s. */
+void ms_cli_show_progress(void *start_s, size_t done, size_t count);
+
+/* End the line that ms_cli_show_progress may have begun, so that a message after an interrupt
+ * stands on a line of its own. */
+void ms_cli_leave_progress(const double *start_s);
 
 #endif
