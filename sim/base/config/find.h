@@ -28,9 +28,6 @@ ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *are
  * memory. */
 const char *ms_find_whole_path(const char *name, ms_arena *arena);
 
-/** Length of a file's name without ".yaml" [B]; 0: the name has another ending, or nothing else. */
-size_t ms_file_stem_B(const char *name);
-
 /** Path of a YAML file, in `arena`: a name with '/' as it is, and so one with an ending that is in
  * the current folder; any other as NAME.yaml in the first folder that has it. *path_out: NULL when
  * there is none; then *looked_out is "; looked for ..." with the paths tried, "" for a path.
