@@ -1,3 +1,4 @@
+/* Writes files under a temporary name and renames them when they are complete (target.h). */
 #include "base/target.h"
 
 #include <errno.h>
@@ -183,7 +184,8 @@ ms_status ms_target_write(ms_target *target, const char *bytes, size_t length) {
 
 /* ---- the end ---- */
 
-/* Closing tells of a failed write where there was no fsync to tell. */
+/* Close the file. One that is written in place is not synced, so its last failed write may show
+ * only here. */
 static void close_file(ms_target *target) {
     bool is_closed = target->file < 0 || close(target->file) == 0;
     if (!is_closed && target->is_in_place && target->error == 0) {
@@ -192,8 +194,8 @@ static void close_file(ms_target *target) {
     target->file = -1;
 }
 
-/* The rights of the file it replaces, or those of any new file. A system that knows no owners or
- * modes goes without. */
+/* Give the new file the owner and mode of the file that it replaces, or the mode of any new file.
+ * Failures are let pass: some file systems know no owners or modes. */
 static void set_rights(const ms_target *target) {
     if (!target->is_older) {
         mode_t mask = umask(0);
@@ -222,8 +224,9 @@ ms_status ms_target_commit(ms_target *target, ms_diag *diag) {
     if (target->error != 0) {
         return ms_target_fail(target, strerror(target->error), diag);
     }
-    /* the file is complete under its name; a folder that cannot be synced (some network file
-     * systems) only delays when the name is on disk */
+    /* The file is complete and has its name. Syncing the folder makes the name last through a power
+     * failure; where the system cannot sync folders (some network file systems) the name reaches
+     * the disk later. */
     int folder =
         target->is_in_place ? -1 : open(target->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {

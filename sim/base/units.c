@@ -1,3 +1,4 @@
+/* Reads quantities such as "1.5e3 GB/s" into SI units, and writes them (units.h). */
 #include "base/units.h"
 
 #include <math.h>
@@ -7,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Longest number that is read, in characters, and the bound its written exponent is cut to. */
+/* NUMBER_MAX: longest number that is read [characters]. EXPONENT_MAX: once a written exponent is
+ * this large its further digits are dropped, since no double reaches so far. */
 enum { NUMBER_MAX = 100, EXPONENT_MAX = 100000 };
 
 #define KIB 1024.0
@@ -245,6 +247,8 @@ static const char *skip_spaces(const char *at) {
     return at;
 }
 
+/* Find the digits of a number. Returns the first character behind them; NULL: there are none, or
+ * more than NUMBER_MAX characters. */
 static const char *scan_mantissa(const char *at, quantity *out) {
     out->mantissa = at;
     int digits = 0;
@@ -263,6 +267,8 @@ static const char *scan_mantissa(const char *at, quantity *out) {
     return at;
 }
 
+/* Read the exponent of a number, such as "e-3", into out->exponent; 0 where the number has none.
+ * Returns the first character behind the exponent. */
 static const char *scan_exponent(const char *at, quantity *out) {
     out->exponent = 0;
     if (*at != 'e' && *at != 'E') {
@@ -274,7 +280,7 @@ static const char *scan_exponent(const char *at, quantity *out) {
         digits++;
     }
     if (!is_digit(*digits)) {
-        return at; /* such as "1EFLOP" */
+        return at; /* the E begins the unit, as in "1EFLOP" */
     }
     for (; is_digit(*digits); digits++) {
         if (out->exponent < EXPONENT_MAX) {

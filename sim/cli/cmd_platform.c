@@ -113,11 +113,14 @@ static void add_gpu(const ms_gpu_type *gpu, ms_value *root) {
     ms_value_add_int(object, "sms", gpu->sms);
 }
 
-/* null: not given. */
+/* Add a positive number, or null where the platform file does not give it (value 0). */
 static void add_given(ms_value *object, const char *key, double value) {
     ms_value_add_double(object, key, value > 0.0 ? value : NAN);
 }
 
+/* Add what running the cluster takes: the rent of a GPU with its share of node and network, and the
+ * power of a GPU, of a node without its GPUs, and of the switches per GPU. network_power and pue
+ * have defaults (0 W and 1), so they are never null. */
 static void add_upkeep(const ms_platform *platform, ms_value *root) {
     ms_value *object = ms_value_add(root, "upkeep", MS_VALUE_OBJECT);
     add_given(object, "price_USD_per_h", platform->upkeep.rent_USD_per_h);

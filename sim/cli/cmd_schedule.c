@@ -166,8 +166,9 @@ static void add_page(const shown_schedule *shown, ms_value *root) {
 
 /* ---- output ---- */
 
-/* Print a schedule in the form that is asked for; its text has a picture in characters as wide as
- * the terminal. Where nothing is printed, the further evaluations for the page are left out. */
+/* Print a schedule as text, Markdown or JSON. Two figures are found only here, as they take further
+ * evaluations: where its makespan comes from (`gap`), and the time that one more microbatch takes
+ * (`period`). Text and Markdown also have a picture as wide as the terminal. */
 static ms_status print(const ms_invocation *call, const ms_schedule_costs *costs,
                        shown_schedule *shown) {
     ms_status status = ms_schedule_explain(shown->program, costs, shown->result->makespan,

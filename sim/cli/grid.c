@@ -1,3 +1,4 @@
+/* Turns a table and the tree of a result into rows and columns of texts (grid.h). */
 #include "cli/grid.h"
 
 #include <math.h>
@@ -289,6 +290,8 @@ static void list_columns(const ms_shown_table *table, const shown_row *rows, ms_
     }
 }
 
+/* The grid of a table whose rows are the entries of a list or object of the tree. It has no rows
+ * where the tree has no such entry, or where memory runs out, which the arena remembers. */
 static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
     const ms_value *holder = ms_grid_holder(table, tree);
     ms_grid grid = {.count = 0};

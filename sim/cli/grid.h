@@ -10,7 +10,8 @@ enum { MS_GRID_COLUMNS_MAX = 64 };
 typedef struct ms_grid {
     const ms_shown_column *columns[MS_GRID_COLUMNS_MAX]; /* [count] */
     const char **cells;                                  /* [rows * count]; "": the row has none */
-    size_t rows, count;
+    size_t rows;
+    size_t count; /* of columns */
 } ms_grid;
 
 /* Make the cells of a table; `rows` is 0 where the tree has nothing that the table shows.  The

@@ -1,3 +1,4 @@
+/* Reads the options of `meshsim mesh` that give the mesh, and changes to it (mesh_options.h). */
 #include "cli/mesh_options.h"
 
 #include <limits.h>
@@ -86,6 +87,8 @@ static ms_status read_shape(const ms_invocation *call, const char *option, axis_
     return status;
 }
 
+/* Read --order: names of axes, the outermost (slowest varying rank) first, none of them twice. The
+ * default is the order of Megatron-LM without experts: an axis `ep` has to be named in --order. */
 static ms_status read_order(const ms_invocation *call, ms_words *order) {
     ms_status status =
         ms_cli_words(call, "order", ms_cli_value(call, "order", "pp,dp,cp,tp"), order);
@@ -104,7 +107,9 @@ static ms_status read_order(const ms_invocation *call, ms_words *order) {
     return status;
 }
 
-/* Sizes in the order asked for. The default order leaves out axes that --shape does not name. */
+/* Put the axes of --shape into the order of --order, the outermost first. An axis that only one of
+ * the two options names is a usage error. Axes of the default order that --shape does not name are
+ * left out. *out: empty before the call. */
 static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, const ms_words *order,
                          axis_sizes *out) {
     bool is_default = !ms_cli_has(call, "order");

@@ -6,10 +6,10 @@
 #include "cluster/mesh/sharding.h"
 #include "cluster/placement/placement.h"
 
-/* The mesh of --shape, --order, --auto, and --devices or --placement, then --reshape, --transpose,
- * --sub and
- * --flatten in this order. platform: NULL if none is given.  *placement_out: what --placement
- * leaves; zeroed without it. Returns MS_OK; MS_E_USAGE or MS_E_INPUT (reported); MS_E_NOMEM. */
+/* Read the mesh that --shape and --order, or --auto, give; place its ranks by --devices or
+ * --placement; then apply --reshape, --transpose, --sub and --flatten, in this order. platform:
+ * NULL if none is given. *placement_out: what --placement leaves; zeroed without it. Returns MS_OK;
+ * MS_E_USAGE or MS_E_INPUT (reported); MS_E_NOMEM. */
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
                            ms_mesh *mesh_out, ms_rank_placement *placement_out);
 
@@ -27,8 +27,8 @@ typedef struct ms_tensor_study {
 ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
                              ms_tensor_study *study_out);
 
-/* Comma list of an option, cut into words in call->arena, MS_MESH_AXES_MAX at most. Empty words are
- * refused. Returns as ms_cli_read_mesh. */
+/* Cut the comma list of an option into words, MS_MESH_AXES_MAX at most. A word may be empty: the
+ * caller refuses it. *words_out: in call->arena. Returns as ms_cli_read_mesh. */
 ms_status ms_cli_words(const ms_invocation *call, const char *option, const char *text,
                        ms_words *words_out);
 

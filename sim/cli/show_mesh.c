@@ -1,3 +1,4 @@
+/* The results of `meshsim mesh` as a tree, and as pages (show_mesh.h). */
 #include "cli/show_mesh.h"
 
 #include "cli/shown_tables.h"
@@ -232,6 +233,8 @@ static void add_group_rows(const ms_mesh_view *v, int axis, ms_value *list) {
     }
 }
 
+/* Add the values that text and Markdown show and --json does not print: the first groups of each
+ * axis. */
 static void add_page(const ms_mesh_view *v, ms_value *root) {
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
     const ms_group all = {.size = v->mesh.ranks};
@@ -250,7 +253,7 @@ static void add_page(const ms_mesh_view *v, ms_value *root) {
 
 ms_status ms_cli_show_mesh(const ms_invocation *call, const ms_mesh_view *v) {
     bool is_json = ms_cli_has(call, "json");
-    ms_value *root = ms_show_mesh_tree(call, v, is_json);
+    ms_value *root = ms_show_mesh_tree(call, v, is_json); /* only --json lists every group */
     if (!is_json) {
         add_page(v, root);
     }

@@ -15,11 +15,11 @@ typedef struct ms_mesh_view {
     ms_reshard_time times[MS_RESHARD_STEPS_MAX]; /* of the plan's steps, with a platform only */
 } ms_mesh_view;
 
-/* Print as text. MS_OK; MS_E_IO (reported). */
+/* Print a mesh as text, Markdown or JSON, as the command line asks. Returns as ms_cli_show. */
 ms_status ms_cli_show_mesh(const ms_invocation *call, const ms_mesh_view *view);
 
-/* As a result tree; lack of memory shows in the call's arena.  has_groups: with the ranks of each
- * group, which a picture makes of the sizes. */
+/* The tree that --json prints. has_groups: list the ranks of each group; a picture leaves the lists
+ * out and finds the groups by the sizes. Lack of memory shows in the arena of the call. */
 ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *view, bool has_groups);
 
 /* Add which GPUs and numbers the ranks of a mesh have, null where these are 0..N-1, and the nodes

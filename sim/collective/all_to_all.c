@@ -1,19 +1,22 @@
-/* Two ways to exchange: every member sends to every other one, all at once, as NCCL posts all sends
- * and receives as one group; or, where a copy crosses to a node once, every member sends to the
- * member of its own rail on each other node, which forwards to the members of its node what is for
- * them, while more arrives.  Source of the second: DeepSeek-AI, DeepEP (2025), normal kernels. */
+/* All-to-alls, in two ways. Usually every member sends to every other member, all at once, as NCCL
+ * posts all sends and receives as one group. Where a token crosses to each node only once
+ * (request->intra_node_B > 0), every member sends to one member on each other node, on its own rail
+ * if there is one; that member forwards to the members of its node what is for them, while more
+ * arrives. Source of the second way: DeepSeek-AI, DeepEP (2025), normal kernels. */
 #include "collective/all_to_all.h"
 
-/* How many times as long as other transfers an all-to-all keeps the links that limit it, which are
- * those between the members farthest from each other. */
+/* Factor, at least 1, by which an all-to-all takes longer than its bytes would at a tier's
+ * `efficiency`: efficiency / exchange_efficiency of the tier that limits the route between the
+ * first and the last member in the order of nodes, which are taken for the two farthest apart. 1
+ * where that tier has no exchange_efficiency. */
 static double slowness(const ms_exchange *e, int members) {
     ms_route route;
     int tier = 0;
     ms_platform_route(e->platform, e->nodes.gpus[0], e->nodes.gpus[members - 1], &route);
     ms_route_bottleneck_Bps(e->platform, &route, &tier);
     const ms_tier *limiting = &e->platform->tiers[tier];
-    double share = limiting->exchange_efficiency;
-    return share > 0.0 && share < limiting->efficiency ? limiting->efficiency / share : 1.0;
+    double reached = limiting->exchange_efficiency;
+    return reached > 0.0 && reached < limiting->efficiency ? limiting->efficiency / reached : 1.0;
 }
 
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,

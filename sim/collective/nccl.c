@@ -200,11 +200,12 @@ static bool is_halved(const nccl_way *w, double ring_Bps, double raised_Bps) {
            raised_Bps >= least_Bps;
 }
 
-/* Bandwidth of all channels of a graph together, as NCCL's search finds it [B/s]. A ring has one
- * speed inside nodes and between them, that of the slower links. All other graphs begin with that
- * speed, too; then the search raises the speed inside nodes, up to twice that between nodes. NCCL's
- * cost model takes the speed inside nodes for one node, two nodes and CollNet, and else the speed
- * between nodes. Source: NVIDIA/nccl, src/graph/search.cc (ncclTopoCompute). */
+/* Bandwidth of all channels of a graph that NCCL's cost model uses [B/s]: bwIntra (inside nodes) or
+ * bwInter (between nodes) as NCCL's topology search leaves them, times the number of channels. The
+ * search begins with bwIntra = bwInter, the lower of what NVLink and network carry. It keeps that
+ * for rings; for other graphs it raises bwIntra, to at most 2 bwInter. The cost model uses bwIntra
+ * on one or two nodes and for CollNet, otherwise bwInter. Source: NVIDIA/nccl, src/graph/search.cc
+ * (ncclTopoCompute), src/graph/tuning.cc. */
 static double graph_Bps(const nccl_way *w) {
     const ms_nccl_comm *comm = w->comm;
     if (comm->nodes == 1) {

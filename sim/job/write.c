@@ -1,4 +1,4 @@
-/* From a spec back to a workload file. */
+/* Writes a spec as a workload file, by the tables of keys that read it (MS_WORKLOAD_FIELDS). */
 #include <string.h>
 
 #include "job/internal.h"
@@ -65,6 +65,8 @@ static const char *all_reduce_text(const ms_job_spec *spec) {
     return ms_coll_algorithm_name(spec->algorithms.of[MS_COLL_ALL_REDUCE]);
 }
 
+/* `text` is the spec with those members that a workload file writes in another form: the kind of
+ * the schedule, the algorithm of all-reduces, and mappings with tables of their own. */
 ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out) {
     const ms_spec_schedule *schedule = &spec->schedule;
     ms_spec_text text = {.spec = *spec, .all_reduce = all_reduce_text(spec)};

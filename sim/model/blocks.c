@@ -1,4 +1,5 @@
-/* What the halves of a layer are made of: norms, products with weights, residuals.
+/* What both halves of a layer (attention and MLP) are made of: norms, products with weights,
+ * residuals.
  *
  * Bytes of memory-bound kernels: e bytes per activation element (element_B), one byte per element
  * of a dropout mask; derived here from what each kernel has to read and write once.
@@ -58,8 +59,10 @@ void ms_cost_opening_norm(ms_cost_builder *builder, unsigned parts) {
     builder->product.side = MS_SIDE_NONE;
 }
 
-/* The norm of a half's result, if it has one. Bias, dropout and residual forward; backward dropout,
- * and the sum of the gradients that arrive by the branch and by the residual. */
+/* Add the kernels that end a half of a layer. Forward: the norm of the half's result
+ * (has_post_norms), then bias, dropout and residual. Gradient of the input: the dropout's, a kernel
+ * that reads a gradient and the mask and writes a gradient; the sum of the gradients that arrive
+ * through the half and past it; then the norm's. MS_PART_WEIGHT adds nothing. */
 void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double elements = shard->plane;

@@ -269,7 +269,8 @@ typedef enum ms_work {
     MS_WORK_DROPPED_RESIDUAL, /**< forward, with dropout before it */
     MS_WORK_COUNT,
 } ms_work;
-/** Add such work with as many kernels and passes over memory as the model's framework has.
+/** Add memory-bound work, in as many kernels, and with as many reads and writes of a tensor (passes
+ * over memory, not forward or backward passes), as the framework of the model has for it.
  * elements: of its result [count]. */
 void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
                     double elements);
@@ -402,7 +403,7 @@ bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_par
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts);
 /** Add the norm before the product that opens a half. */
 void ms_cost_opening_norm(ms_cost_builder *builder, unsigned parts);
-/** Add a residual with its bias and dropout. */
+/** Add what ends a half of a layer: its post-norm, if any, bias, dropout and residual. */
 void ms_cost_residual(ms_cost_builder *builder, unsigned parts);
 /** Add a linear layer of the rank's tokens, `in` to `out` columns on this rank. */
 void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,

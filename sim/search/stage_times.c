@@ -186,6 +186,8 @@ static void read_times(profile *p, ms_span line) {
     }
 }
 
+/* Whether no cell of a line has anything in it, as in the lines of commas alone that spreadsheets
+ * write. A cell of two quotes alone is not empty. */
 static bool is_empty(ms_span line) {
     ms_cell cell;
     while (ms_cells_take(&line, &cell)) {

@@ -1,6 +1,7 @@
-/* A child writes frames to its pipe: its messages as they come, before the first fault what that is
- * in one line, and at the end what it found and its answer. A frame is a mark, the number of bytes,
- * and the bytes. */
+/* Parent and children. A child writes frames to its pipe, each of them a mark, the number of bytes,
+ * and the bytes: TALK, a message, as soon as it is reported; REASON, the first fault in one line,
+ * before that fault's message; DESCRIPTION, the text of `describe`; ANSWER, status and figures, at
+ * the end. The parent reads the pipes of all children in turn. */
 #include "search/workers.h"
 
 #include <errno.h>
@@ -345,8 +346,8 @@ static ms_status listen_to(pool *p, size_t at) {
     return status == MS_OK ? p->feed->done(p->feed->context, ticket, &outcome) : status;
 }
 
-/* Wait until some child has written, and read it.  wait_s: no longer; 0: as long as it
- * takes. */
+/* Wait until a child has written or ended, and read once from each that has. A signal that comes in
+ * during the wait ends it with MS_OK. wait_s: longest wait [s]; 0: no limit. */
 static ms_status listen_once(pool *p, double wait_s) {
     const struct timespec limit = {.tv_sec = (time_t)wait_s,
                                    .tv_nsec = (long)((wait_s - floor(wait_s)) * 1e9)};
@@ -357,7 +358,8 @@ static ms_status listen_once(pool *p, double wait_s) {
         return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
-    for (size_t i = p->running; i-- > 0 && status == MS_OK;) { /* finished ones leave the end */
+    /* from the last one down: the last worker takes the place of one that has ended (finish) */
+    for (size_t i = p->running; i-- > 0 && status == MS_OK;) {
         status = p->polls[i].revents != 0 ? listen_to(p, i) : MS_OK;
     }
     return status;

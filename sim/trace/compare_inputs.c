@@ -6,7 +6,8 @@
 #include "base/units.h"
 #include "trace/compare_inputs.h"
 
-/* A tree with one text per key.  Adders of trees keep the first lack of memory as NULL. */
+/* The inputs of one trace: a tree with one text per key. failed: memory ran out while texts were
+ * added. */
 typedef struct inputs {
     ms_arena *arena;
     ms_value *texts;
@@ -150,8 +151,11 @@ bool ms_compare_says_the_same(const char *a, const char *b) {
     return strcmp(a, b) == 0;
 }
 
-static void note(ms_differences *differences, const char *key, const ms_value *a,
-                 const ms_value *b) {
+/* Compare the texts of one key, and add the key to `differences` where they differ. Texts have no
+ * relative difference, and no guard watches inputs. a, b: NULL where a side lacks the key.
+ * differences->items: with room for the keys of both sides. */
+static void compare_key(ms_differences *differences, const char *key, const ms_value *a,
+                        const ms_value *b) {
     differences->compared++;
     if (a == NULL || b == NULL || !ms_compare_says_the_same(a->as.string, b->as.string)) {
         differences->items[differences->count++] =
@@ -168,11 +172,11 @@ static ms_status compare_sides(const inputs sides[2], ms_arena *arena,
         return MS_E_NOMEM;
     }
     for (const ms_value *x = a->first; x != NULL; x = x->next) {
-        note(&differences, x->key, x, ms_value_get(b, x->key));
+        compare_key(&differences, x->key, x, ms_value_get(b, x->key));
     }
     for (const ms_value *y = b->first; y != NULL; y = y->next) {
         if (ms_value_get(a, y->key) == NULL) {
-            note(&differences, y->key, NULL, y);
+            compare_key(&differences, y->key, NULL, y);
         }
     }
     *differences_out = differences;

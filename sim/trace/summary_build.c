@@ -143,6 +143,8 @@ static const char *tier_name(const ms_platform *platform, int tier) {
     return tier >= 0 && tier < platform->tier_count ? platform->tiers[tier].name : "none";
 }
 
+/* Add a row for each sort of collective or message. Times are means over its operations;
+ * ms_coll_row says what each figure is. */
 static void add_collectives(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "collectives");
     for (int i = 0; i < result->metrics.collective_count; i++) {

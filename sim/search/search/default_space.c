@@ -93,6 +93,8 @@ typedef struct default_axis {
     int capacity;
 } default_axis;
 
+/* Begin an axis that varies `key`, without values yet. capacity: most values that will be added.
+ * Returns false when memory ran out. */
 static bool begin(default_axis *u, ms_space *space, const char *key, int capacity) {
     *u = (default_axis){.space = space,
                         .axis = {.key = key},

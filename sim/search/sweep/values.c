@@ -1,3 +1,4 @@
+/* Lists the values of a sweep's axes, and writes them as `--set` takes them (values.h). */
 #include "search/sweep/values.h"
 
 #include <stdlib.h>
@@ -8,7 +9,10 @@ static const double ROUNDING = 1e-9;
 
 /* ---- texts ---- */
 
-/* is_inner: inside a list or a mapping, where a text without quotes ends at some letters. */
+/* Write a value in one line of YAML (flow style). Keys are always quoted. A text is quoted where
+ * the user quoted it and, inside a list or a mapping, where it has a comma or a bracket, at which
+ * YAML would end it. An empty text without quotes is null. is_inner: the value is inside a list or
+ * a mapping. */
 static void write_flow(const ms_node *node, bool is_inner, ms_buffer *out) {
     const char *ends = node->type == MS_NODE_SEQUENCE ? "[]" : "{}";
     if (node->type == MS_NODE_SCALAR) {

@@ -260,10 +260,11 @@ static void draw_memory(page *p, const ms_gantt_sorted *sorted) {
     p->y += ms_curves_height(&curves, sorted) + 6.0;
 }
 
-/* Where this picture ends, and the shortest one. */
+/* Draw a vertical line where this picture ends and, if another picture on the page ends earlier, a
+ * dashed line where the shortest one ends. top, bottom: ends of both lines [pixels]. */
 static void draw_ends(const page *p, const ms_gantt *gantt, double top, double bottom) {
     const struct {
-        double at;
+        double at; /* on the time axis, in the unit of the pictures */
         const char *look;
     } LINES[2] = {{gantt->end, END_LINE}, {p->shortest, SHORTEST_LINE}};
     for (int i = 0; i < (gantt->end > p->shortest ? 2 : 1); i++) {

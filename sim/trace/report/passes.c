@@ -1,3 +1,5 @@
+/* Merges the operations of a compute stream into passes, and splits the time between them by what
+ * the rank waits for (passes.h). */
 #include "trace/report/passes.h"
 
 #include <stdlib.h>
@@ -19,7 +21,7 @@ typedef struct rank_comms {
 
 typedef struct filling {
     const ms_trace *trace;
-    comm_span *spans; /* NULL: stretches are only counted */
+    comm_span *spans; /* NULL: the spans are only counted */
     size_t *end;      /* [rank_count * MS_AXIS_COUNT] */
 } filling;
 
@@ -139,7 +141,7 @@ static double seconds(int64_t ps) {
     return (double)ps / MS_PS_PER_S;
 }
 
-/* A pass that may still grow. */
+/* A forward or backward pass whose box in the picture grows with each of its operations. */
 typedef struct open_pass {
     ptrdiff_t box; /* place of its box, -1 none */
     int16_t stage;
@@ -149,7 +151,8 @@ typedef struct open_pass {
     bool is_paired;
 } open_pass;
 
-/* One row under construction. The operations of two passes may alternate. */
+/* One row of the picture while its boxes are made. It has two open passes, since the operations of
+ * an overlapped pair alternate. */
 typedef struct row_state {
     int64_t end_ps; /* of its last computation */
     open_pass passes[2];
@@ -312,7 +315,8 @@ static void add_recomputation(collecting *c, int32_t row, int32_t event) {
     (void)ms_vector_add(c->boxes, &part, 1);
 }
 
-/* A new pass takes the place of the one that ran before the last. */
+/* Begin a pass with its first operation. It takes the place of the older one of the two open
+ * passes. */
 static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_first) {
     const ms_trace *trace = c->trace;
     row_state *state = &c->rows[row];
@@ -334,8 +338,10 @@ static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_fir
     (void)ms_vector_add(c->boxes, &box, 1);
 }
 
-/* A pass goes on after another has begun: both are under way together. What the row waited for
- * before the later one began lies inside the earlier one. */
+/* Mark the two open passes of a row as an overlapped pair: the earlier one has gone on after the
+ * later one began. The picture draws the forward pass in the upper half of the row (`half` 1) and
+ * the other one in the lower half (`half` 2). Waiting before the later pass lies inside the earlier
+ * pass, so its boxes become parts of that. A pass is paired once. */
 static void pair_up(collecting *c, row_state *state) {
     open_pass *a = &state->passes[0];
     open_pass *b = &state->passes[1];
