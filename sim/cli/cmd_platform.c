@@ -249,7 +249,7 @@ static ms_status read_view(const ms_invocation *call, view *v) {
 
 static ms_status run(const ms_invocation *call) {
     view v = {.placement = {.ranks = 0}};
-    path route;
+    path route = {.from = 0};
     const path *shown = ms_cli_has(call, "route") ? &route : NULL;
     ms_status status = ms_cli_check_targets(call, EXPORTS);
     status = status == MS_OK ? read_view(call, &v) : status;

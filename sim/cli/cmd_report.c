@@ -80,7 +80,7 @@ static ms_status show_results(const ms_invocation *call) {
         return ms_diag_usage(
             call->diag, "results become a page or tables: expected -o FILE.html, or --markdown");
     }
-    result_file file;
+    result_file file = {.tree = NULL};
     ms_status status = read_result_file(call, source, &file);
     if (status != MS_OK) {
         return status;

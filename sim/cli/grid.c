@@ -266,7 +266,7 @@ static void add_keys(const shown_row *row, const ms_shown_column *all, ms_arena 
                      ms_grid *grid) {
     const char *path = ms_arena_strndup(arena, all->path, strlen(all->path) - 2);
     const ms_value *object = path == NULL ? NULL : find(row->value, path);
-    for (const ms_value *child = is_none(object) ? NULL : object->first; child != NULL;
+    for (const ms_value *child = object == NULL ? NULL : object->first; child != NULL;
          child = child->next) {
         ms_shown_column *column = MS_NEW(arena, ms_shown_column, 1);
         const char *own = ms_arena_printf(arena, "%s/%s", path, child->key);

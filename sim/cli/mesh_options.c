@@ -260,7 +260,7 @@ static ms_status place(const ms_invocation *call, const ms_platform *platform, m
 
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
                            ms_mesh *mesh_out, ms_rank_placement *placement_out) {
-    ms_mesh mesh;
+    ms_mesh mesh = {.ranks = 0};
     *placement_out = (ms_rank_placement){.ranks = 0};
     ms_status status =
         ms_cli_has(call, "auto") ? read_automatic(call, platform, &mesh) : read_given(call, &mesh);

@@ -85,17 +85,20 @@ static ms_status find_bubble(const ms_job *job, ms_arena *arena, ms_diag *diag,
     return MS_OK;
 }
 
-static ms_status run_clocks(const ms_job *job, ms_step_place *place, ms_diag *diag,
-                            ms_estimate *estimate) {
-    ms_arena *arena = place->scratch;
+static ms_status run_clocks(const ms_job *job, ms_comm_classes *comm, ms_plan_space *space,
+                            ms_diag *diag, ms_estimate *estimate) {
+    ms_arena *arena = &space->kept;
     ms_order order;
     ms_sharing sharing;
-    place->order = &order;
-    place->sharing = place->comm->is_alone || job->run.no_sharing ? NULL : &sharing;
-    ms_status status = ms_sharing_init(&sharing, place->comm, place->space, arena);
+    ms_step_place place = {.order = &order,
+                           .comm = comm,
+                           .sharing = comm->is_alone || job->run.no_sharing ? NULL : &sharing,
+                           .space = space,
+                           .scratch = arena};
+    ms_status status = ms_sharing_init(&sharing, comm, space, arena);
     status = status == MS_OK ? ms_order_make(&job->program, arena, arena, diag, &order) : status;
     if (status == MS_OK) {
-        status = ms_step_estimate(job, place, &estimate->step_s, &estimate->lower_bound_s);
+        status = ms_step_estimate(job, &place, &estimate->step_s, &estimate->lower_bound_s);
     }
     ms_sharing_release(&sharing);
     return status;
@@ -105,9 +108,8 @@ static ms_status find_step(const ms_job *job, ms_diag *diag, ms_estimate *estima
     ms_plan_space space;
     ms_comm_classes comm;
     ms_plan_space_init(&space, diag);
-    ms_step_place place = {.comm = &comm, .space = &space, .scratch = &space.kept};
     ms_status status = ms_comm_classes_init(&comm, job, &space.kept);
-    status = status == MS_OK ? run_clocks(job, &place, diag, estimate) : status;
+    status = status == MS_OK ? run_clocks(job, &comm, &space, diag, estimate) : status;
     ms_comm_classes_release(&comm);
     ms_plan_space_release(&space);
     return status;

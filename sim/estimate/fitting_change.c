@@ -47,7 +47,8 @@ static long replicas_of(const ms_job_spec *spec, const ms_axis_sizes *sizes) {
 
 static double passes_of(const fit_search *search, const ms_axis_sizes *sizes) {
     const long unit = search->trials.spec->batch.micro * replicas_of(search->trials.spec, sizes);
-    return 2.0 * sizes->pp * (double)(search->sequences / unit);
+    const long microbatches = search->sequences / unit;
+    return 2.0 * sizes->pp * (double)microbatches;
 }
 
 /* A given list of layers for each stage is removed if the number of stages changes. */

@@ -283,14 +283,17 @@ static ms_status find_short(sharing *d, int *result) {
     ms_status status = estimate(d, true, &equal);
     even_loads(d);
     status = status == MS_OK ? estimate(d, true, &now) : status;
-    bool is_equal_taken = status == MS_OK && is_better(d, GOAL_STEP, &equal, &now) &&
-                          (fits(d, equal.peak_B) || !fits(d, now.peak_B));
+    if (status != MS_OK) {
+        return status;
+    }
+    bool is_equal_taken =
+        is_better(d, GOAL_STEP, &equal, &now) && (fits(d, equal.peak_B) || !fits(d, now.peak_B));
     if (is_equal_taken) {
         memcpy(d->shares, result, size);
         now = equal;
     }
     bool is_fitting = fits(d, now.peak_B), has_room = fits(d, now.least_peak_B);
-    if (status == MS_OK && (has_room || d->in->use == MS_PARTITION_OF_JOB)) {
+    if (has_room || d->in->use == MS_PARTITION_OF_JOB) {
         status = climb(d, is_fitting ? GOAL_FITTING_STEP : GOAL_STEP, &now);
     }
     memcpy(result, d->shares, size);

@@ -530,11 +530,11 @@ int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op
     int op_count = 0;
     for (int i = 0; i < count; i++) {
         pass_run run = {.pass = &passes[i],
-                        .end_s = end_s,
                         .chain_s = until_s,
                         .inputs_s = -INFINITY,
                         .is_synchronised = !passes[i].synchronises,
                         .ops = ops_out + op_count};
+        run.end_s = end_s;
         run_on(&run, &c, false);
         until_s = run.chain_s;
         op_count += run.op_count;

@@ -327,6 +327,7 @@ void ms_h5_write_table(ms_h5 *h5, const ms_trace_table *table, const void *recor
     char **cells = is_given ? gather_columns(h5, table, records, rows) : NULL;
     if (cells == NULL) {
         ms_h5_fail(h5, "out of memory");
+        return;
     }
     if (h5->failed) {
         return;

@@ -271,7 +271,8 @@ static void read_all(trace_reader *read) {
 
 static ms_status read_file(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     trace_reader *read = context;
-    read->fault = (ms_h5_fault){.cause = cause_out};
+    read->fault.status = MS_OK;
+    read->fault.cause = cause_out;
     open_hdf5(read);
     if (goes_on(read)) {
         read_all(read);

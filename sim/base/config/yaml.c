@@ -213,7 +213,7 @@ static ms_status on_scalar(builder *b, const yaml_event_t *event) {
     size_t length = event->data.scalar.length;
     ms_node *node = NULL;
     ms_status status = new_node(b, MS_NODE_SCALAR, event, &node);
-    if (status != MS_OK) {
+    if (node == NULL) {
         return status;
     }
     if (memchr(text, '\0', length) != NULL) {
@@ -239,7 +239,7 @@ static ms_status on_start(builder *b, const yaml_event_t *event) {
     bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
     ms_node *node = NULL;
     ms_status status = new_node(b, is_mapping ? MS_NODE_MAPPING : MS_NODE_SEQUENCE, event, &node);
-    if (status != MS_OK) {
+    if (node == NULL) {
         return status;
     }
     if (b->depth + b->input->depth >= MS_DEPTH_LIMIT) {

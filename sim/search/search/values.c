@@ -11,7 +11,9 @@ static bool read_int(const char *value, int *out) {
     char *end = NULL;
     long number = strtol(value, &end, 10);
     bool is_int = end != value && *end == '\0' && number >= 0 && number <= MS_BATCH_MAX;
-    *out = is_int ? (int)number : *out;
+    if (is_int) {
+        *out = (int)number;
+    }
     return is_int;
 }
 
