@@ -1,4 +1,4 @@
-/* Faults told at the key they belong to. */
+/* Reports faults at the key of the workload that they belong to. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

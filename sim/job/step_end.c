@@ -1,8 +1,10 @@
+/* Walks through the end of a step and calls a visitor for each collective, wait and update
+ * (step_end.h). */
 #include "job/step_end.h"
 
 #include <stddef.h>
 
-/* A step's end that is told to somebody. */
+/* The end of a job's step, and the visitor that is called for its events. */
 typedef struct step_telling {
     const ms_job *job;
     const ms_step_end_visitor *visitor;

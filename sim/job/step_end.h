@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "job/spec.h"
 
-/** Who is told what happens, one thing after the other. */
+/** Functions that are called for the events at the end of a step, in their order. */
 typedef struct ms_step_end_visitor {
     /** A collective in the groups of pipeline rank `p`. */
     ms_status (*group)(void *context, int p, const ms_segment *segment);
@@ -29,9 +29,10 @@ typedef struct ms_step_end_visitor {
     void (*update)(void *context, int p);
 } ms_step_end_visitor;
 
-/** Tell a visitor of the end of a job's step.  Returns MS_OK; the first status besides that the
- * visitor returns, and then tells nothing more; MS_E_BUG (reported) where pipeline ranks that hold
- * the same stages have not the same collectives between them.  O(segments + P * stages). */
+/** Call a visitor for each event at the end of a job's step.  Returns MS_OK; the first other status
+ * that the visitor returns, after which it is not called again; MS_E_BUG (reported) where pipeline
+ * ranks that hold the same stages have not the same collectives between them.  O(segments + P *
+ * stages). */
 ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
                             ms_diag *diag);
 

@@ -1,3 +1,5 @@
+/* Checks whether a layout can train a model on a GPU type, before its costs are laid out
+ * (ms_layout_check). */
 #include <limits.h>
 #include <stdio.h>
 

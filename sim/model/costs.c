@@ -1,3 +1,6 @@
+/* Lays out the costs of a model: the segments of every pass of every virtual stage and slice, and
+ * what each pipeline rank does once per step. ms_model_costs makes all passes; ms_model_outline
+ * makes chosen passes, in short. */
 #include <string.h>
 
 #include "model/buckets.h"
@@ -33,7 +36,9 @@ static unsigned when_of(const ms_cost_builder *builder, const ms_pass_plan *plan
     return when & ~(1U << MS_WHEN_ALWAYS);
 }
 
-/* One pass of a virtual stage. */
+/* Append the segments of one pass of a virtual stage to the builder, FSDP unit by FSDP unit: in
+ * order in a forward pass, else from the last. Returns the range of segments; a pass with no work
+ * still gets one compute segment. */
 static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     ms_cost_begin_plan(builder);
     builder->stage_first = content.layer_first;
@@ -69,7 +74,7 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     return plan;
 }
 
-/* Bytes each rank hands to the next or previous stage. */
+/* Bytes that each rank sends to the next or previous stage per microbatch (or slice of one). */
 static double boundary_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     const ms_model_layout *layout = builder->layout;
@@ -78,6 +83,8 @@ static double boundary_B(const ms_cost_builder *builder) {
     return is_split ? plane_B / shard->tp : plane_B;
 }
 
+/* Set all costs of a virtual stage in the current slice: its wanted passes, bytes sent to its
+ * neighbors, parameters, the gradient of tied embeddings at the ends, and memory. */
 static void fill_stage(ms_cost_builder *builder, ms_stage_content content,
                        ms_stage_cost *stage_out) {
     const ms_model *model = builder->model;
@@ -114,7 +121,8 @@ static bool find_buckets(ms_cost_builder *builder, int slice, int stage, ms_stag
     return status == MS_OK;
 }
 
-/* All stages in one slice of a sequence. */
+/* Set the costs of all virtual stages in one slice of a sequence. A stage that an outline finds
+ * like the one before it copies its costs. */
 static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *costs) {
     ms_shard_set_slice(&builder->shard, slice);
     memset(builder->built_layers, 0, sizeof builder->built_layers);
@@ -142,6 +150,8 @@ typedef struct rank_parameters {
     ms_rank_buckets stages;
 } rank_parameters;
 
+/* Append the buckets of `stage` to those of a pipeline rank; nothing where the stage has none or
+ * memory is short. */
 static void add_buckets(const ms_cost_builder *builder, int stage, ms_rank_buckets *stages) {
     struct ms_stage_buckets *buckets = builder->unit.buckets.of_stages[stage];
     struct ms_stage_buckets **of =
@@ -213,6 +223,8 @@ static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
     return is_short ? MS_E_NOMEM : MS_OK;
 }
 
+/* Fill in the costs of all slices, stages and ranks, and move the segments, kernels and uses into
+ * the arena. Returns MS_OK or MS_E_NOMEM, which is not reported. */
 static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     int ranks = builder->layout->pp;
     costs->stages = ranks * builder->layout->chunks;
@@ -239,7 +251,8 @@ static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     return is_short ? MS_E_NOMEM : MS_OK;
 }
 
-/* Lay out what the builder has as its givens. */
+/* Check the layout of `given`, then lay out the costs of its model. given: has only its inputs set;
+ * it is copied. *costs_out is set on success only; every fault is reported. */
 static ms_status lay_out(const ms_cost_builder *given, ms_diag *diag, ms_stage_costs *costs_out) {
     const ms_model *model = given->model;
     const ms_model_layout *layout = given->layout;

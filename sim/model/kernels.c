@@ -1,3 +1,5 @@
+/* Times of kernels on a GPU type by its roofline, matrix products with the efficiency of their
+ * shape, and the record of each kernel that a model under construction uses. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Counts the parameters of a layer, of the embedding and of the whole model, and the FLOP of one
+ * sequence in a forward pass and in recomputation. */
 #include <math.h>
 
 #include "model/mla.h"
@@ -113,7 +115,8 @@ ms_parameter_parts ms_model_parameter_parts(const ms_model *model) {
                                 .head = has_ends ? matrix : 0};
 }
 
-/* Weights that a token meets in the matrix products of a layer. */
+/* Weights of the matrix products that one token passes through in a layer; biases and norms are not
+ * counted. */
 static double layer_weights(const ms_model *model, int layer) {
     double h = model->hidden;
     double q_width = (double)model->heads * model->head_dim;
@@ -155,7 +158,7 @@ static double core_flop(const ms_model *model, int layer) {
     return 2 * s * s * share * model->heads * dims;
 }
 
-/* FLOP of one sequence that the backward pass repeats. */
+/* FLOP of the forward pass of one sequence that the backward pass recomputes, over all layers. */
 static double recomputed_flop(const ms_model *model, const ms_model_layout *layout) {
     double sum = 0, part = 0;
     bool is_selective = layout->recompute == MS_RECOMPUTE_SELECTIVE;

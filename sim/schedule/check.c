@@ -1,3 +1,5 @@
+/* Checks a program: its actions exist and are on the rank of their stage, each rank lists them in a
+ * legal order, and no pass is missing. The first fault ends the check. */
 #include "schedule/order.h"
 #include "schedule/unshard.h"
 
@@ -22,6 +24,8 @@ static ms_status report(const list_checker *c, int rank, size_t index, const cha
                            ms_pass_name((ms_pass)action->pass), action->mb, what);
 }
 
+/* Check that an action has a pass, a stage and a microbatch that exist, and that the list is that
+ * of the rank which owns the stage. */
 static ms_status check_action(const list_checker *c, int rank, size_t index) {
     const ms_program *program = c->program;
     const ms_action *action = &program->actions[index];
@@ -62,6 +66,8 @@ static ms_status check_pair(const list_checker *c, int rank, size_t index) {
     return MS_OK;
 }
 
+/* Check what later checks rely on to index arrays: stages on ranks that exist, valid actions and
+ * overlapped pairs. Returns the first fault, reported. */
 static ms_status check_form(const list_checker *c) {
     const ms_program *program = c->program;
     for (int stage = 0; stage < program->stages; stage++) {
@@ -89,8 +95,8 @@ bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
     return check_form(&(list_checker){.program = program, .diag = diag}) == MS_OK;
 }
 
-/* Check that a pass stands in a legal place of its list. seen: bits of the passes of the same stage
- * and microbatch that stand before it on this rank. */
+/* Check that a pass may come at this index of its rank's list. seen: bits of the passes of its
+ * stage and microbatch that come earlier in the list. */
 static ms_status check_order(const list_checker *c, int rank, size_t index, unsigned seen) {
     ms_pass pass = (ms_pass)c->program->actions[index].pass;
     if ((seen & bit(pass)) != 0) {
@@ -112,8 +118,9 @@ static ms_status check_order(const list_checker *c, int rank, size_t index, unsi
     return MS_OK;
 }
 
-/* Slices of a sequence: forwards in order, backwards the other way round. `seen` is that of all
- * work of the stage, at this action's. */
+/* Check that the slices of a sequence run in order in forward passes and in reverse in backward
+ * passes. seen: points at the bits of this action's microbatch; its neighbors are the
+ * microbatches before and after. */
 static ms_status check_slices(const list_checker *c, int rank, size_t index, const uint8_t *seen) {
     const ms_action *action = &c->program->actions[index];
     int slices = c->program->spec.slices;
@@ -131,6 +138,8 @@ static ms_status check_slices(const list_checker *c, int rank, size_t index, con
     return MS_OK;
 }
 
+/* Check the order of every rank's list. seen: bits of passes for each (stage, microbatch), zero
+ * before the call; filled in for check_complete. */
 static ms_status check_lists(const list_checker *c, uint8_t *seen) {
     const ms_program *program = c->program;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
@@ -148,6 +157,8 @@ static ms_status check_lists(const list_checker *c, uint8_t *seen) {
     return MS_OK;
 }
 
+/* Check that each microbatch has on every stage its forward pass and its backward pass, either
+ * whole (B) or split (I and W). Returns the first fault, reported. */
 static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
     unsigned fused = bit(MS_PASS_F) | bit(MS_PASS_B);
     unsigned split = bit(MS_PASS_F) | bit(MS_PASS_I) | bit(MS_PASS_W);

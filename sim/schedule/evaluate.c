@@ -1,3 +1,5 @@
+/* Evaluates a schedule on paper: start and end of every action from given costs of stages and
+ * latencies, without a simulated network (ms_schedule_evaluate). */
 #include <math.h>
 
 #include "schedule/order.h"
@@ -39,6 +41,7 @@ typedef struct paper {
     ms_schedule_slot *slots; /* [actions] */
 } paper;
 
+/* Time of an action alone; a whole backward pass takes its input and its weight gradient. */
 static double cost_of_action(const paper *p, const ms_action *action) {
     const ms_schedule_costs *costs = p->costs;
     int stage = ms_program_model_stage(p->program, action->stage);
@@ -111,7 +114,9 @@ static double start_of_stop(const paper *p, const ms_program_stop *stop, double 
     return start;
 }
 
-/* Give all actions their times. */
+/* Set start and end of all actions. Both actions of an overlapped pair get the times of the pair,
+ * unless the costs are serial. Returns MS_E_NOMEM, reported, or the status of
+ * ms_ready_order_check. */
 static ms_status time_actions(paper *p, ms_arena *scratch, ms_diag *diag) {
     if (ms_ready_order_init(p->program, p->costs->is_serial, scratch, &p->order) != MS_OK) {
         return ms_diag_no_memory(diag);
