@@ -75,6 +75,7 @@ static const char *list_installed(const ms_invocation *call, const char *folder)
     return path == NULL ? "" : ms_find_yaml_names(&search, call->arena);
 }
 
+/* Print the names of the installed models and platforms, and an example command. */
 static ms_status print_choices(const ms_invocation *call) {
     ms_buffer page = {0};
     ms_arena *arena = call->arena;
@@ -92,6 +93,8 @@ static ms_status print_choices(const ms_invocation *call) {
     return ms_cli_print_page(call, &page);
 }
 
+/* Check that --model and --platform are given, and that the file of --output can be written: one
+ * that exists only with --force. Anything else is reported. */
 static ms_status check_options(const ms_invocation *call) {
     const char *missing = !ms_cli_has(call, "model")      ? "model"
                           : !ms_cli_has(call, "platform") ? "platform"
@@ -110,6 +113,7 @@ static ms_status check_options(const ms_invocation *call) {
 
 /* ---- model ---- */
 
+/* Whether `name` of --model is a Hugging Face config: it ends in ".json", or it is a folder. */
 static bool is_config(const char *name) {
     struct stat entry;
     size_t length = strlen(name);
@@ -124,6 +128,8 @@ static bool is_config(const char *name) {
     return is_there && S_ISDIR(entry.st_mode);
 }
 
+/* Find the workload `name`, and load it into d->base and d->root.  MS_E_INPUT (reported): no such
+ * workload. */
 static ms_status find_base(draft *d, const char *name) {
     const ms_invocation *call = d->call;
     const char *folders[] = {ms_cli_data_folder(call->arena), NULL};
@@ -182,7 +188,10 @@ static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
     return status;
 }
 
-/* Read the model. A model without a framework gets the one that `import hf` assumes. */
+/* Read the model `name` of --model: a Hugging Face config into d->config, with the workload `tiny`
+ * as the base, or a workload as the base. A model without a framework gets the one that `import hf`
+ * assumes.  out: the workload with these assumptions; its root stays NULL where the base names a
+ * framework. */
 static ms_status read_config(draft *d, const char *name, ms_config_workload *out) {
     const ms_invocation *call = d->call;
     ms_status status = MS_OK;
@@ -222,6 +231,8 @@ static ms_status read_config(draft *d, const char *name, ms_config_workload *out
     return ms_config_workload_assume(out, call->arena, call->diag);
 }
 
+/* Read --model into the draft, and add sets that remove the base's other keys and make those that
+ * were assumed.  MS_E_INPUT (reported): the workload has no model. */
 static ms_status read_model(draft *d) {
     const ms_invocation *call = d->call;
     const char *name = ms_cli_value(call, "model", NULL);
@@ -287,6 +298,8 @@ static long usual_batch(const draft *d) {
     return batch;
 }
 
+/* Read --sequence, in tokens, and --batch, in sequences, into the draft. Without --sequence, the
+ * model's own sequence; without --batch, usual_batch. */
 static ms_status read_sizes(draft *d) {
     const ms_invocation *call = d->call;
     const ms_node *model = d->config != NULL ? d->config : ms_node_get(d->root, "model");
@@ -299,6 +312,8 @@ static ms_status read_sizes(draft *d) {
     return status;
 }
 
+/* Add the sets of the name, the platform, the schedule and the batch, and with --sequence of the
+ * model's sequence. */
 static ms_status add_sizes(draft *d) {
     const ms_invocation *call = d->call;
     const char *model = ms_cli_value(call, "model", NULL);
@@ -319,7 +334,8 @@ static ms_status add_sizes(draft *d) {
 
 /* ---- output ---- */
 
-/* The tree as the sets make it; a config's model stands there with all that it says. */
+/* Apply the sets, with those of the mesh behind them, to d->root, and put its keys in the order of
+ * the fields. The model of a Hugging Face config replaces `model`, with all its keys. */
 static ms_status settle(draft *d, const ms_words *mesh) {
     const ms_invocation *call = d->call;
     ms_status status = MS_OK;

@@ -13,8 +13,7 @@ typedef struct csv_cell {
 
 /* ---- cells ---- */
 
-/* Add the cells of an object.  before: what stands before the object's keys, with a dot at its end.
- */
+/* Add the cells of an object.  before: the prefix of its column names, up to a dot; "": none. */
 static void add_cells(const ms_value *object, const char *before, ms_vector *cells) {
     for (const ms_value *child = object->first; child != NULL; child = child->next) {
         const char *name = ms_arena_printf(object->arena, "%s%s", before, child->key);

@@ -12,6 +12,7 @@ static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name
     return false;
 }
 
+/* Whether a mode takes an option. An option that names no modes goes with all of them. */
 static bool is_taken(const ms_command *command, const ms_option *option, const ms_mode *mode) {
     return option->modes == 0 || (option->modes & (1U << (mode - command->modes))) != 0;
 }
