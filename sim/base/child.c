@@ -26,7 +26,7 @@ typedef struct verdict {
     int64_t progress; /* of the work, as ms_progress_done */
 } verdict;
 
-/* A child process, as its parent knows it. */
+/* What the parent keeps of a child process that it has started. */
 typedef struct running_child {
     pid_t pid;
     int pipe; /* closed at its other end when the child ends */

@@ -11,7 +11,8 @@
  * - field: a row of a table of keys (ms_field): key, type, default, range.
  * - unit: of a quantity, such as GB/s (units.h). In model: an FSDP unit. In cluster: some nodes.
  * - target: a file that appears whole or not at all (target.h).
- * - memo: a table that numbers keys, so that a result is computed once for each (memo.h).
+ * - memo: a table of keys that have been seen, each with a number and a value, so that what depends
+ *   on the key alone is computed once for each key (memo.h).
  * - pass: the forward or backward computation of one microbatch on one virtual stage.
  * - step: an optimizer step. In collective: one round of messages of an algorithm.
  */

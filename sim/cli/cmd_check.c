@@ -112,8 +112,8 @@ static double slowest_gpu(const ms_job *job) {
     return job->spec.has_model ? job->layout.slowest_gpu : 1;
 }
 
-/* Add the rent and the energy of a step, and their lower bounds; null where the platform gives no
- * price or no power. */
+/* Add to the JSON object of the estimated step its rent [USD] and its energy [J], and a lower bound
+ * of each; null where the platform has no price, or no power. */
 static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *step) {
     const ms_platform *platform = job->platform;
     ms_price_use use = ms_job_price_use(job, estimate->step_s, estimate->busy_s);

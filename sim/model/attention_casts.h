@@ -19,7 +19,8 @@ void ms_cost_attention_casts(ms_cost_builder *builder, const ms_core *core, bool
 /** Add the casts behind the fused kernel back to 16 bits: of the result in the forward pass, of the
  * gradients of q, k and v in the backward pass. */
 void ms_cost_attention_casts_back(ms_cost_builder *builder, const ms_core *core, bool is_backward);
-/** Bytes of an element of the tensor that the kernel of an attention in fp8 writes [B]. */
+/** Bytes of each element that a fused attention kernel whose products are in fp8 writes: those of
+ * fp8 where the kernel casts its result itself, else those of the working type [B]. */
 double ms_attention_result_B(const ms_cost_builder *builder);
 /** Bytes of an element of q, k and v as the attention keeps them for its backward pass [B]. */
 double ms_kept_operand_B(const ms_cost_builder *builder);

@@ -269,9 +269,10 @@ typedef enum ms_work {
     MS_WORK_DROPPED_RESIDUAL, /**< forward, with dropout before it */
     MS_WORK_COUNT,
 } ms_work;
-/** Add memory-bound work, in as many kernels, and with as many reads and writes of a tensor (passes
- * over memory, not forward or backward passes), as the framework of the model has for it.
- * elements: of its result [count]. */
+/** Add memory-bound work of a layer, such as a norm: the table in kernel_passes.c gives, for the
+ * kernels of the model's framework, how many kernels the work takes and how often each element is
+ * read or written. is_backward: of the backward pass.  elements: of the result of the work [count].
+ */
 void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
                     double elements);
 /** Work of one kernel. */

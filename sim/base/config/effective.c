@@ -124,8 +124,8 @@ static void add_absent(const ms_field *field, const ms_path *path, const line_st
     }
 }
 
-/* List the keys of a mapping that its table does not know: keys of a platform's file, or an axis
- * with a name of its own. */
+/* List the keys of a mapping that have no row in the mapping's table of fields: keys that only
+ * platform files have, or an axis of the mesh with a name that the user chose. */
 static void add_others(const ms_node *mapping, const ms_field *fields, const ms_path *path,
                        const line_style *style, ms_buffer *out) {
     for (const ms_node *child = mapping->first; child != NULL; child = child->next) {

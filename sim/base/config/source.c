@@ -192,7 +192,9 @@ static ms_status refuse_hdf5(int descriptor, const char *path, ms_file_type type
                       ms_input_explain(MS_INPUT_TRACE, MS_INPUT_UNKNOWN, path, text, sizeof text));
 }
 
-/* Check kind and size of a file before its text is read. */
+/* Refuse a directory, an HDF5 file where text is expected, and a regular file that is larger than
+ * the limit of its type, before the text is read.  Returns MS_OK; MS_E_IO, MS_E_INPUT (reported).
+ */
 static ms_status check_kind(int descriptor, const char *path, ms_file_type type, ms_diag *diag) {
     ms_mark mark = {.file = path};
     struct stat info;

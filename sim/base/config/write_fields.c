@@ -43,7 +43,8 @@ static ms_node *string_node(ms_arena *arena, const char *text) {
     return node;
 }
 
-/* A number with the fewest digits that read back to the same number. */
+/* Make a scalar of a number: the shortest decimal text, of 6 to 17 digits, that strtod reads back
+ * as exactly this number. */
 static ms_node *number_node(ms_arena *arena, const ms_field *field, double number) {
     char text[40];
     for (int digits = 6; digits <= 17; digits++) {

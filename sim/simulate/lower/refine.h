@@ -8,7 +8,7 @@
 /* Find the links that can hold flows back: those that all streams together can ask for more than
  * they have, and those that the flows of one phase can.  can_bind_out: [platform links].
  * max_concurrent_flows_out: [platform links] maximum number of crossings of a link by flows that
- * are under way at once; 0 for a link that holds nothing back.  Returns MS_OK; MS_E_NOMEM.
+ * are under way at once; 0 where can_bind_out is false.  Returns MS_OK; MS_E_NOMEM.
  * O(crossings). */
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
                                 ms_arena *scratch, bool *can_bind_out,
@@ -16,7 +16,8 @@ ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *pl
 
 /* Leave out of the links that can hold flows back those with room for all that their inner links
  * hold: links of inner tiers that every flow crosses as often as them, on the way there or back.
- *  can_bind: [platform links].  Returns MS_OK; MS_E_NOMEM.  O(GPUs + crossings). */
+ *  can_bind: [platform links] of ms_find_binding_links, in which such links become false.  Returns
+ * MS_OK; MS_E_NOMEM.  O(GPUs + crossings). */
 ms_status ms_leave_out_wide_links(const ms_traffic *traffic, const ms_platform *platform,
                                   ms_arena *scratch, bool *can_bind);
 
