@@ -45,7 +45,8 @@ ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_c
     return MS_OK;
 }
 
-double ms_compute_least_s(const ms_pass_counts *counts, const ms_stage_costs *costs) {
+double ms_compute_least_s(const ms_job *job, const ms_pass_counts *counts,
+                          const ms_stage_costs *costs) {
     double sum_s = 0.0;
     double pass_s[MS_PASS_COUNT] = {0};
     const ms_stage_cost *before = NULL; /* stages that are alike name the same passes */
@@ -63,5 +64,5 @@ double ms_compute_least_s(const ms_pass_counts *counts, const ms_stage_costs *co
     for (int p = 0; p < counts->pipeline_ranks; p++) {
         sum_s += costs->optimizer_s[p];
     }
-    return sum_s / counts->pipeline_ranks * (1.0 - ROUNDING);
+    return sum_s / counts->pipeline_ranks * ms_job_least_compute_factor(job) * (1.0 - ROUNDING);
 }

@@ -23,9 +23,11 @@ typedef struct ms_pass_counts {
  * reported).  O(actions). */
 ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_counts *counts_out);
 
-/* What a GPU computes in a step at least: mean over all pipeline ranks, less what rounding may add
- * to it here and take from it in a simulation [s].  costs: of the counts' program.
- *  O(stages + segments of different stages). */
-double ms_compute_least_s(const ms_pass_counts *counts, const ms_stage_costs *costs);
+/* A lower bound of the computation of a GPU in a step, the mean over all pipeline ranks [s]: as if
+ * every rank were as fast as the job's fastest, less the share by which sums in another order may
+ * differ.  costs: of the counts' program; the job's ranks may have factors.
+ *  O(stages + segments of different stages + P). */
+double ms_compute_least_s(const ms_job *job, const ms_pass_counts *counts,
+                          const ms_stage_costs *costs);
 
 #endif

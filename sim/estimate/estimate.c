@@ -115,15 +115,6 @@ static ms_status find_step(const ms_job *job, ms_diag *diag, ms_estimate *estima
     return status;
 }
 
-/* The factor on computations of the job's fastest rank. */
-static double least_factor(const ms_job *job) {
-    double least = INFINITY;
-    for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
-        least = fmin(least, ms_job_compute_factors(job, p).least);
-    }
-    return least;
-}
-
 static ms_status look_at_ranks(const ms_job *job, ms_arena *arena, ms_estimate *estimate) {
     ms_memory_model memory;
     ms_memory_moments moments;
@@ -140,7 +131,7 @@ static ms_status look_at_ranks(const ms_job *job, ms_arena *arena, ms_estimate *
             estimate->peak_rank = p;
         }
     }
-    estimate->busy_s = ms_compute_least_s(&counts, &job->costs) * least_factor(job);
+    estimate->busy_s = ms_compute_least_s(job, &counts, &job->costs);
     estimate->capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
     estimate->fits = estimate->ranks[estimate->peak_rank].peak_B <= estimate->capacity_B;
     return MS_OK;

@@ -340,7 +340,7 @@ static ms_status make_costs(estimating *it, void **costs_out) {
     }
     if (status == MS_OK) {
         known->peak_B = ms_memory_highest_B(&memory, &it->order->moments);
-        known->busy_s = ms_compute_least_s(&it->order->counts, &known->costs);
+        known->busy_s = ms_compute_least_s(&it->job, &it->order->counts, &known->costs);
     }
     *costs_out = known;
     return status;

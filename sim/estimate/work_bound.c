@@ -183,10 +183,11 @@ ms_status ms_work_bound_find(ms_memo *bounds, const ms_job *job, ms_arena *scrat
     if (status != MS_OK) {
         return status;
     }
-    bound_out->busy_s = job->microbatches * work.all_s / job->layout.pp * (1.0 - ROUNDING);
+    double factor = ms_job_least_compute_factor(job) * (1.0 - ROUNDING);
+    bound_out->busy_s = job->microbatches * work.all_s / job->layout.pp * factor;
     bound_out->step_s = is_single ? bound_out->busy_s : 0.0;
     if (is_single && is_looped(&job->spec) && work.layer_s > 0.0) {
-        double waiting_s = work.layer_s * layers_at_least(job) * (1.0 - ROUNDING);
+        double waiting_s = work.layer_s * layers_at_least(job) * factor;
         bound_out->step_s = fmax(bound_out->step_s, waiting_s);
     }
     return MS_OK;

@@ -82,6 +82,14 @@ static void find_ranges(const ms_job *job, const ms_rank_properties *properties,
     }
 }
 
+double ms_job_least_compute_factor(const ms_job *job) {
+    double least = INFINITY;
+    for (int p = 0; p < job->layout.pp; p++) {
+        least = fmin(least, ms_job_compute_factors(job, p).least);
+    }
+    return least;
+}
+
 ms_status ms_job_set_rank_properties(ms_job *job, const ms_rank_properties *properties,
                                      ms_arena *arena) {
     bool has_links = false;

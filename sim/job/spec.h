@@ -373,6 +373,9 @@ static inline ms_factor_range ms_job_compute_factors(const ms_job *job, int p) {
     return job->compute_factors == NULL ? even : job->compute_factors[p];
 }
 
+/** The factor on the time of the computations of the job's fastest rank.  O(P). */
+double ms_job_least_compute_factor(const ms_job *job);
+
 /** Whether a rank that sends waits for the arrival before it goes on. */
 static inline bool ms_job_is_blocking(const ms_job *job) {
     return job->spec.schedule.sends == MS_SENDS_BLOCKING;

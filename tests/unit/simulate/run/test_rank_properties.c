@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "estimate/estimate.h"
+#include "estimate/work_bound.h"
 #include "job_fixture.h"
 
 enum { RANKS_MAX = 64, TEXT_MAX = 1024 };
@@ -262,6 +263,34 @@ Test(rank_properties, a_slower_rank_never_makes_a_step_shorter) {
                       (unsigned long long)(seed_of() + i));
         job_fixture_release(&f);
     }
+}
+
+/* The bound of a model's work is that of its fastest rank: half of the bound where every rank takes
+ * half as long, and unchanged where another rank becomes slower. */
+Test(rank_properties, the_bound_of_the_work_is_the_fastest_ranks) {
+    job_fixture f;
+    ms_memo bounds;
+    ms_work_bound even, halved, slowed;
+    cr_assert_eq(job_fixture_load(&f, "tiny", NULL, NULL, false), MS_OK, "%s",
+                 ms_buffer_text(&f.messages));
+    ms_work_bounds_init(&bounds);
+    cr_assert_eq(ms_work_bound_find(&bounds, &f.job, &f.arena, &even), MS_OK);
+    ms_rank_properties *all = MS_NEW(&f.arena, ms_rank_properties, f.job.mesh.ranks);
+    for (int r = 0; r < f.job.mesh.ranks; r++) {
+        all[r] = (ms_rank_properties){0.5, 1.0};
+    }
+    cr_assert_eq(ms_job_set_rank_properties(&f.job, all, &f.arena), MS_OK);
+    cr_assert_eq(ms_work_bound_find(&bounds, &f.job, &f.arena, &halved), MS_OK);
+    all[0].compute_factor = 3.0;
+    cr_assert_eq(ms_job_set_rank_properties(&f.job, all, &f.arena), MS_OK);
+    cr_assert_eq(ms_work_bound_find(&bounds, &f.job, &f.arena, &slowed), MS_OK);
+    cr_assert_gt(even.step_s, 0.0);
+    cr_assert_float_eq(halved.busy_s / even.busy_s, 0.5, 1e-12);
+    cr_assert_float_eq(halved.step_s / even.step_s, 0.5, 1e-12);
+    cr_assert_eq(slowed.busy_s, halved.busy_s);
+    cr_assert_eq(slowed.step_s, halved.step_s);
+    ms_memo_release(&bounds);
+    job_fixture_release(&f);
 }
 
 /* Ranks that differ are told apart, and no simulation is below the bound. */
