@@ -259,7 +259,7 @@ static ms_status renumber(const ms_mesh *mesh, const int *merged, int count, ms_
 
 ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *arena, ms_diag *diag,
                           ms_mesh *mesh_out) {
-    int merged[MS_MESH_AXES_MAX];
+    int merged[MS_MESH_AXES_MAX] = {0};
     int count = (int)axes->count;
     if (axes->count < 2 || axes->count > (size_t)mesh->axes) {
         return ms_diag_error(diag, "flattening takes 2 to %d axes of this mesh, got %zu",

@@ -121,7 +121,9 @@ static ms_status convert(const char *path, ms_filter *filter, ms_buffer *out, ms
                                  NULL};
     int exit_code = 0;
     filter->words = words;
-    if (!ms_filter_run(filter, out, &exit_code)) {
+    bool is_run = ms_filter_run(filter, out, &exit_code);
+    filter->words = NULL; /* `words` ends with this function */
+    if (!is_run) {
         return fail(path, strerror(errno), diag);
     }
     if (out->failed || filter->said->failed) {
