@@ -1,4 +1,8 @@
-/* meshsim new: a workload to begin with, for a model and a platform. */
+/* meshsim new: writes a workload file to begin with, for a model and a platform. The draft starts
+ * from a base: the workload whose model is taken, or the workload `tiny` where the model comes from
+ * a Hugging Face config. A set is an override "key.path=value", as --set takes one. The steps: sets
+ * that reduce the base to its model, sets for platform and batch, sets for the mesh with the
+ * shortest estimated step (new_mesh.h); then all sets are applied, and the file is written. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +18,14 @@
 #include "cli/show_text.h"
 #include "search/config_workload.h"
 
+/* Most sets of a draft; bytes of a formatted quantity; most --gpus. */
 enum { SETS_MAX = 64, TEXT_MAX = 32, GPUS_MAX = 1 << 24 };
 
-/* Tokens of a step without --batch, as large models are pretrained with. Source: Touvron et al.,
- * "Llama 2", section 2.2: a global batch of 4M tokens. */
+/* Fewest tokens of a step without --batch, as large models are pretrained with. Source: Touvron et
+ * al., "Llama 2", section 2.2: a global batch of 4M tokens. */
 enum { TOKENS_USUAL = 4 << 20 };
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"model", "MODEL|CONFIG.json",
      .help =
@@ -36,27 +42,30 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* A number of whole nodes of a platform. */
+/* The part of a platform that the job runs on. */
 typedef struct new_cluster {
     ms_platform platform;
-    const char *path; /* what a workload names it by, wherever the workload lies */
-    int gpus;         /* --gpus; all of the platform's without it */
+    const char *path; /* of the platform's file, absolute; or the name of an installed platform */
+    int gpus;         /* --gpus, which fill whole nodes; all GPUs of the platform without it */
 } new_cluster;
 
 /* A workload in the making. */
 typedef struct draft {
     const ms_invocation *call;
-    const char *base;    /* file whose keys the sets change */
-    ms_node *root;       /* its tree */
+    const char *base;    /* path of the base's file */
+    ms_node *root;       /* tree of the base, to which the sets are applied in the end */
     ms_node *config;     /* the mapping `model` of a Hugging Face config; NULL: the model is that of
                             `root` */
-    const char *remarks; /* comments on what was assumed; NULL: none */
-    const char *sets[SETS_MAX];
+    const char *remarks; /* '#' lines for the file on choices that were assumed; NULL: none */
+    const char *sets[SETS_MAX]; /* [set_count] overrides "key.path=value" */
     size_t set_count;
     new_cluster cluster;
-    long sequence, batch;
+    long sequence; /* tokens of a sequence */
+    long batch;    /* sequences of a step */
 } draft;
 
+/* Append a set to the draft. text: NULL where its allocation failed. MS_E_NOMEM (reported), also
+ * for more than SETS_MAX sets. */
 static ms_status add_set(draft *d, const char *text) {
     if (text == NULL || d->set_count == SETS_MAX) {
         return ms_diag_no_memory(d->call->diag);
@@ -67,6 +76,8 @@ static ms_status add_set(draft *d, const char *text) {
 
 /* ---- models and platforms ---- */
 
+/* The names of the installed YAML files of a folder below the data folder, such as "platforms", as
+ * "a, b, c"; "" without any. */
 static const char *list_installed(const ms_invocation *call, const char *folder) {
     const char *path =
         ms_arena_printf(call->arena, "%s/%s", ms_cli_data_folder(call->arena), folder);
@@ -93,8 +104,8 @@ static ms_status print_choices(const ms_invocation *call) {
     return ms_cli_print_page(call, &page);
 }
 
-/* Check that --model and --platform are given, and that the file of --output can be written: one
- * that exists only with --force. Anything else is reported. */
+/* Check that --model and --platform are given, and that the file of --output can be written; an
+ * older file is replaced only with --force. MS_E_USAGE or MS_E_IO (reported). */
 static ms_status check_options(const ms_invocation *call) {
     const char *missing = !ms_cli_has(call, "model")      ? "model"
                           : !ms_cli_has(call, "platform") ? "platform"
@@ -113,7 +124,7 @@ static ms_status check_options(const ms_invocation *call) {
 
 /* ---- model ---- */
 
-/* Whether `name` of --model is a Hugging Face config: it ends in ".json", or it is a folder. */
+/* Whether the value of --model names a Hugging Face config: a file in ".json", or a folder. */
 static bool is_config(const char *name) {
     struct stat entry;
     size_t length = strlen(name);
@@ -146,8 +157,8 @@ static ms_status find_base(draft *d, const char *name) {
     return ms_yaml_load(d->base, call->arena, call->diag, &d->root);
 }
 
-/* Whether a key of the base stays: its model, and its framework's keys if it names one. With a
- * Hugging Face config none stays. */
+/* Whether a top-level key of the base stays in the draft: the key `model`, and the keys of its
+ * framework if the base names one. With a Hugging Face config no key of the base stays. */
 static bool is_kept(const draft *d, const char *key) {
     static const char *const KEPT[] = {"model", "framework", "tensor_parallel"};
     bool has_software = ms_node_get(d->root, "framework") != NULL;
@@ -159,7 +170,8 @@ static bool is_kept(const draft *d, const char *key) {
     return false;
 }
 
-/* Remove the base's other keys. */
+/* Add a set "KEY=null", which removes the key, for each top-level key of the base that does not
+ * stay (is_kept). */
 static ms_status clear_base(draft *d) {
     ms_status status = MS_OK;
     for (const ms_node *key = d->root->first; key != NULL && status == MS_OK; key = key->next) {
@@ -170,8 +182,8 @@ static ms_status clear_base(draft *d) {
     return status;
 }
 
-/* Set the scalar keys beside the model, also those in mappings.  path: of `mapping`, with a dot at
- * its end; "" for the root. */
+/* Add a set for each scalar key below a mapping, at any depth, except below `model`. path: key path
+ * of `mapping` with a dot at its end; "" for the root. */
 static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
     ms_arena *arena = d->call->arena;
     ms_status status = MS_OK;
@@ -188,9 +200,10 @@ static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
     return status;
 }
 
-/* Read the model `name` of --model: a Hugging Face config into d->config, with the workload `tiny`
- * as the base, or a workload as the base. A model without a framework gets the one that `import hf`
- * assumes.  out: the workload with these assumptions; its root stays NULL where the base names a
+/* Find the base, and the choices that are assumed beside the model. A Hugging Face config goes into
+ * d->config, with the workload `tiny` as the base. Of a workload that names no framework, or
+ * `none`, the model gets the framework that `import hf` assumes. name: the value of --model. out: a
+ * workload tree of the model and the assumed keys; its root stays NULL where the base names a
  * framework. */
 static ms_status read_config(draft *d, const char *name, ms_config_workload *out) {
     const ms_invocation *call = d->call;
@@ -212,9 +225,10 @@ static ms_status read_config(draft *d, const char *name, ms_config_workload *out
     if (status != MS_OK || (framework != NULL && !is_none)) {
         return status;
     }
-    if (is_none) { /* the base's choices are in its keys, which the new job does not take */
+    if (is_none) { /* with no framework the base's choices are keys of their own; none is kept */
         ms_node_remove(d->root, framework);
     }
+    /* Copy the base, keep its model alone, and let the framework's keys be added. */
     status = ms_yaml_parse("{}", 2, name, call->arena, call->diag, &out->root);
     if (status == MS_OK && ms_node_overlay(out->root, d->root, call->arena) != MS_OK) {
         status = ms_diag_no_memory(call->diag);
@@ -231,8 +245,9 @@ static ms_status read_config(draft *d, const char *name, ms_config_workload *out
     return ms_config_workload_assume(out, call->arena, call->diag);
 }
 
-/* Read --model into the draft, and add sets that remove the base's other keys and make those that
- * were assumed.  MS_E_INPUT (reported): the workload has no model. */
+/* Read --model into the draft, and add the sets that follow from the model: those that remove the
+ * base's other keys, the path of a Hugging Face config, and the assumed keys. MS_E_INPUT
+ * (reported): the base has no model. */
 static ms_status read_model(draft *d) {
     const ms_invocation *call = d->call;
     const char *name = ms_cli_value(call, "model", NULL);
@@ -254,7 +269,8 @@ static ms_status read_model(draft *d) {
 
 /* ---- sizes ---- */
 
-/* Load the platform of --platform, which was given, and read --gpus, which are whole nodes. */
+/* Load the platform of --platform, which the caller has checked to be given, and read --gpus, which
+ * has to fill whole nodes. */
 static ms_status read_cluster(const ms_invocation *call, new_cluster *cluster_out) {
     const char *name = ms_cli_value(call, "platform", NULL);
     const char *const *folders = NULL;
@@ -277,14 +293,15 @@ static ms_status read_cluster(const ms_invocation *call, new_cluster *cluster_ou
     return status == MS_OK && cluster_out->path == NULL ? ms_diag_no_memory(call->diag) : status;
 }
 
-/* The cluster as an override of a workload: "platform={file: 'P', nodes: N}".  NULL: no memory. */
+/* The set of the cluster: "platform={file: 'P', nodes: N}". NULL: no memory. */
 static const char *cluster_set(const ms_invocation *call, const new_cluster *cluster) {
     return ms_arena_printf(call->arena, "platform={file: '%s', nodes: %d}", cluster->path,
                            cluster->gpus / cluster->platform.gpus_per_node);
 }
 
-/* A batch that any number of data-parallel ranks shares evenly: the odd part of the number of GPUs,
- * times a power of two. */
+/* Sequences of a step without --batch: the odd part of the number of GPUs times a power of two, so
+ * that data-parallel degrees divide it. It has at least TOKENS_USUAL tokens, and at least one
+ * sequence per node. */
 static long usual_batch(const draft *d) {
     long odd = d->cluster.gpus;
     while (odd % 2 == 0) {
@@ -298,8 +315,8 @@ static long usual_batch(const draft *d) {
     return batch;
 }
 
-/* Read --sequence, in tokens, and --batch, in sequences, into the draft. Without --sequence, the
- * model's own sequence; without --batch, usual_batch. */
+/* Read --sequence, in tokens, and --batch, in sequences, into the draft. Without --sequence the
+ * model's own length holds; without --batch usual_batch, which needs the sequence. */
 static ms_status read_sizes(draft *d) {
     const ms_invocation *call = d->call;
     const ms_node *model = d->config != NULL ? d->config : ms_node_get(d->root, "model");
@@ -312,8 +329,8 @@ static ms_status read_sizes(draft *d) {
     return status;
 }
 
-/* Add the sets of the name, the platform, the schedule and the batch, and with --sequence of the
- * model's sequence. */
+/* Add the sets of the job's name, the platform, the schedule and the batch, and with --sequence
+ * that of the model's sequence. */
 static ms_status add_sizes(draft *d) {
     const ms_invocation *call = d->call;
     const char *model = ms_cli_value(call, "model", NULL);
@@ -334,9 +351,10 @@ static ms_status add_sizes(draft *d) {
 
 /* ---- output ---- */
 
-/* Apply the sets, with those of the mesh behind them, to d->root, and put its keys in the order of
- * the fields. The model of a Hugging Face config replaces `model`, with all its keys. */
-static ms_status settle(draft *d, const ms_words *mesh) {
+/* Apply the sets, and behind them those of the chosen mesh, to d->root, and sort its keys as
+ * MS_WORKLOAD_FIELDS lists them. A Hugging Face config replaces the whole mapping `model`. mesh:
+ * sets of new_mesh.h. */
+static ms_status apply_sets(draft *d, const ms_words *mesh) {
     const ms_invocation *call = d->call;
     ms_status status = MS_OK;
     for (size_t i = 0; i < mesh->count && status == MS_OK; i++) {
@@ -350,6 +368,8 @@ static ms_status settle(draft *d, const ms_words *mesh) {
         ms_node_remove(d->root, ms_node_get(d->root, "model"));
         d->config->key = "model";
         ms_node_append(d->root, d->config);
+        /* The set of the sequence changed the `model` that was just replaced: apply it once more.
+         */
         if (ms_cli_has(call, "sequence")) {
             status = ms_node_set(d->root,
                                  ms_arena_printf(call->arena, "model.sequence=%ld", d->sequence),
@@ -362,6 +382,8 @@ static ms_status settle(draft *d, const ms_words *mesh) {
     return status;
 }
 
+/* Print for the user which mesh was chosen, its estimated step and memory, and the commands that
+ * come next. path: of the file that was written. */
 static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char *path) {
     char time[TEXT_MAX];
     char peak[TEXT_MAX];
@@ -383,6 +405,8 @@ static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char 
     return ms_cli_print_page(d->call, &page);
 }
 
+/* Write the workload to the file of --output, each key below a comment that explains it. Behind a
+ * file, not behind the standard output, print the next commands. */
 static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
     const char *path = ms_cli_value(d->call, "output", "-");
     ms_buffer text = {0};
@@ -397,7 +421,9 @@ static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
     return status == MS_OK && strcmp(path, "-") != 0 ? print_next(d, mesh, path) : status;
 }
 
-static ms_status choose(draft *d, ms_new_mesh *mesh_out) {
+/* Choose the mesh for the draft, with the shortest estimated step. MS_E_NO (reported): no mesh fits
+ * in memory; else as ms_cli_new_mesh. */
+static ms_status choose_mesh(draft *d, ms_new_mesh *mesh_out) {
     const ms_invocation *call = d->call;
     const ms_new_job job = {.base = {.workload = d->base,
                                      .data_folder = ms_cli_data_folder(call->arena),
@@ -419,16 +445,17 @@ static ms_status choose(draft *d, ms_new_mesh *mesh_out) {
     return status;
 }
 
-/* ---- what a Hugging Face config gives ---- */
+/* ---- --json: the keys that a Hugging Face config gives a workload ---- */
 
-static void add_place(ms_value *row, const ms_mark *mark) {
+/* Add to a row its position in the config: line and column from 1, and width in characters. */
+static void add_mark(ms_value *row, const ms_mark *mark) {
     ms_value_add_int(row, "line", mark->line);
     ms_value_add_int(row, "column", mark->column);
     ms_value_add_int(row, "width", mark->width);
 }
 
-/* A scalar as it stands, or a list of words in brackets. */
-static const char *text_of(const ms_node *node, ms_arena *arena) {
+/* The text of a scalar, or of a list of scalars as "[a, b]". In `arena`; NULL: no memory. */
+static const char *node_text(const ms_node *node, ms_arena *arena) {
     if (node->type == MS_NODE_SCALAR) {
         return node->text;
     }
@@ -439,24 +466,27 @@ static const char *text_of(const ms_node *node, ms_arena *arena) {
     return text == NULL ? NULL : ms_arena_printf(arena, "%s]", text);
 }
 
-/* A row for each key below a mapping.  path: of the mapping, with a dot at its end. */
-static void add_workload(const ms_node *mapping, const char *path, ms_arena *arena,
-                         ms_value *rows) {
+/* Add to `rows` a row for each scalar or list below a mapping, at any depth. path: key path of the
+ * mapping with a dot at its end; "" for the root. */
+static void add_workload_rows(const ms_node *mapping, const char *path, ms_arena *arena,
+                              ms_value *rows) {
     for (const ms_node *node = mapping->first; node != NULL; node = node->next) {
         const char *key = ms_arena_printf(arena, "%s%s", path, node->key);
         if (key != NULL && node->type == MS_NODE_MAPPING) {
             const char *below = ms_arena_printf(arena, "%s.", key);
-            add_workload(node, below == NULL ? "" : below, arena, rows);
+            add_workload_rows(node, below == NULL ? "" : below, arena, rows);
         } else {
             ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
             ms_value_add_string(row, "key", key);
-            ms_value_add_string(row, "value", text_of(node, arena));
+            ms_value_add_string(row, "value", node_text(node, arena));
             ms_value_add_bool(row, "is_text", node->is_quoted);
-            add_place(row, &node->mark);
+            add_mark(row, &node->mark);
         }
     }
 }
 
+/* Add to `rows` a row for each key of the config: its value, what became of it (`fate`), and why.
+ */
 static void add_source_keys(const ms_source_keys *keys, ms_value *rows) {
     for (const ms_source_key *key = keys->first; key != NULL; key = key->next) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
@@ -464,13 +494,13 @@ static void add_source_keys(const ms_source_keys *keys, ms_value *rows) {
         ms_value_add_string(row, "value", key->value == NULL ? "" : key->value);
         ms_value_add_string(row, "fate", ms_source_fate_name(key->fate));
         ms_value_add_string(row, "why", key->why == NULL ? "" : key->why);
-        add_place(row, &key->mark);
+        add_mark(row, &key->mark);
     }
 }
 
-/* Print the keys that the config of --model gives a workload, with their places, and what became of
- * each of the config's own keys, as one JSON object, for `import hf`. The model is not checked: a
- * key that it lacks may be given later. */
+/* Print one JSON object for `meshsim import hf`: the workload keys that the config of --model
+ * gives, with their positions in the config, and what became of each of the config's own keys. The
+ * model is not checked, as a key that it lacks may be given later. */
 static ms_status print_config(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "model", "");
     ms_config_workload workload;
@@ -483,11 +513,14 @@ static ms_status print_config(const ms_invocation *call) {
     const ms_node *model = ms_node_get(workload.root, "model");
     ms_value_add_string(root, "file", model->mark.file);
     ms_value_add_string(root, "remarks", workload.remarks);
-    add_workload(workload.root, "", call->arena, ms_value_add(root, "workload", MS_VALUE_ARRAY));
+    add_workload_rows(workload.root, "", call->arena,
+                      ms_value_add(root, "workload", MS_VALUE_ARRAY));
     add_source_keys(&workload.keys, ms_value_add(root, "keys", MS_VALUE_ARRAY));
     return ms_cli_print_json(call, root);
 }
 
+/* Check the options beside --json: --model is required, and every option that describes the job or
+ * the output file is refused. MS_E_USAGE (reported). */
 static ms_status check_json(const ms_invocation *call) {
     static const char *const OTHERS[] = {"platform", "gpus",   "batch",
                                          "sequence", "output", "force"};
@@ -504,6 +537,9 @@ static ms_status check_json(const ms_invocation *call) {
     return MS_OK;
 }
 
+/* Run `meshsim new`. Without any of --model, --platform and --json it lists the installed models
+ * and platforms; with --json it prints what the config of --model gives; else it writes a workload.
+ */
 static ms_status run(const ms_invocation *call) {
     if (!ms_cli_has(call, "json") && !ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
         return print_choices(call);
@@ -518,8 +554,8 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? read_cluster(call, &d.cluster) : status;
     status = status == MS_OK ? read_sizes(&d) : status;
     status = status == MS_OK ? add_sizes(&d) : status;
-    status = status == MS_OK ? choose(&d, &mesh) : status;
-    status = status == MS_OK ? settle(&d, &mesh.sets) : status;
+    status = status == MS_OK ? choose_mesh(&d, &mesh) : status;
+    status = status == MS_OK ? apply_sets(&d, &mesh.sets) : status;
     return status == MS_OK ? write_draft(&d, &mesh) : status;
 }
 

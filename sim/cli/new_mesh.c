@@ -1,29 +1,38 @@
+/* Chooses the mesh of a new workload (`meshsim new`): goes through meshes that fill the GPUs,
+ * estimates the step of each by closed forms without a simulation, and keeps the fastest that fits
+ * in memory. A candidate is a mesh with its recomputation and ZeRO stage; it is described by sets,
+ * overrides "key.path=value" of the job's base. */
 #include "cli/new_mesh.h"
 
 #include "cli/job_options.h"
 
-/* EP_MAX: a larger ep costs more to try than it gains for a first mesh. */
+/* CHANGES: sets of a candidate. EP_MAX: a larger ep costs more to try than it gains for a first
+ * mesh. */
 enum { CHANGES = 4, EP_MAX = 64 };
 
-/* A mesh and what goes with it. */
+/* A candidate. */
 typedef struct new_mesh {
-    int tp, pp, ep, dp;
-    int zero;
-    bool is_recomputed;
+    int tp, pp, ep, dp; /* sizes of the mesh's axes */
+    int zero;           /* ZeRO stage: 0, 1 or 3 */
+    bool is_recomputed; /* full recomputation of activations, else none */
 } new_mesh;
 
-/* What is known on the way. */
+/* State of the choice: the job, and the best candidate so far. */
 typedef struct mesh_choice {
     const ms_invocation *call;
     const ms_new_job *job;
-    ms_diag mute;
+    ms_diag mute; /* for faults of candidates, most of which are expected and skipped */
     ms_estimator *estimator;
     bool has_base;
-    ms_job_spec base; /* the first that could be read */
+    ms_job_spec base; /* the job with the first candidate that could be read; the specs of all
+                         further candidates are derived from it */
     bool has_best;
     ms_new_mesh best;
 } mesh_choice;
 
+/* List the sets of a candidate: mesh, recompute, data_parallel and schedule.partition. Layers that
+ * pp does not divide are partitioned by their cost; before the base is read, when the number of
+ * layers is unknown, evenly. *sets_out: in the call's arena. Returns MS_OK; MS_E_NOMEM. */
 static ms_status describe(const mesh_choice *ch, const new_mesh *c, ms_words *sets_out) {
     ms_arena *arena = ch->call->arena;
     const char **items = MS_NEW(arena, const char *, CHANGES);
@@ -43,7 +52,8 @@ static ms_status describe(const mesh_choice *ch, const new_mesh *c, ms_words *se
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Read the workload with these settings. Without their mesh it could not be read. */
+/* Read the job with the sets of a candidate, and keep it as the base. The job alone, which has no
+ * mesh, could not be read. diag: receives the faults. Returns as ms_job_spec_read. */
 static ms_status read_base(mesh_choice *ch, const ms_words *sets, ms_diag *diag) {
     ms_job_request request;
     if (!ms_cli_extend_request(&ch->job->base, sets, ch->call->arena, &request)) {
@@ -54,6 +64,8 @@ static ms_status read_base(mesh_choice *ch, const ms_words *sets, ms_diag *diag)
     return status;
 }
 
+/* Whether estimate `a` beats `b`: a job that fits beats one that does not; of two that fit the
+ * shorter step, of two that do not the smaller peak of memory. */
 static bool is_better(const ms_spec_estimate *a, const ms_spec_estimate *b) {
     if (a->fits != b->fits) {
         return a->fits;
@@ -61,7 +73,8 @@ static bool is_better(const ms_spec_estimate *a, const ms_spec_estimate *b) {
     return a->fits ? a->step_s < b->step_s : a->peak_B < b->peak_B;
 }
 
-/* Find whether the computations of a candidate alone take longer than the best candidate's step. */
+/* Find whether the computations of a candidate alone take at least as long as the step of the best
+ * candidate. Such a candidate needs no estimate. */
 static ms_status judge_bound(mesh_choice *ch, const ms_job_spec *spec, bool *is_hopeless_out) {
     ms_price_use least;
     *is_hopeless_out = false;
@@ -73,6 +86,8 @@ static ms_status judge_bound(mesh_choice *ch, const ms_job_spec *spec, bool *is_
     return status;
 }
 
+/* Estimate one candidate, and keep it if it is the best so far. Candidates that make no job are
+ * skipped. Returns MS_OK, also for a skipped candidate; MS_E_NOMEM; MS_E_IO. */
 static ms_status consider(mesh_choice *ch, const new_mesh *c) {
     ms_words sets;
     ms_job_spec spec;
@@ -104,14 +119,17 @@ typedef struct mesh_visit {
     int zero;
 } mesh_visit;
 
-/* Consider a mesh with and without recomputation. A model without experts takes no ep above 1. */
+/* Consider a mesh with and without recomputation: `visit` of ms_mesh_walk_all, with a mesh_visit as
+ * its context. Skipped are meshes with more stages than layers, with ep above 1 for a model without
+ * experts, and those whose data-parallel ranks do not divide the batch. */
 static ms_status consider_mesh(void *context, const ms_axis_sizes *sizes) {
     const mesh_visit *visit = context;
     mesh_choice *ch = visit->choice;
     const ms_model *model = ch->has_base ? &ch->base.model : NULL;
-    int replicas = sizes->dp * sizes->ep;
+    int replicas = sizes->dp * sizes->ep; /* ep ranks have sequences of their own, as dp ranks do */
     bool is_odd =
         model != NULL && (sizes->pp > model->layers || (sizes->ep > 1 && model->moe.experts == 0));
+    /* ZeRO 3 gathers the parameters before every pass; it is tried without a pipeline only. */
     if (is_odd || ch->job->batch % replicas != 0 || (visit->zero == 3 && sizes->pp > 1)) {
         return MS_OK;
     }
@@ -125,6 +143,8 @@ static ms_status consider_mesh(void *context, const ms_axis_sizes *sizes) {
     return status == MS_OK ? consider(ch, &c) : status;
 }
 
+/* Consider all meshes that fill the GPUs, with one ZeRO stage: tp within a node, any pp, ep up to
+ * EP_MAX, no cp. */
 static ms_status consider_all(mesh_choice *ch, int zero) {
     const int gpus = ch->job->gpus;
     const ms_mesh_walk walk = {
@@ -149,6 +169,8 @@ ms_status ms_cli_new_mesh(const ms_invocation *call, const ms_new_job *job, ms_n
         return status == MS_E_NOMEM ? ms_diag_no_memory(call->diag) : status;
     }
     if (!ch.has_best) {
+        /* No candidate made a job. Read the job once more with the plainest mesh, so that the fault
+         * is reported; if that mesh is legal, only the batch can have stood in the way. */
         ms_words sets = {.count = 0};
         const new_mesh plain = {.tp = 1, .pp = 1, .ep = 1, .dp = job->gpus};
         status = describe(&ch, &plain, &sets);
