@@ -1,5 +1,7 @@
-/* What a shell may complete a command line with: which word is being typed (a command, an option,
- * an argument of one), and what may stand there as far as the tables tell. */
+/* Completion of an unfinished command line, for shells. First the words before the last one are
+ * read (line_state), which tells whether the last word is a command, an option, an argument of an
+ * option or a positional argument; then the words that may stand there are offered, as far as the
+ * tables of commands, options and keys tell (complete.h). */
 #include "cli/complete.h"
 
 #include <ctype.h>
@@ -13,17 +15,18 @@
 
 /* ---- the word that is typed ---- */
 
-/* A word that is being typed, of which a part is there already and stays. */
+/* The last word of the line. Its first part may be complete already, such as "--set=mesh.": offers
+ * repeat that part, and only the text behind it is compared. */
 typedef struct completion {
     const char *word;  /* the whole word */
-    const char *typed; /* inside `word`: where the part begins that is looked for */
+    const char *typed; /* inside `word`: the part that offers have to begin with */
     ms_arena *arena;
     ms_buffer *out;
 } completion;
 
-/* Offer a word if what is typed is its beginning.  word: NULL, where memory ran out, offers
- * nothing. end: what follows the word, "=" or "." where it goes on, else "".  text: what the word
- * means, or "". */
+/* Offer a word for completion if it begins with the part that is typed.  word: NULL, where memory
+ * ran out, offers nothing.  end: appended to the word, "=" or "." where a further part follows,
+ * else "".  text: the meaning of the word, or "". */
 static void offer(completion *c, const char *word, const char *end, const char *text) {
     if (word != NULL && strncmp(word, c->typed, strlen(c->typed)) == 0) {
         ms_buffer_add(c->out, c->word, (size_t)(c->typed - c->word));
@@ -31,13 +34,15 @@ static void offer(completion *c, const char *word, const char *end, const char *
     }
 }
 
-/* Keep a list up to its last comma: the part behind it is looked for. */
-static void keep_list(completion *c) {
+/* Treat the items of a comma list before its last comma as complete: only the item behind the comma
+ * is compared. */
+static void skip_list_items(completion *c) {
     const char *comma = strrchr(c->typed, ',');
     c->typed += comma == NULL ? 0 : (size_t)(comma + 1 - c->typed);
 }
 
-/* Offer the names of installed YAML files.  folder: such as "platforms".  text: what they are. */
+/* Offer the names of installed YAML files.  folder: below the data folder, such as "platforms".
+ * text: the meaning of these names. */
 static void offer_installed(completion *c, const char *folder, const char *text) {
     const char *path = ms_arena_printf(c->arena, "%s/%s", ms_cli_data_folder(c->arena), folder);
     const char *const folders[] = {path, NULL};
@@ -53,13 +58,14 @@ static void offer_installed(completion *c, const char *folder, const char *text)
 
 /* ---- keys of workloads and platforms, as --set and --vary take them ---- */
 
+/* Tables of keys that may hold at one level of a key path. */
 enum { TABLES_MAX = 8 };
 
-/* What may stand at one level of a key path. */
+/* The keys that may stand at one level of a key path such as "mesh.tp". */
 typedef struct key_level {
-    const ms_field *tables[TABLES_MAX];
+    const ms_field *tables[TABLES_MAX]; /* [count] */
     int count;
-    const ms_field *each; /* any other key; NULL: there is none */
+    const ms_field *each; /* row of any key that the tables lack; NULL: no other key is allowed */
 } key_level;
 
 static void add_table(key_level *level, const ms_field *fields) {
@@ -68,7 +74,8 @@ static void add_table(key_level *level, const ms_field *fields) {
     }
 }
 
-/* The keys below a row, of all kinds where it has several. */
+/* The keys below a row of a table; where the mapping has several kinds, such as shapes of a fabric,
+ * those of all kinds. */
 static key_level level_below(const ms_field *row) {
     key_level level = {.count = 0};
     add_table(&level, row->fields);
@@ -88,6 +95,8 @@ static bool has_level_below(const ms_field *row) {
     return level.count > 0 || level.each != NULL;
 }
 
+/* The row of a key at a level: of the first table that has it, else `each`.  key: `length` bytes.
+ */
 static const ms_field *find_row(const key_level *level, const char *key, size_t length) {
     for (int i = 0; i < level->count; i++) {
         for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {
@@ -99,10 +108,12 @@ static const ms_field *find_row(const key_level *level, const char *key, size_t 
     return level->each;
 }
 
+/* Offer all keys of a level, each followed by "." where keys follow below it, else by "=". */
 static void offer_rows(completion *c, const key_level *level) {
     for (int i = 0; i < level->count; i++) {
         for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {
-            if (find_row(level, row->key, strlen(row->key)) == row) { /* of two kinds once */
+            if (find_row(level, row->key, strlen(row->key)) ==
+                row) { /* offer a key that two kinds share once */
                 offer(c, row->key, has_level_below(row) ? "." : "=",
                       row->help == NULL ? "" : row->help);
             }
@@ -110,8 +121,9 @@ static void offer_rows(completion *c, const key_level *level) {
     }
 }
 
-/* The folder of files whose names a key takes; NULL: it takes none.  path: as typed, `length` bytes
- * of it. */
+/* The folder of installed files whose names a key takes as its value; NULL: the key takes no file
+ * name.  path: key path, `length` bytes; a leading "platform." is ignored, so that keys of a
+ * workload and of a platform are found alike. */
 static const char *folder_of(const char *path, size_t length) {
     static const char OF_PLATFORM[] = "platform.";
     static const struct {
@@ -139,14 +151,14 @@ static const char *folder_of(const char *path, size_t length) {
     return NULL;
 }
 
-/* Offer what may stand behind '=': a word of the key, or several with commas between them.  folder:
- * of files whose names the key takes as well; NULL: there is none. */
+/* Offer the values of a key, behind "=": its words, or the names of files in `folder` (NULL: none).
+ * A value may be a comma list. */
 static void offer_values(completion *c, const ms_field *row, const char *folder) {
     static const char *const BOOLS[] = {"true", "false", NULL};
     bool is_bool = row->type == MS_FIELD_BOOL || row->type == MS_FIELD_SWITCH;
     const char *const *word = is_bool ? BOOLS : row->words;
     const char *(*name)(int index) = row->shape == NULL ? NULL : row->shape->name;
-    keep_list(c);
+    skip_list_items(c);
     if (folder != NULL) {
         offer_installed(c, folder, "");
     }
@@ -158,8 +170,9 @@ static void offer_values(completion *c, const ms_field *row, const char *folder)
     }
 }
 
-/* Offer the keys of a workload or a platform, level by level, and behind '=' the words that a key
- * takes. */
+/* Complete "key.path=value", as --set and --vary take it: offer the keys of the level that is being
+ * typed, or behind "=" the values of the key.  takes: whether keys are those of a workload or of a
+ * platform. */
 static void complete_key(completion *c, ms_option_takes takes) {
     const char *path = c->typed;
     key_level level = {.count = 0};
@@ -167,6 +180,7 @@ static void complete_key(completion *c, ms_option_takes takes) {
     for (;;) {
         size_t length = strcspn(c->typed, ".=");
         char end = c->typed[length];
+        /* The last part of the path is still being typed. */
         if (end == '\0') {
             offer_rows(c, &level);
             return;
@@ -185,8 +199,10 @@ static void complete_key(completion *c, ms_option_takes takes) {
 
 /* ---- arguments of options and commands ---- */
 
-/* The shell knows best which files there are, how they are quoted, and what '~' is. */
-static void ask_for(completion *c, const char *what, const char *endings) {
+/* Ask the shell to offer files or folders, as it knows best which there are, how they are quoted,
+ * and what '~' is.  what: "file" or "folder".  endings: a text with the endings of the files, such
+ * as ".svg or .json"; "": any. The line that is written is described at ms_cli_complete. */
+static void ask_for_files(completion *c, const char *what, const char *endings) {
     const char *before = "\t";
     ms_buffer_printf(c->out, ":%s\t", what);
     ms_buffer_add(c->out, c->word, (size_t)(c->typed - c->word));
@@ -202,14 +218,15 @@ static void ask_for(completion *c, const char *what, const char *endings) {
     ms_buffer_puts(c->out, before[0] == '\t' ? "\t\n" : "\n");
 }
 
-/* Installed files of a kind by their names, and files of the user's. */
+/* Offer installed files of a kind by their names, and ask the shell for the user's own YAML files.
+ * folder, text: as for offer_installed. */
 static void offer_files(completion *c, const char *folder, const char *text) {
     offer_installed(c, folder, text);
-    ask_for(c, "file", ".yaml");
+    ask_for_files(c, "file", ".yaml");
 }
 
-/* What the name says that an argument has in the help page: the tables have no other word for it.
- */
+/* Complete an argument by its name in the help page, such as "FILE" or "P.yaml": the tables have no
+ * other sign of its type. */
 static void complete_named(completion *c, const char *name) {
     static const char *const PLATFORMS[] = {"P.yaml", "PLATFORM.yaml", "P1,P2", NULL};
     static const char *const WORKLOADS[] = {"WORKLOAD.yaml", "WORKLOAD", NULL};
@@ -217,28 +234,31 @@ static void complete_named(completion *c, const char *name) {
     static const char *const FOLDERS[] = {"DIR", "FOLDER", NULL};
     const char *ending = strrchr(name, '.');
     if (ms_cli_is_among(name, PLATFORMS)) {
-        keep_list(c);
+        skip_list_items(c);
         offer_files(c, "platforms", "platform");
     } else if (ms_cli_is_among(name, WORKLOADS)) {
         offer_files(c, "workloads", "workload");
     } else if (strcmp(name, "MODEL") == 0) {
         offer_installed(c, "workloads", "model of the workload");
     } else if (ending != NULL && islower((unsigned char)ending[1]) != 0) {
-        ask_for(c, "file", ending);
+        ask_for_files(c, "file", ending);
     } else if (ms_cli_is_among(name, FILES)) {
-        ask_for(c, "file", "");
+        ask_for_files(c, "file", "");
     } else if (ms_cli_is_among(name, FOLDERS)) {
-        ask_for(c, "folder", "");
+        ask_for_files(c, "folder", "");
     }
 }
 
+/* Offer words by number.  word: returns NULL behind the last one. */
 static void offer_words(completion *c, const char *(*word)(int index)) {
     for (int i = 0; word(i) != NULL; i++) {
         offer(c, word(i), "", "");
     }
 }
 
-/* One of "a|b=FILE|csv:FILE|KIND". */
+/* Complete one alternative of an argument: a word ("auto"), a word that a value follows
+ * ("makeflow=FILE", "csv:FILE"), or in capitals a placeholder ("KIND").  word: the words that a
+ * placeholder stands for; NULL: they are not in a table. */
 static void complete_choice(completion *c, const char *choice, const char *(*word)(int index)) {
     size_t head = strcspn(choice, "=:");
     if (isupper((unsigned char)choice[0]) != 0) {
@@ -257,7 +277,8 @@ static void complete_choice(completion *c, const char *choice, const char *(*wor
     }
 }
 
-/* All of "a|b|c", of which a list holds several. */
+/* Complete an argument that is one of several alternatives, such as "a|b=FILE|KIND".  word: as for
+ * complete_choice. */
 static void complete_choices(completion *c, const char *choices, const char *(*word)(int)) {
     while (choices[0] != '\0') {
         size_t length = strcspn(choices, "|");
@@ -270,7 +291,8 @@ static void complete_choices(completion *c, const char *choices, const char *(*w
     }
 }
 
-/* Offer what an option's argument may be. */
+/* Complete the argument of an option: a key, an output file, or the alternatives in the option's
+ * row. */
 static void complete_argument(completion *c, const ms_option *option) {
     if (option->takes != MS_TAKES_NAMED) {
         complete_key(c, option->takes);
@@ -278,31 +300,32 @@ static void complete_argument(completion *c, const ms_option *option) {
     }
     if (option->writes != NULL) {
         bool is_folder = strcmp(option->writes, "/") == 0;
-        ask_for(c, is_folder ? "folder" : "file", is_folder ? "" : option->writes);
+        ask_for_files(c, is_folder ? "folder" : "file", is_folder ? "" : option->writes);
         return;
     }
     if (strchr(option->argument, ',') != NULL) {
-        keep_list(c);
+        skip_list_items(c);
     }
     complete_choices(c, option->argument, option->word);
 }
 
-/* Offer what a command's argument of this number may be, from 0. */
+/* Complete a positional argument of a command.  index: of the argument, from 0. */
 static void complete_positional(completion *c, const ms_command *command, size_t index) {
     const char *help = command->positional_help;
     if (help == NULL || index >= command->positionals[1]) {
         return;
     }
     for (; index > 0 && strchr(help, ' ') != NULL; index--) {
-        help = strchr(help, ' ') + 1; /* the last one stands for all that follow */
+        help = strchr(help, ' ') + 1; /* the last name holds for all further arguments */
     }
-    help += help[0] == '[';
+    help += help[0] == '['; /* "[KIND]": an optional argument */
     const char *name = ms_arena_strndup(c->arena, help, strcspn(help, " ]"));
     if (name == NULL) {
         return;
     }
-    const char *dots = strstr(name, "...");
+    const char *dots = strstr(name, "..."); /* "TRACE.h5...": may be repeated */
     name = dots == NULL ? name : ms_arena_strndup(c->arena, name, (size_t)(dots - name));
+    /* The kinds of a tool are its modes. */
     bool is_kind = name != NULL && strcmp(name, "KIND") == 0;
     for (const ms_mode *mode = command->modes; is_kind && mode != NULL && mode->usage != NULL;
          mode++) {
@@ -315,17 +338,20 @@ static void complete_positional(completion *c, const ms_command *command, size_t
 
 /* ---- the command line ---- */
 
-/* How far a command line is before the word that is being typed. */
+/* What the words before the last one say about it. */
 typedef struct line_state {
     const ms_command *command;
-    bool given[MS_OPTION_COUNT_MAX];
-    const ms_option *open; /* whose argument comes next; NULL: none's */
-    size_t open_count;     /* arguments of `open` that are still to come */
-    size_t positionals;
-    bool has_ended; /* "--" stood there: no more options */
+    bool given[MS_OPTION_COUNT_MAX]; /* by index into the option table: given already */
+    const ms_option *open;           /* the option whose argument comes next; NULL: no option's */
+    size_t open_count;               /* arguments of `open` that are still to come */
+    size_t positionals;              /* positional arguments so far */
+    bool has_ended;                  /* "--" was read: no options follow */
 } line_state;
 
-static void take(line_state *state, const ms_option *option, bool has_argument) {
+/* Note that an option was given, and how many of its arguments are still to come.  option: NULL: an
+ * unknown option, which is ignored.  has_argument: its first argument is in the same word, as in
+ * "--set=K" or "-p4". */
+static void read_option(line_state *state, const ms_option *option, bool has_argument) {
     if (option == NULL) {
         return;
     }
@@ -335,18 +361,21 @@ static void take(line_state *state, const ms_option *option, bool has_argument) 
     state->open = state->open_count > 0 ? option : NULL;
 }
 
-/* "-jp4": flags in one word, up to the first option that takes an argument. */
-static void take_letters(line_state *state, const char *word) {
+/* Read short options in one word, such as "-jp4": flags up to the first option that takes an
+ * argument. */
+static void read_letters(line_state *state, const char *word) {
     for (const char *letter = word + 1; *letter != '\0'; letter++) {
         const ms_option *option = ms_cli_find_letter(state->command, *letter);
-        take(state, option, letter[1] != '\0');
+        read_option(state, option, letter[1] != '\0');
         if (option == NULL || ms_cli_argument_count(option) > 0) {
             return;
         }
     }
 }
 
-static void take_word(line_state *state, const char *word) {
+/* Read a word before the last one: an argument of the open option, a positional argument, or an
+ * option. */
+static void read_word(line_state *state, const char *word) {
     if (state->open != NULL) {
         state->open = --state->open_count > 0 ? state->open : NULL;
     } else if (state->has_ended || word[0] != '-' || word[1] == '\0') {
@@ -355,12 +384,14 @@ static void take_word(line_state *state, const char *word) {
         state->has_ended = true;
     } else if (word[1] == '-') {
         size_t length = strcspn(word + 2, "=");
-        take(state, ms_cli_find_option(state->command, word + 2, length), word[2 + length] == '=');
+        read_option(state, ms_cli_find_option(state->command, word + 2, length),
+                    word[2 + length] == '=');
     } else {
-        take_letters(state, word);
+        read_letters(state, word);
     }
 }
 
+/* Offer the options that may still be given, and --help. */
 static void offer_options(completion *c, const line_state *state) {
     const ms_command *command = state->command;
     for (const ms_option *option = command->options; option != NULL && option->name != NULL;
@@ -373,12 +404,14 @@ static void offer_options(completion *c, const line_state *state) {
     offer(c, "--help", "", ms_cli_help_option(command).help);
 }
 
+/* Offer the names of all commands. */
 static void offer_commands(completion *c) {
     for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
         offer(c, (*command)->name, "", (*command)->summary);
     }
 }
 
+/* Complete the first word: a command, or an option of the program itself. */
 static void complete_command(completion *c) {
     offer_commands(c);
     offer(c, "help", "", "print the program's page, or that of a command");
@@ -388,7 +421,8 @@ static void complete_command(completion *c) {
     }
 }
 
-/* The word being typed is behind a command's name. */
+/* Complete the last word of a line whose command is known: an argument of the open option, the
+ * value behind "--option=", an option, or a positional argument. */
 static void complete_line(completion *c, const line_state *state) {
     const char *word = c->typed;
     size_t name = word[0] == '-' && word[1] == '-' ? strcspn(word, "=") : 0;
@@ -417,7 +451,7 @@ ms_status ms_cli_complete(size_t count, const char *const *words, ms_arena *aren
         offer_commands(&c);
     } else if (state.command != NULL) {
         for (size_t i = 1; i + 1 < count; i++) {
-            take_word(&state, words[i]);
+            read_word(&state, words[i]);
         }
         complete_line(&c, &state);
     }
