@@ -148,9 +148,8 @@ static int first_rank(const ms_job *job, int pp) {
     return rank;
 }
 
-/* Parameters of the model if its output head had weights of its own. `parts->total` counts the
- * head's weights only for a model whose embeddings are not tied; biases of the head belong to
- * `parts->head` in both. */
+/* Parameters of the model with a head matrix of its own: where embeddings are tied, `parts->total`
+ * does not count that matrix. Biases of the head are in the total in either case. */
 static double untied(const ms_model *model, const ms_parameter_parts *parts) {
     return parts->total + (model->has_tied_embeddings ? parts->head : 0);
 }

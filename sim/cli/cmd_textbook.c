@@ -1,12 +1,15 @@
-/* meshsim textbook: the mesh that closed forms choose. */
+/* meshsim textbook: the mesh that the closed forms of a textbook choose, without a simulation
+ * (search/textbook.h). It exists to compare with `meshsim run`. */
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/shown_tables.h"
 #include "search/textbook.h"
 
+/* Largest whole number of an option; most rows of --top. */
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000 };
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"gpus", "N", .fallback = "64",
      .help = "GPUs to share among data, pipeline and tensor parallelism"},
@@ -26,6 +29,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
+/* Read an option with a unit, in SI units.  *out: keeps its default without the option.  MS_E_USAGE
+ * (reported). */
 static ms_status read_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,
                                double *out) {
     const char *given = ms_cli_value(call, name, NULL);
@@ -36,6 +41,8 @@ static ms_status read_quantity(const ms_invocation *call, const char *name, ms_d
     return MS_OK;
 }
 
+/* Read an option that is a whole number from 1 to `high`.  *out: keeps its default without the
+ * option. */
 static ms_status read_count(const ms_invocation *call, const char *name, long high, int *out) {
     long count = *out;
     ms_status status = ms_cli_int(call, name, count, 1, high, &count);
@@ -43,6 +50,8 @@ static ms_status read_count(const ms_invocation *call, const char *name, long hi
     return status;
 }
 
+/* Read the model and the cluster from the options; defaults are those of ms_textbook_usual for 64
+ * GPUs and 70e9 parameters, which the help page states. */
 static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
     const struct {
         const char *name;
@@ -69,12 +78,14 @@ static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
     return status;
 }
 
-/* What was found. */
+/* The meshes that were found. */
 typedef struct textbook_findings {
-    ms_textbook_mesh *meshes;
-    size_t count, fitting, shown;
+    ms_textbook_mesh *meshes; /* [count] those that fit first, the cheapest first */
+    size_t count, fitting;    /* legal meshes; of them, how many fit in memory */
+    size_t shown;             /* of the fitting ones, how many are printed */
 } textbook_findings;
 
+/* Add the sizes of a mesh, its cost with its four terms [s], and its memory [B] to a row. */
 static void add_mesh(const ms_textbook_mesh *m, ms_value *row) {
     ms_value_add_int(row, "dp", m->dp);
     ms_value_add_int(row, "pp", m->pp);
@@ -87,6 +98,8 @@ static void add_mesh(const ms_textbook_mesh *m, ms_value *row) {
     ms_value_add_double(row, "memory_B", m->memory_B);
 }
 
+/* Print the numbers of legal and feasible meshes, the best of them, and the best mesh with all
+ * three kinds of parallelism (ms_textbook_first_of_three). */
 static ms_status print(const ms_invocation *call, const textbook_findings *f) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_value *counts = ms_value_add(root, "counts", MS_VALUE_OBJECT);
@@ -106,6 +119,7 @@ static ms_status print(const ms_invocation *call, const textbook_findings *f) {
     return ms_cli_show(call, NULL, MS_TEXTBOOK_TABLES, root);
 }
 
+/* Read the input, evaluate all meshes and print the best.  MS_E_NO: no mesh fits. */
 static ms_status run(const ms_invocation *call) {
     ms_textbook input;
     textbook_findings f = {0};

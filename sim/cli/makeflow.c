@@ -1,4 +1,7 @@
-/* Plans: what makes an engine that exists run all shards of a study. */
+/* Writes plans (--plan of `search` and `sweep`): a file with which an existing workflow engine,
+ * Makeflow or Slurm, runs all shards of a study. A shard is a share of the study's simulations;
+ * each writes its own file in the folder of --store, and `meshsim merge` makes one store of them.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,29 +12,32 @@
 
 #include "cli/study_options.h"
 
-/* Letters that no shell takes for anything else. */
+/* LETTERS: characters that have no special meaning in a shell or in a Makeflow file name. PLAIN:
+ * those of words that need no quotes. */
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+,./-"
 #define PLAIN   LETTERS ":="
 
+/* Shards of a plan without --shards. */
 enum { SHARDS_DEFAULT = 16 };
 
 /* A plan while it is written. */
 typedef struct plan {
     const ms_invocation *call;
-    const char *place;   /* the folder that the command stands in */
-    const char *program; /* this one */
-    const char *folder;  /* of the shards, absolute */
-    const char *file;    /* the plan's */
+    const char *place;   /* the current folder, absolute */
+    const char *program; /* path of this program, absolute */
+    const char *folder;  /* folder of the shards, absolute */
+    const char *file;    /* path of the plan, as the user gave it */
     const char *jobs;    /* simulations at once of a shard */
-    long shards;
-    bool is_slurm;     /* else Makeflow's */
-    ms_buffer command; /* of a shard, up to its number */
-    ms_buffer text;
+    long shards;         /* number of shards */
+    bool is_slurm;       /* for Slurm, else for Makeflow */
+    ms_buffer command;   /* shell command of a shard, up to its number "I/N" */
+    ms_buffer text;      /* of the plan */
 } plan;
 
 /* ---- words ---- */
 
-/* Lines of a plan end at line feeds, also in quotes and in comments. */
+/* Check that a word has no control character: lines of a plan end at line feeds, also in quotes and
+ * in comments.  MS_E_USAGE (reported). */
 static ms_status check_word(const plan *p, const char *word) {
     for (const char *c = word; *c != '\0'; c++) {
         if (iscntrl((unsigned char)*c)) {
@@ -44,8 +50,9 @@ static ms_status check_word(const plan *p, const char *word) {
     return MS_OK;
 }
 
-/* A word as a shell reads it. Makeflow reads commands before the shell does: it keeps quotes, but
- * takes a backslash off in any of them, and knows no other way to write a single quote. */
+/* Append a word so that a shell reads it unchanged. Makeflow parses a command before the shell
+ * does: it keeps quotes, but removes a backslash inside any quotes, and knows no other way to write
+ * a single quote. */
 static void add_quoted(ms_buffer *out, const char *word, bool is_makeflow) {
     if (word[0] != '\0' && strspn(word, PLAIN) == strlen(word)) {
         ms_buffer_puts(out, word);
@@ -64,20 +71,22 @@ static void add_quoted(ms_buffer *out, const char *word, bool is_makeflow) {
     ms_buffer_puts(out, "'");
 }
 
-/* A word of the command, behind a blank. */
+/* Append a blank and a word to the command of a shard. */
 static ms_status add_word(plan *p, const char *word) {
     ms_buffer_puts(&p->command, " ");
     add_quoted(&p->command, word, !p->is_slurm);
     return check_word(p, word);
 }
 
-/* The same word for a user who reads the plan and copies from it, in the call's arena. */
+/* A word quoted for a user's shell, who copies it from a comment of the plan.  In the call's arena.
+ */
 static const char *show(const plan *p, const char *word) {
     ms_buffer text = {0};
     add_quoted(&text, word, false);
     return ms_buffer_keep(&text, p->call->arena);
 }
 
+/* Append an option to the command of a shard, once for each time it was given. */
 static ms_status add_option(plan *p, const ms_option *option, const ms_given *given) {
     size_t count = ms_cli_argument_count(option);
     ms_status status = MS_OK;
@@ -90,7 +99,8 @@ static ms_status add_option(plan *p, const ms_option *option, const ms_given *gi
     return status;
 }
 
-/* This command line, for a shard, without the options that are the plan's own. */
+/* Make the command of a shard, up to its number: this command line in its folder, with --store and
+ * --shard, and without the options that are the plan's own. */
 static ms_status make_command(plan *p) {
     static const char *const OWN[] = {"plan", "shards", "shard", "store", "jobs", "resume", NULL};
     const ms_invocation *call = p->call;
@@ -115,9 +125,10 @@ static ms_status make_command(plan *p) {
     return status;
 }
 
-/* ---- engines ---- */
+/* ---- the files of Makeflow and Slurm ---- */
 
-/* Makeflow reads the names of files back from its log, where blanks separate them. */
+/* Check that Makeflow can name files in the folder of the shards. It reads file names back from its
+ * log, where blanks separate them.  MS_E_USAGE (reported). */
 static ms_status check_makeflow_folder(const plan *p) {
     for (const char *c = p->folder; *c != '\0'; c++) {
         bool is_ascii = (unsigned char)*c < 0x80;
@@ -131,6 +142,8 @@ static ms_status check_makeflow_folder(const plan *p) {
     return MS_OK;
 }
 
+/* Write the plan for Makeflow: a rule that makes the file of each shard, and a rule that merges
+ * them into study.db. */
 static void write_makeflow(plan *p) {
     ms_buffer *out = &p->text;
     const char *file = show(p, p->file);
@@ -144,20 +157,21 @@ static void write_makeflow(plan *p) {
                      "#   work_queue_worker MANAGER 9123\n"
                      "CORES=%s\n",
                      p->shards, file, file, p->jobs);
-    for (long i = 0; i < p->shards; i++) {
-        ms_buffer_printf(out, "\n%s/shard-%ld-of-%ld.db:\n\t%s%ld/%ld\n", p->folder, i, p->shards,
-                         ms_buffer_text(&p->command), i, p->shards);
+    for (long shard = 0; shard < p->shards; shard++) {
+        ms_buffer_printf(out, "\n%s/shard-%ld-of-%ld.db:\n\t%s%ld/%ld\n", p->folder, shard,
+                         p->shards, ms_buffer_text(&p->command), shard, p->shards);
     }
     ms_buffer_printf(out, "\n%s/study.db:", p->folder);
-    for (long i = 0; i < p->shards; i++) {
-        ms_buffer_printf(out, " %s/shard-%ld-of-%ld.db", p->folder, i, p->shards);
+    for (long shard = 0; shard < p->shards; shard++) {
+        ms_buffer_printf(out, " %s/shard-%ld-of-%ld.db", p->folder, shard, p->shards);
     }
     ms_buffer_puts(out, "\n\tLOCAL ");
     add_quoted(out, p->program, true);
     ms_buffer_printf(out, " merge %s\n", p->folder);
 }
 
-/* A backslash in the name of a file tells Slurm to leave '%a' in it as it is. */
+/* Check that the folder of the shards has no backslash in its name, which would make Slurm keep
+ * '%a' in the name of an error file unchanged.  MS_E_USAGE (reported). */
 static ms_status check_slurm_folder(const plan *p) {
     if (strchr(p->folder, '\\') == NULL) {
         return MS_OK;
@@ -168,9 +182,10 @@ static ms_status check_slurm_folder(const plan *p) {
         p->folder);
 }
 
-/* The file of a shard's messages as sbatch reads it behind #SBATCH: in quotes as a shell takes
- * them, since a backslash before a blank does not keep it together, and '%' of the folder twice, as
- * one stands for a number.  Tried with Slurm 22.05 of Debian 12; sbatch(1), "filename pattern". */
+/* Append the file of a shard's messages as sbatch reads it behind "#SBATCH --error=". It stands in
+ * quotes, since a backslash before a blank does not keep the name together; '%' in the folder is
+ * doubled, as a single '%' begins a pattern.  Tried with Slurm 22.05 of Debian 12; source:
+ * sbatch(1), "filename pattern". */
 static void add_sbatch_errors(ms_buffer *out, const char *folder) {
     ms_buffer name = {0};
     for (const char *c = folder; *c != '\0'; c++) {
@@ -182,6 +197,7 @@ static void add_sbatch_errors(ms_buffer *out, const char *folder) {
     ms_buffer_end_part(&name, out);
 }
 
+/* Write the plan for Slurm: a job array whose task number is the number of the shard. */
 static void write_slurm(plan *p) {
     ms_buffer *out = &p->text;
     const char *file = show(p, p->file);
@@ -205,6 +221,7 @@ static void write_slurm(plan *p) {
 
 /* ---- the plan ---- */
 
+/* Read --plan, "makeflow=FILE" or "slurm=FILE".  MS_E_USAGE (reported). */
 static ms_status read_engine(plan *p) {
     static const char MAKEFLOW[] = "makeflow=";
     static const char SLURM[] = "slurm=";
@@ -219,6 +236,8 @@ static ms_status read_engine(plan *p) {
     return MS_OK;
 }
 
+/* Refuse options beside --plan that ask for results, which a plan does not have, or that a plan
+ * sets for each shard; require --store.  MS_E_USAGE (reported). */
 static ms_status check_options(const plan *p) {
     static const char *const OTHERS[] = {"shard",   "fresh",  "json",   "csv",      "plot", "html",
                                          "explain", "whatif", "output", "markdown", NULL};
@@ -235,7 +254,9 @@ static ms_status check_options(const plan *p) {
     return MS_OK;
 }
 
-/* Find the current folder and the file of this program, both of which all machines must see. */
+/* Find the current folder, the file of this program and the folder of the shards, all of which
+ * every machine must see, and check that the engine can name them.  MS_E_IO, MS_E_NOMEM, MS_E_USAGE
+ * (reported). */
 static ms_status find_places(plan *p) {
     ms_arena *arena = p->call->arena;
     char path[PATH_MAX];
@@ -258,7 +279,8 @@ static ms_status find_places(plan *p) {
     return p->is_slurm ? check_slurm_folder(p) : check_makeflow_folder(p);
 }
 
-/* Make the folder of the shards, into which Slurm writes before a shard could make it. */
+/* Make the folder of the shards: Slurm opens a task's error file in it before the shard could make
+ * it.  MS_E_IO (reported). */
 static ms_status make_folder(const plan *p) {
     struct stat found;
     bool is_there = mkdir(p->folder, 0777) == 0 || errno == EEXIST;
@@ -272,6 +294,7 @@ static ms_status make_folder(const plan *p) {
     return is_there ? MS_OK : MS_E_IO;
 }
 
+/* Check the options, and make the text of the plan in p->text. */
 static ms_status make_plan(plan *p) {
     ms_status status = check_options(p);
     status = status == MS_OK ? read_engine(p) : status;
