@@ -1,8 +1,8 @@
 /**
  * @file
  * The program as a function: what its `main` calls, and what other languages call in the shared
- * library. These functions stay as they are for as long as the command line does.
- */
+ * library. These functions stay as they are for as long as the command line
+ * does. */
 #ifndef MESHSIM_PROGRAM_H
 #define MESHSIM_PROGRAM_H
 

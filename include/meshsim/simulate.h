@@ -1,7 +1,7 @@
 /**
  * @file
- * Simulate one job from a program of one's own, and get its figures as a JSON text.
- */
+ * Simulate one job from a program of one's own, and get its figures as a JSON
+ * text. */
 #ifndef MESHSIM_SIMULATE_H
 #define MESHSIM_SIMULATE_H
 

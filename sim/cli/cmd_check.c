@@ -262,8 +262,8 @@ static ms_status with_layout(const ms_job *job, ms_arena *arena, ms_job_spec *sp
     return MS_OK;
 }
 
-/* Add the object `layout`: name, GPUs, microbatches, and the pipeline rank of each virtual stage.
- */
+/* Add the object `layout`: name, GPUs, microbatches, and the pipeline rank of each virtual
+ * stage. */
 static void add_layout(const ms_job *job, ms_value *root) {
     ms_value *layout = ms_value_add(root, "layout", MS_VALUE_OBJECT);
     ms_value_add_string(layout, "name", job->name);
@@ -375,8 +375,8 @@ static ms_status print_findings(const ms_invocation *call, const findings *f) {
     return ms_cli_show(call, f->job.name, MS_CHECK_TABLES, tree);
 }
 
-/* Draw the pictures of --svg (memory of the pipeline ranks) and --mesh-svg (ranks on the platform).
- */
+/* Draw the pictures of --svg (memory of the pipeline ranks) and --mesh-svg (ranks on the
+ * platform). */
 static ms_status draw(const ms_invocation *call, const findings *f) {
     static const char *const OF_MESH[] = {"--of=mesh", NULL};
     ms_status status = MS_OK;

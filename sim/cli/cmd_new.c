@@ -368,8 +368,8 @@ static ms_status apply_sets(draft *d, const ms_words *mesh) {
         ms_node_remove(d->root, ms_node_get(d->root, "model"));
         d->config->key = "model";
         ms_node_append(d->root, d->config);
-        /* The set of the sequence changed the `model` that was just replaced: apply it once more.
-         */
+        /* The set of the sequence changed the `model` that was just replaced: apply it once
+         * more. */
         if (ms_cli_has(call, "sequence")) {
             status = ms_node_set(d->root,
                                  ms_arena_printf(call->arena, "model.sequence=%ld", d->sequence),
@@ -485,8 +485,8 @@ static void add_workload_rows(const ms_node *mapping, const char *path, ms_arena
     }
 }
 
-/* Add to `rows` a row for each key of the config: its value, what became of it (`fate`), and why.
- */
+/* Add to `rows` a row for each key of the config: its value, what became of it (`fate`), and
+ * why. */
 static void add_source_keys(const ms_source_keys *keys, ms_value *rows) {
     for (const ms_source_key *key = keys->first; key != NULL; key = key->next) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
@@ -538,8 +538,8 @@ static ms_status check_json(const ms_invocation *call) {
 }
 
 /* Run `meshsim new`. Without any of --model, --platform and --json it lists the installed models
- * and platforms; with --json it prints what the config of --model gives; else it writes a workload.
- */
+ * and platforms; with --json it prints what the config of --model gives; else it writes a
+ * workload. */
 static ms_status run(const ms_invocation *call) {
     if (!ms_cli_has(call, "json") && !ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
         return print_choices(call);

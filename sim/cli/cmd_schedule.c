@@ -294,8 +294,8 @@ static ms_status run_one_of_workload(const ms_invocation *call) {
     return output(call, &schedule, &costs);
 }
 
-/* Mode: the schedule that the search finds, with sizes and times from options or from a workload.
- */
+/* Mode: the schedule that the search finds, with sizes and times from options or from a
+ * workload. */
 static ms_status run_search(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
@@ -303,8 +303,8 @@ static ms_status run_search(const ms_invocation *call) {
     return status == MS_OK ? output(call, &schedule, &costs) : status;
 }
 
-/* Run the mode that the command line asks for, if at most one output goes to the standard output.
- */
+/* Run the mode that the command line asks for, if at most one output goes to the standard
+ * output. */
 static ms_status run(const ms_invocation *call) {
     static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", "markdown", NULL};
     ms_status status = ms_cli_check_stdout(call, OUTPUTS);

@@ -24,8 +24,8 @@ enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
 /* Most candidates on a page of HTML beside the best ones; so many take some 1.5 MB. */
 enum { PAGE_REST_MAX = 2000 };
 
-/* The line of progress is first drawn QUIET_S after the start, and then at most every DRAW_S [s].
- */
+/* The line of progress is first drawn QUIET_S after the start, and then at most every DRAW_S
+ * [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
 /* The options of the command. */
@@ -140,8 +140,8 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
                : status;
 }
 
-/* Read --objective, --max and --tokens: the quantities that the search minimises, and their limits.
- */
+/* Read --objective, --max and --tokens: the quantities that the search minimises, and their
+ * limits. */
 static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
     const ms_given limits = ms_cli_all(call, "max");
     ms_search_goal_init(goal);
@@ -208,8 +208,8 @@ static void show_progress(void *context, const ms_search_progress *now) {
 static const char *const FILES[] = {"output", "csv", "html", NULL};
 
 /* Whether the file that an option names is to be written. An interrupted search writes new files
- * only: an older file, which may hold the results of a whole search, is kept, and a note says so.
- */
+ * only: an older file, which may hold the results of a whole search, is kept, and a note says
+ * so. */
 static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
                        const char *option) {
     const char *path = ms_cli_value(call, option, NULL);

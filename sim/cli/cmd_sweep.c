@@ -80,8 +80,8 @@ static double number_of(const char *text) {
 }
 
 /* Add the values of the picture's axis as numbers in SI units, by which it is drawn to scale; null
- * unless all are numbers and rise. Where several keys form the axis, the first one's values count.
- */
+ * unless all are numbers and rise. Where several keys form the axis, the first one's values
+ * count. */
 static void add_places(const ms_sweep *sweep, ms_value *object) {
     size_t count = sweep->counts[sweep->picture.x];
     size_t key = 0;
@@ -99,8 +99,8 @@ static void add_places(const ms_sweep *sweep, ms_value *object) {
     }
 }
 
-/* Add the picture that the sweep's file asks for. `x` is the index of its axis in the list of axes.
- */
+/* Add the picture that the sweep's file asks for. `x` is the index of its axis in the list of
+ * axes. */
 static void add_picture(const ms_sweep *sweep, ms_value *root) {
     const ms_sweep_picture *picture = &sweep->picture;
     ms_value *object = ms_value_add(root, "picture", MS_VALUE_OBJECT);
@@ -135,8 +135,8 @@ static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) 
     }
 }
 
-/* The workload's name, from the first point that is not refused; "" where all points are refused.
- */
+/* The workload's name, from the first point that is not refused; "" where all points are
+ * refused. */
 static const char *workload_of(const shown_sweep *shown) {
     const char *name = "";
     for (size_t i = 0; i < shown->count && name[0] == '\0'; i++) {
@@ -175,8 +175,8 @@ static void add_page(const shown_sweep *shown, ms_value *root) {
     }
 }
 
-/* Write CSV, picture and page of HTML, then print the results unless a file is the standard output.
- */
+/* Write CSV, picture and page of HTML, then print the results unless a file is the standard
+ * output. */
 static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
     const char *files[] = {call->positionals[0], shown->sweep->request.workload};
     const ms_cli_page page = {.title = shown->sweep->name,

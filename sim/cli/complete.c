@@ -95,8 +95,8 @@ static bool has_level_below(const ms_field *row) {
     return level.count > 0 || level.each != NULL;
 }
 
-/* The row of a key at a level: of the first table that has it, else `each`.  key: `length` bytes.
- */
+/* The row of a key at a level: of the first table that has it, else `each`.  key: `length`
+ * bytes. */
 static const ms_field *find_row(const key_level *level, const char *key, size_t length) {
     for (int i = 0; i < level->count; i++) {
         for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {

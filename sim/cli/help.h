@@ -7,8 +7,8 @@
 
 /** Append the page of the whole program, 80 columns: usage, commands, exit codes. */
 void ms_cli_help_program(ms_buffer *out);
-/** Append the page of one command, 80 columns: usage, description, options with defaults, example.
- */
+/** Append the page of one command, 80 columns: usage, description, options with defaults,
+ * example. */
 void ms_cli_help_command(const ms_command *command, ms_buffer *out);
 
 /** The row of --help, which every command has; its letter is -h where the command has no -h. */

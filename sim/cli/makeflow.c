@@ -1,7 +1,7 @@
 /* Writes plans (--plan of `search` and `sweep`): a file with which an existing workflow engine,
  * Makeflow or Slurm, runs all shards of a study. A shard is a share of the study's simulations;
- * each writes its own file in the folder of --store, and `meshsim merge` makes one store of them.
- */
+ * each writes its own file in the folder of --store, and `meshsim merge` makes one store of
+ * them. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -78,8 +78,8 @@ static ms_status add_word(plan *p, const char *word) {
     return check_word(p, word);
 }
 
-/* A word quoted for a user's shell, who copies it from a comment of the plan.  In the call's arena.
- */
+/* A word quoted for a user's shell, who copies it from a comment of the plan.  In the call's
+ * arena. */
 static const char *show(const plan *p, const char *word) {
     ms_buffer text = {0};
     add_quoted(&text, word, false);

@@ -32,8 +32,8 @@ ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
 ms_status ms_cli_words(const ms_invocation *call, const char *option, const char *text,
                        ms_words *words_out);
 
-/* Cut "NAME=REST" in place: what follows the sign, NULL (reported) where name or sign is missing.
- */
+/* Cut "NAME=REST" in place: what follows the sign, NULL (reported) where name or sign is
+ * missing. */
 char *ms_cli_cut_pair(const ms_invocation *call, const char *option, char *item,
                       const char *expected);
 

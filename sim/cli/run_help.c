@@ -1,5 +1,5 @@
-/* meshsim help: prints help pages and manual pages, and answers the completion scripts of shells.
- */
+/* meshsim help: prints help pages and manual pages, and answers the completion scripts of
+ * shells. */
 #include <string.h>
 
 #include "cli/commands.h"

@@ -56,8 +56,8 @@ bool ms_show_has_versions(const ms_compared_trace *trace);
 /** Append what came of one trace: "equal", "2 of 520 quantities differ, 1 breaks the guard", ... */
 void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out);
 
-/** Append what came of a folder: "traces: 1 equal, 2 differ, 0 on one side only; none breaks ..."
- */
+/** Append what came of a folder: "traces: 1 equal, 2 differ, 0 on one side only; none breaks
+ * ..." */
 void ms_show_count(const ms_trace_comparison *comparison, ms_buffer *out);
 
 #endif

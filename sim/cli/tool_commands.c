@@ -13,8 +13,8 @@
 
 enum { TOOL_COUNT = 5 };
 
-/* The names are fixed, so that no file beside the program can make the program start anything else.
- */
+/* The names are fixed, so that no file beside the program can make the program start anything
+ * else. */
 static const char *const NAMES[TOOL_COUNT] = {"validate", "calibrate", "import", "export", "plot"};
 
 static const char LACKING[] =
