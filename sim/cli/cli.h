@@ -1,8 +1,8 @@
 /* The command line. Each command has one table of options, and the program has one table of
  * commands (commands.h). The parser, --help, the manual pages and completion are all made from
  * these tables. A command is one file cmd_NAME.c that defines `const ms_command ms_cmd_NAME`.
- * Functions that take an option's name abort on a name that is not in the command's table, which is
- * a bug. */
+ * Functions that read an option by its name, all but ms_cli_knows, end the program if the command's
+ * table has no such option, which is a bug. */
 #ifndef MS_CLI_H
 #define MS_CLI_H
 

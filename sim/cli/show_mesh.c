@@ -1,17 +1,21 @@
-/* The results of `meshsim mesh` as a tree, and as pages (show_mesh.h). */
+/* Makes the result tree of `meshsim mesh`, and prints it (show_mesh.h). A group of an axis is a set
+ * of ranks that differ in their coordinate on that axis only. */
 #include "cli/show_mesh.h"
 
 #include "cli/shown_tables.h"
 #include "trace/summary.h"
 
-/* What is printed of a long list for people: groups of an axis, ranks of a group at either end. */
+/* On pages for people: most groups that are listed of an axis; most GPUs that are listed of a
+ * group, and how many of a larger one at the end; bytes of a text. */
 enum { GROUPS_SHOWN = 8, RANKS_SHOWN = 8, RANKS_AT_END = 2, TEXT_SIZE = 64 };
 
+/* Whether the groups of an axis are shown: of all axes, or of that of --groups. */
 static bool is_shown(const ms_mesh_view *v, int axis) {
     return v->only < 0 || v->only == axis;
 }
 
-/* Ranks 0..N-1 on the GPUs of the same number, counted as the axes stand. */
+/* Whether the ranks of a mesh are 0..N-1 in the order of its axes, each on the GPU of its
+ * number. */
 static bool is_plain(const ms_mesh *mesh) {
     int stride = 1;
     for (int axis = mesh->axes - 1; axis >= 0; axis--) {
@@ -23,6 +27,7 @@ static bool is_plain(const ms_mesh *mesh) {
     return mesh->first == 0 && mesh->devices == NULL;
 }
 
+/* Add for each axis the list of its groups, each as the GPUs of its ranks. */
 static void add_groups(const ms_mesh_view *v, ms_value *root) {
     ms_value *groups = ms_value_add(root, "groups", MS_VALUE_OBJECT);
     for (int axis = 0; axis < v->mesh.axes; axis++) {
@@ -33,15 +38,16 @@ static void add_groups(const ms_mesh_view *v, ms_value *root) {
         for (int i = 0; i < ms_mesh_group_count(&v->mesh, axis); i++) {
             ms_group group = ms_mesh_group_at(&v->mesh, axis, i);
             ms_value *ranks = ms_value_add(list, NULL, MS_VALUE_ARRAY);
-            for (int m = 0; m < group.size; m++) {
-                int rank = group.first + m * group.stride;
+            for (int member = 0; member < group.size; member++) {
+                int rank = group.first + member * group.stride;
                 ms_value_add_int(ranks, NULL, ms_mesh_device(&v->mesh, rank));
             }
         }
     }
 }
 
-/* Nodes of the innermost domain that holds several nodes, but not all; 0: there is none. */
+/* Nodes of the innermost network domain that holds several nodes, but not all of the platform; 0:
+ * there is no such domain. */
 static int nodes_of_unit(const ms_platform *platform) {
     for (int tier = 0; tier < platform->tier_count; tier++) {
         int gpus = ms_platform_domain(platform, tier);
@@ -74,6 +80,7 @@ void ms_show_mesh_places(const ms_mesh *mesh, const ms_platform *platform, ms_va
     }
 }
 
+/* Add for each axis the outermost tier that its groups cross; null without a platform. */
 static void add_tiers(const ms_mesh_view *v, ms_value *root) {
     ms_value *tiers = ms_value_add(root, "tiers", MS_VALUE_OBJECT);
     for (int axis = 0; axis < v->mesh.axes; axis++) {
@@ -82,7 +89,8 @@ static void add_tiers(const ms_mesh_view *v, ms_value *root) {
     }
 }
 
-/* A spec with the shape that every rank then holds. */
+/* Add the placement of a tensor on each axis, and the shape and bytes of the part that every rank
+ * holds.  local: [dimensions] elements. */
 static void add_spec(const ms_mesh_view *v, const ms_spec *spec, const int64_t *local,
                      ms_value *object) {
     const ms_tensor *tensor = &v->tensor.tensor;
@@ -99,10 +107,13 @@ static void add_spec(const ms_mesh_view *v, const ms_spec *spec, const int64_t *
     ms_value_add_double(object, "local_B", ms_tensor_bytes(tensor, local));
 }
 
+/* The collective of a redistribution step; "local" without communication. */
 static const char *step_name(const ms_reshard_step *step) {
     return step->kind == MS_COLL_NONE ? "local" : ms_coll_kind_name(step->kind);
 }
 
+/* Add a row for a step of the redistribution: its collective, placements, bytes, and with a
+ * platform its time, alone and beside all groups of its axis. */
 static void add_step(const ms_mesh_view *v, int index, ms_value *list) {
     const ms_reshard_step *step = &v->tensor.plan.steps[index];
     const ms_reshard_time *time = &v->times[index];
@@ -122,6 +133,7 @@ static void add_step(const ms_mesh_view *v, int index, ms_value *list) {
     ms_value_add_double(row, "time_alone_s", time->alone_s);
 }
 
+/* Time of all steps of the redistribution, with all groups of an axis at once [s]. */
 static double total_time_s(const ms_mesh_view *v) {
     double time_s = 0;
     for (int i = 0; i < v->tensor.plan.count; i++) {
@@ -130,6 +142,7 @@ static double total_time_s(const ms_mesh_view *v) {
     return time_s;
 }
 
+/* Add the tensor and its spec, and with --redistribute the steps to the target spec. */
 static void add_tensor(const ms_mesh_view *v, ms_value *root) {
     const ms_tensor_study *s = &v->tensor;
     if (!s->is_given) {
@@ -159,7 +172,7 @@ static void add_tensor(const ms_mesh_view *v, ms_value *root) {
 
 ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bool has_groups) {
     ms_value *root = ms_value_new_object(call->arena);
-    /* an axis made of several is one here; both lists are outermost first */
+    /* Both lists are outermost first; an axis that --flatten made of several is one axis. */
     static const char *const LISTS[] = {"axes", "order"};
     for (size_t i = 0; i < 2; i++) {
         ms_value *list = ms_value_add(root, LISTS[i], MS_VALUE_ARRAY);
@@ -187,8 +200,8 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *v, bo
 
 /* ---- values that text and Markdown show and --json does not print ---- */
 
-/* List the GPUs of the ranks of a group, or of the whole mesh; of many ranks the first and the
- * last. */
+/* List the GPUs of the ranks of a group: "0, 1, 2"; of many ranks the first and the last.  group:
+ * stride 0: all ranks of the mesh. */
 static const char *list_gpus(const ms_mesh *mesh, const ms_group *group, ms_arena *arena) {
     ms_buffer text = {0};
     for (int i = 0; i < group->size; i++) {
@@ -203,6 +216,8 @@ static const char *list_gpus(const ms_mesh *mesh, const ms_group *group, ms_aren
     return kept == NULL ? "" : kept;
 }
 
+/* Add a row for an axis: size, stride of its ranks, number of groups, and the tier that they
+ * cross. */
 static void add_axis_row(const ms_mesh_view *v, int axis, ms_value *list) {
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
     ms_value_add_string(row, "axis", v->mesh.names[axis]);
@@ -215,7 +230,7 @@ static void add_axis_row(const ms_mesh_view *v, int axis, ms_value *list) {
     }
 }
 
-/* The first groups of an axis, and how many more there are. */
+/* Add rows for the first groups of an axis, and one that says how many more there are. */
 static void add_group_rows(const ms_mesh_view *v, int axis, ms_value *list) {
     int count = ms_mesh_group_count(&v->mesh, axis);
     int shown = count < GROUPS_SHOWN ? count : GROUPS_SHOWN;
@@ -233,8 +248,8 @@ static void add_group_rows(const ms_mesh_view *v, int axis, ms_value *list) {
     }
 }
 
-/* Add the values that text and Markdown show and --json does not print: the first groups of each
- * axis. */
+/* Add the object `page`: values that text and Markdown show and --json does not print. They are the
+ * GPUs of a mesh that is not plain, the axes as rows, and the first groups of each axis. */
 static void add_page(const ms_mesh_view *v, ms_value *root) {
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
     const ms_group all = {.size = v->mesh.ranks};
