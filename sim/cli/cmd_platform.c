@@ -1,4 +1,7 @@
-/* meshsim platform: what a platform is made of, and how one GPU reaches another. */
+/* meshsim platform: shows what a platform consists of (GPUs, tiers of links, prices), the route
+ * between two GPUs, and which GPUs a placement leaves unused; exports it as a picture, for
+ * Graphviz, or for SimGrid. A tier is a level of links: inside nodes, from NICs to leaf switches,
+ * from leaves to spines, and so on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +13,10 @@
 #include "cluster/platform/price.h"
 #include "trace/summary.h"
 
+/* Bytes of the name of a link. */
 enum { TEXT_SIZE = 96 };
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {MS_OPTION_SET_PLATFORM},
     {"route", "A B", .help = "show each link from GPU A to GPU B"},
@@ -29,24 +34,26 @@ static const ms_option OPTIONS[] = {
     {.name = NULL},
 };
 
-/* A route with what is derived from it. */
+/* A route between two GPUs, and its slowest link. */
 typedef struct path {
-    int from, to;
+    int from, to; /* GPUs */
     ms_route route;
-    double bottleneck_Bps; /* INFINITY when nothing on the way is limited */
-    int bottleneck_tier;
+    double bottleneck_Bps; /* bandwidth of the slowest link; INFINITY: no link is limited */
+    int bottleneck_tier;   /* of that link */
 } path;
 
-/* What is shown: a platform, and what a job uses of it. */
+/* A platform that is shown, and the ranks that are placed on it. */
 typedef struct view {
     ms_platform platform;
-    ms_rank_placement placement; /* zeroed: no job is given */
+    ms_rank_placement placement; /* zeroed without --placement */
 } view;
 
+/* Add a row for each tier, innermost first: its links, their nominal bandwidth, efficiency and
+ * latency. */
 static void add_tiers(const ms_platform *platform, ms_value *root) {
     ms_value *tiers = ms_value_add(root, "tiers", MS_VALUE_ARRAY);
-    for (int t = 0; t < platform->tier_count; t++) {
-        const ms_tier *tier = &platform->tiers[t];
+    for (int index = 0; index < platform->tier_count; index++) {
+        const ms_tier *tier = &platform->tiers[index];
         ms_link_info link = ms_platform_link(platform, tier->first_link);
         ms_value *row = ms_value_add(tiers, NULL, MS_VALUE_OBJECT);
         ms_value_add_string(row, "name", tier->name);
@@ -60,6 +67,8 @@ static void add_tiers(const ms_platform *platform, ms_value *root) {
     }
 }
 
+/* Add how the fabric is built: the shape of a torus, or the numbers of leaves, spines and pods of a
+ * network of switches. */
 static void add_layout(const ms_platform *platform, ms_value *root) {
     ms_platform_layout layout;
     ms_platform_layout_of(platform, &layout);
@@ -87,11 +96,12 @@ static void add_layout(const ms_platform *platform, ms_value *root) {
     ms_value_add_int(object, "links_per_pod", layout.links_per_pod);
 }
 
-/* GPUs without a rank, spare ones among them: the first and the last of each row of neighbours. */
+/* Add the GPUs without a rank, spare ones included, as a list of ranges [first, last]. */
 static void add_unused(const view *v, ms_value *root) {
     const uint8_t *uses = v->placement.uses;
     int gpus = uses == NULL ? 0 : ms_platform_gpus(&v->platform);
     ms_value *rows = uses == NULL ? NULL : ms_value_add(root, "unused_gpus", MS_VALUE_ARRAY);
+    /* `end`: the first used GPU from `gpu` on; the next range can only begin behind it. */
     for (int gpu = 0, end = 0; gpu < gpus; gpu = end + 1) {
         for (end = gpu; end < gpus && uses[end] != MS_GPU_USED; end++) {
         }
@@ -103,6 +113,7 @@ static void add_unused(const view *v, ms_value *root) {
     }
 }
 
+/* Add the figures of the GPU type. */
 static void add_gpu(const ms_gpu_type *gpu, ms_value *root) {
     ms_value *object = ms_value_add(root, "gpu", MS_VALUE_OBJECT);
     ms_value_add_string(object, "name", gpu->name);
@@ -113,14 +124,14 @@ static void add_gpu(const ms_gpu_type *gpu, ms_value *root) {
     ms_value_add_int(object, "sms", gpu->sms);
 }
 
-/* Add a positive number, or null where the platform file does not give it (value 0). */
+/* Add a positive number; null where the platform file does not give it (value 0). */
 static void add_given(ms_value *object, const char *key, double value) {
     ms_value_add_double(object, key, value > 0.0 ? value : NAN);
 }
 
-/* Add what running the cluster takes: the rent of a GPU with its share of node and network, and the
- * power of a GPU, of a node without its GPUs, and of the switches per GPU. network_power and pue
- * have defaults (0 W and 1), so they are never null. */
+/* Add the rent of a GPU with its share of node and network, and the power of a GPU, of a node
+ * without its GPUs, and of the switches per GPU. network_power and pue have defaults (0 W and 1),
+ * so they are never null. */
 static void add_upkeep(const ms_platform *platform, ms_value *root) {
     ms_value *object = ms_value_add(root, "upkeep", MS_VALUE_OBJECT);
     add_given(object, "price_USD_per_h", platform->upkeep.rent_USD_per_h);
@@ -131,6 +142,8 @@ static void add_upkeep(const ms_platform *platform, ms_value *root) {
     ms_value_add_double(object, "pue", platform->upkeep.pue);
 }
 
+/* Add the route of --route: each link with its tier, bandwidth and latency, and those of the whole
+ * route. */
 static void add_path(const ms_platform *platform, const path *p, ms_value *root) {
     ms_value *object = ms_value_add(root, "route", MS_VALUE_OBJECT);
     ms_value_add_int(object, "source", p->from);
@@ -151,6 +164,7 @@ static void add_path(const ms_platform *platform, const path *p, ms_value *root)
     ms_summary_add_tier(platform, p->route.tier, "tier", object);
 }
 
+/* Make the tree that --json prints.  route: NULL: none is asked for. */
 static ms_value *make_tree(const ms_invocation *call, const view *v, const path *route) {
     const ms_platform *platform = &v->platform;
     ms_value *root = ms_value_new_object(call->arena);
@@ -175,7 +189,7 @@ static ms_value *make_tree(const ms_invocation *call, const view *v, const path 
     return root;
 }
 
-/* A GPU number of --route. */
+/* Read one of the two GPU numbers of --route.  MS_E_USAGE (reported). */
 static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_platform *platform,
                           int *gpu_out) {
     char *end = NULL;
@@ -189,6 +203,7 @@ static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_
     return MS_OK;
 }
 
+/* Find the route between the two GPUs of --route, which is given. */
 static ms_status find_path(const ms_invocation *call, const ms_platform *platform, path *out) {
     ms_given given = ms_cli_all(call, "route");
     const char *const *ends = given.values + 2 * (given.count - 1);
@@ -202,6 +217,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
     return MS_OK;
 }
 
+/* Write the file of --simgrid-xml; nothing without the option. */
 static ms_status write_xml(const ms_invocation *call, const view *v) {
     ms_buffer text = {0};
     ms_status status = ms_cli_has(call, "simgrid-xml")
@@ -214,6 +230,8 @@ static ms_status write_xml(const ms_invocation *call, const view *v) {
     return ms_cli_write_option(call, "simgrid-xml", &text);
 }
 
+/* Write the files of --dot, --svg and --simgrid-xml. The first two are drawn from the result
+ * tree. */
 static ms_status export_files(const ms_invocation *call, const view *v) {
     static const char *const AS_DOT[] = {"--format=dot", NULL};
     ms_status status = MS_OK;
@@ -225,10 +243,11 @@ static ms_status export_files(const ms_invocation *call, const view *v) {
     return status == MS_OK ? write_xml(call, v) : status;
 }
 
-/* Options that name a file. */
+/* Options that name an output file. */
 static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml", NULL};
 
-/* The ranks that --placement places. */
+/* Read the placement of ranks from --placement and --ranks.  MS_E_USAGE (reported): --ranks
+ * alone. */
 static ms_status read_placement(const ms_invocation *call, view *v) {
     long ranks = 0;
     bool has_ranks = ms_cli_has(call, "ranks");
@@ -241,12 +260,15 @@ static ms_status read_placement(const ms_invocation *call, view *v) {
                            : status;
 }
 
+/* Load and check the platform, and read the placement. */
 static ms_status read_view(const ms_invocation *call, view *v) {
     ms_status status = ms_cli_load_platform(call, call->positionals[0], &v->platform);
     status = status == MS_OK ? ms_platform_check(&v->platform, call->diag) : status;
     return status == MS_OK ? read_placement(call, v) : status;
 }
 
+/* Read the platform, find the route, write the exports, and print the result unless an export is
+ * the standard output. */
 static ms_status run(const ms_invocation *call) {
     view v = {.placement = {.ranks = 0}};
     path route = {.from = 0};

@@ -52,25 +52,27 @@ static ms_status read_count(const ms_invocation *call, const char *name, long hi
 
 /* Read the model and the cluster from the options; defaults are those of ms_textbook_usual for 64
  * GPUs and 70e9 parameters, which the help page states. */
-static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
+static ms_status read_input(const ms_invocation *call, ms_textbook *input) {
     const struct {
         const char *name;
         ms_dimension dimension;
         double *value;
-    } QUANTITIES[] = {{"stage-time", MS_DIM_TIME, &in->stage_s},
-                      {"activations", MS_DIM_BYTES, &in->activation_B},
-                      {"memory", MS_DIM_BYTES, &in->device_B},
-                      {"node", MS_DIM_BANDWIDTH, &in->node_Bps},
-                      {"network", MS_DIM_BANDWIDTH, &in->network_Bps},
-                      {"rack", MS_DIM_BANDWIDTH, &in->rack_Bps}};
-    *in = ms_textbook_usual(64, 70e9);
-    ms_status status = read_count(call, "gpus", GPUS_MAX, &in->devices);
-    status = status == MS_OK ? read_count(call, "layers", GPUS_MAX, &in->layers) : status;
+    } QUANTITIES[] = {{"stage-time", MS_DIM_TIME, &input->stage_s},
+                      {"activations", MS_DIM_BYTES, &input->activation_B},
+                      {"memory", MS_DIM_BYTES, &input->device_B},
+                      {"node", MS_DIM_BANDWIDTH, &input->node_Bps},
+                      {"network", MS_DIM_BANDWIDTH, &input->network_Bps},
+                      {"rack", MS_DIM_BANDWIDTH, &input->rack_Bps}};
+    *input = ms_textbook_usual(64, 70e9);
+    ms_status status = read_count(call, "gpus", GPUS_MAX, &input->devices);
+    status = status == MS_OK ? read_count(call, "layers", GPUS_MAX, &input->layers) : status;
     status =
-        status == MS_OK ? read_count(call, "microbatches", GPUS_MAX, &in->microbatches) : status;
-    status = status == MS_OK ? read_count(call, "node-gpus", GPUS_MAX, &in->node_devices) : status;
-    status = status == MS_OK ? ms_cli_number(call, "parameters", in->parameters, &in->parameters)
-                             : status;
+        status == MS_OK ? read_count(call, "microbatches", GPUS_MAX, &input->microbatches) : status;
+    status =
+        status == MS_OK ? read_count(call, "node-gpus", GPUS_MAX, &input->node_devices) : status;
+    status = status == MS_OK
+                 ? ms_cli_number(call, "parameters", input->parameters, &input->parameters)
+                 : status;
     for (size_t i = 0; i < sizeof QUANTITIES / sizeof QUANTITIES[0] && status == MS_OK; i++) {
         status =
             read_quantity(call, QUANTITIES[i].name, QUANTITIES[i].dimension, QUANTITIES[i].value);
@@ -86,30 +88,30 @@ typedef struct textbook_findings {
 } textbook_findings;
 
 /* Add the sizes of a mesh, its cost with its four terms [s], and its memory [B] to a row. */
-static void add_mesh(const ms_textbook_mesh *m, ms_value *row) {
-    ms_value_add_int(row, "dp", m->dp);
-    ms_value_add_int(row, "pp", m->pp);
-    ms_value_add_int(row, "tp", m->tp);
-    ms_value_add_double(row, "cost_s", m->cost_s);
-    ms_value_add_double(row, "tensor_s", m->tensor_s);
-    ms_value_add_double(row, "pipeline_s", m->pipeline_s);
-    ms_value_add_double(row, "bubble_s", m->bubble_s);
-    ms_value_add_double(row, "data_s", m->data_s);
-    ms_value_add_double(row, "memory_B", m->memory_B);
+static void add_mesh(const ms_textbook_mesh *mesh, ms_value *row) {
+    ms_value_add_int(row, "dp", mesh->dp);
+    ms_value_add_int(row, "pp", mesh->pp);
+    ms_value_add_int(row, "tp", mesh->tp);
+    ms_value_add_double(row, "cost_s", mesh->cost_s);
+    ms_value_add_double(row, "tensor_s", mesh->tensor_s);
+    ms_value_add_double(row, "pipeline_s", mesh->pipeline_s);
+    ms_value_add_double(row, "bubble_s", mesh->bubble_s);
+    ms_value_add_double(row, "data_s", mesh->data_s);
+    ms_value_add_double(row, "memory_B", mesh->memory_B);
 }
 
 /* Print the numbers of legal and feasible meshes, the best of them, and the best mesh with all
  * three kinds of parallelism (ms_textbook_first_of_three). */
-static ms_status print(const ms_invocation *call, const textbook_findings *f) {
+static ms_status print(const ms_invocation *call, const textbook_findings *found) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_value *counts = ms_value_add(root, "counts", MS_VALUE_OBJECT);
-    ms_value_add_int(counts, "legal", (int64_t)f->count);
-    ms_value_add_int(counts, "feasible", (int64_t)f->fitting);
+    ms_value_add_int(counts, "legal", (int64_t)found->count);
+    ms_value_add_int(counts, "feasible", (int64_t)found->fitting);
     ms_value *rows = ms_value_add(root, "results", MS_VALUE_ARRAY);
-    for (size_t i = 0; i < f->shown; i++) {
-        add_mesh(&f->meshes[i], ms_value_add(rows, NULL, MS_VALUE_OBJECT));
+    for (size_t i = 0; i < found->shown; i++) {
+        add_mesh(&found->meshes[i], ms_value_add(rows, NULL, MS_VALUE_OBJECT));
     }
-    const ms_textbook_mesh *three = ms_textbook_first_of_three(f->meshes, f->count);
+    const ms_textbook_mesh *three = ms_textbook_first_of_three(found->meshes, found->count);
     if (three != NULL && ms_cli_has(call, "json")) {
         add_mesh(three, ms_value_add(root, "best_of_three", MS_VALUE_OBJECT));
     } else if (three != NULL) { /* a page shows it as a table of one row */
@@ -122,20 +124,20 @@ static ms_status print(const ms_invocation *call, const textbook_findings *f) {
 /* Read the input, evaluate all meshes and print the best.  MS_E_NO: no mesh fits. */
 static ms_status run(const ms_invocation *call) {
     ms_textbook input;
-    textbook_findings f = {0};
+    textbook_findings found = {0};
     long top = 4;
     ms_status status = read_input(call, &input);
     status = status == MS_OK ? ms_cli_int(call, "top", top, 1, TOP_MAX, &top) : status;
     if (status == MS_OK) {
-        status =
-            ms_textbook_search(&input, call->arena, call->diag, &f.meshes, &f.count, &f.fitting);
+        status = ms_textbook_search(&input, call->arena, call->diag, &found.meshes, &found.count,
+                                    &found.fitting);
     }
     if (status != MS_OK) {
         return status;
     }
-    f.shown = (size_t)top < f.fitting ? (size_t)top : f.fitting;
-    status = print(call, &f);
-    return status == MS_OK && f.fitting == 0 ? MS_E_NO : status;
+    found.shown = (size_t)top < found.fitting ? (size_t)top : found.fitting;
+    status = print(call, &found);
+    return status == MS_OK && found.fitting == 0 ? MS_E_NO : status;
 }
 
 const ms_command ms_cmd_textbook = {

@@ -68,6 +68,8 @@ typedef struct key_level {
     const ms_field *each; /* row of any key that the tables lack; NULL: no other key is allowed */
 } key_level;
 
+/* Add a table of keys to a level; nothing where `fields` is NULL, or for more than TABLES_MAX
+ * tables. */
 static void add_table(key_level *level, const ms_field *fields) {
     if (fields != NULL && level->count < TABLES_MAX) {
         level->tables[level->count++] = fields;
@@ -90,6 +92,7 @@ static key_level level_below(const ms_field *row) {
     return level;
 }
 
+/* Whether keys may follow below the key of a row. */
 static bool has_level_below(const ms_field *row) {
     const key_level level = level_below(row);
     return level.count > 0 || level.each != NULL;

@@ -212,8 +212,8 @@ static void write_head(const block *b, ms_buffer *out) {
     }
 }
 
-/* Write the text of a cell below its row. Its heading is written before the text if other cells of
- * the column are printed in their rows, so that the heading above the block does not apply. */
+/* Write the text of a cell below its row. A cell that is too long for its column gets the column's
+ * heading before its text; texts of columns that are always below have none. */
 static void write_below(const ms_shown_column *column, const char *cell, ms_buffer *out) {
     const char *heading = column->kind < MS_SHOWN_BELOW ? column->heading : "";
     ms_buffer_printf(out, "    %s%s", heading, heading[0] == '\0' ? "" : ": ");
@@ -245,6 +245,8 @@ static void write_row(const block *b, const char *const *cells, ms_buffer *out) 
     } else {
         end_line(out);
     }
+    /* Columns from `to` on have width 0 in the block, so that each of their texts is written
+     * below. */
     for (size_t c = b->from; c < (b->rest > 0 ? b->to : b->end); c++) {
         if (!fits(b, c, cells[c])) {
             write_below(b->grid->columns[c], cells[c], out);
