@@ -70,38 +70,38 @@ static const char *typed_options(const ms_words *sets, ms_arena *arena) {
 }
 
 /* Whether a change with which the job fits in memory was found. */
-static bool has_fitting_change(const findings *f) {
-    return f->change.is_tried && f->change.fits;
+static bool has_fitting_change(const findings *found) {
+    return found->change.is_tried && found->change.fits;
 }
 
 /* Add a row for each single change that saves memory: its --set words, what it saves, the peak with
  * it, and its cost in words. */
-static void add_options(const findings *f, ms_value *root) {
+static void add_options(const findings *found, ms_value *root) {
     ms_value *rows = ms_value_add(root, "memory_options", MS_VALUE_ARRAY);
-    for (int i = 0; i < f->option_count; i++) {
+    for (int i = 0; i < found->option_count; i++) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-        ms_value_add_string(row, "setting", typed_options(&f->options[i].sets, root->arena));
-        ms_value_add_double(row, "saved_B", f->options[i].saved_B);
-        ms_value_add_double(row, "peak_B", f->options[i].peak_B);
-        ms_value_add_bool(row, "fits", f->options[i].fits);
-        ms_value_add_string(row, "note", f->options[i].note);
+        ms_value_add_string(row, "setting", typed_options(&found->options[i].sets, root->arena));
+        ms_value_add_double(row, "saved_B", found->options[i].saved_B);
+        ms_value_add_double(row, "peak_B", found->options[i].peak_B);
+        ms_value_add_bool(row, "fits", found->options[i].fits);
+        ms_value_add_string(row, "note", found->options[i].note);
     }
 }
 
 /* Add the smallest change with which the job fits in memory; null where none is needed or none was
  * found. Where none was found, add the smallest peak that was tried. */
-static void add_change(const findings *f, ms_value *root) {
-    const ms_fitting_change *change = &f->change;
-    ms_value *found = ms_value_add(root, "fitting_change",
-                                   has_fitting_change(f) ? MS_VALUE_OBJECT : MS_VALUE_NULL);
-    if (has_fitting_change(f)) {
-        ms_value *sets = ms_value_add(found, "sets", MS_VALUE_ARRAY);
+static void add_change(const findings *found, ms_value *root) {
+    const ms_fitting_change *change = &found->change;
+    ms_value *object = ms_value_add(root, "fitting_change",
+                                    has_fitting_change(found) ? MS_VALUE_OBJECT : MS_VALUE_NULL);
+    if (has_fitting_change(found)) {
+        ms_value *sets = ms_value_add(object, "sets", MS_VALUE_ARRAY);
         for (size_t i = 0; i < change->sets.count; i++) {
             ms_value_add_string(sets, NULL, change->sets.items[i]);
         }
-        ms_value_add_string(found, "setting", typed_options(&change->sets, root->arena));
-        ms_value_add_double(found, "peak_B", change->peak_B);
-        ms_value_add_double(found, "step_time_s", f->change_step_s);
+        ms_value_add_string(object, "setting", typed_options(&change->sets, root->arena));
+        ms_value_add_double(object, "peak_B", change->peak_B);
+        ms_value_add_double(object, "step_time_s", found->change_step_s);
     } else if (change->is_tried) {
         ms_value_add_double(root, "smallest_peak_B", change->peak_B);
     }
@@ -184,9 +184,9 @@ static void add_parameters(const ms_job *job, ms_value *root) {
 
 /* Make the tree that --json prints: job and mesh, the estimated step with its bounds, memory of the
  * fullest pipeline rank, a row for each pipeline rank, and the changes that save memory. */
-static ms_value *make_tree(const ms_invocation *call, const findings *f) {
-    const ms_job *job = &f->job;
-    const ms_estimate *estimate = &f->estimate;
+static ms_value *make_tree(const ms_invocation *call, const findings *found) {
+    const ms_job *job = &found->job;
+    const ms_estimate *estimate = &found->estimate;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "framework", job->spec.framework.name); /* NULL adds nothing */
@@ -204,7 +204,7 @@ static ms_value *make_tree(const ms_invocation *call, const findings *f) {
     ms_value *step = ms_value_add(root, "estimate", MS_VALUE_OBJECT);
     ms_value_add_double(step, "step_time_s", estimate->step_s);
     ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
-    ms_value_add_double(step, "computation_bound_s", f->computation_bound_s);
+    ms_value_add_double(step, "computation_bound_s", found->computation_bound_s);
     add_price(job, estimate, step);
     ms_value_add_double(root, "ideal_bubble_fraction", estimate->ideal_bubble_fraction);
     const ms_summary_memory memory = {.held = &estimate->ranks[estimate->peak_rank].held,
@@ -228,8 +228,8 @@ static ms_value *make_tree(const ms_invocation *call, const findings *f) {
         ms_value_add_double(row, "other_B", rank->held.other_B);
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
-    add_options(f, root);
-    add_change(f, root);
+    add_options(found, root);
+    add_change(found, root);
     add_notes(job, root);
     return root;
 }
@@ -321,67 +321,68 @@ static ms_status print_workload(const ms_invocation *call) {
 
 /* Find the lower bound of the step from computations alone, before communication and memory are
  * known. */
-static ms_status bound_by_computation(const ms_invocation *call, findings *f) {
+static ms_status bound_by_computation(const ms_invocation *call, findings *found) {
     ms_price_use least;
     ms_estimator *estimator = ms_estimator_new(call->arena);
     if (estimator == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    ms_status status = ms_estimator_bound(estimator, &f->job.spec, call->diag, &least);
+    ms_status status = ms_estimator_bound(estimator, &found->job.spec, call->diag, &least);
     ms_estimator_free(estimator);
-    f->computation_bound_s = status == MS_OK ? least.step_s : 0.0;
+    found->computation_bound_s = status == MS_OK ? least.step_s : 0.0;
     return status;
 }
 
 /* Estimate the step of the job with the smallest change that fits, exactly as `check` would with
  * these overrides on its command line. */
-static ms_status estimate_change(const ms_invocation *call, findings *f) {
+static ms_status estimate_change(const ms_invocation *call, findings *found) {
     ms_job_spec spec;
     ms_job job;
     ms_estimate estimate;
-    ms_status status =
-        ms_job_spec_read_again(&f->job.spec, &f->change.sets, call->arena, call->diag, &spec);
+    ms_status status = ms_job_spec_read_again(&found->job.spec, &found->change.sets, call->arena,
+                                              call->diag, &spec);
     status = status == MS_OK ? ms_job_build(&spec, call->arena, call->diag, &job) : status;
     if (status == MS_OK) {
-        job.run = f->job.run; /* --no-fold */
+        job.run = found->job.run; /* --no-fold */
         status = ms_job_estimate(&job, call->arena, call->diag, &estimate);
     }
-    f->change_step_s = status == MS_OK ? estimate.step_s : 0.0;
+    found->change_step_s = status == MS_OK ? estimate.step_s : 0.0;
     return status;
 }
 
 /* Find the smallest change with which the job fits in memory, and estimate its step. */
-static ms_status find_change(const ms_invocation *call, findings *f) {
-    ms_status status = ms_fitting_change_find(&f->job.spec, call->arena, call->diag, &f->change);
-    return status == MS_OK && has_fitting_change(f) ? estimate_change(call, f) : status;
+static ms_status find_change(const ms_invocation *call, findings *found) {
+    ms_status status =
+        ms_fitting_change_find(&found->job.spec, call->arena, call->diag, &found->change);
+    return status == MS_OK && has_fitting_change(found) ? estimate_change(call, found) : status;
 }
 
-/* Fill in the findings of the job in f->job: estimate, bound, and changes that save memory. */
-static ms_status evaluate(const ms_invocation *call, findings *f) {
-    ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
-    status = status == MS_OK ? bound_by_computation(call, f) : status;
-    status = status == MS_OK ? ms_memory_options_find(&f->job.spec, call->arena, call->diag,
-                                                      f->options, &f->option_count)
+/* Fill in the findings of the job in found->job: estimate, bound, and changes that save memory. */
+static ms_status evaluate(const ms_invocation *call, findings *found) {
+    ms_status status = ms_job_estimate(&found->job, call->arena, call->diag, &found->estimate);
+    status = status == MS_OK ? bound_by_computation(call, found) : status;
+    status = status == MS_OK ? ms_memory_options_find(&found->job.spec, call->arena, call->diag,
+                                                      found->options, &found->option_count)
                              : status;
-    return status == MS_OK && !f->estimate.fits ? find_change(call, f) : status;
+    return status == MS_OK && !found->estimate.fits ? find_change(call, found) : status;
 }
 
 /* Print the findings as JSON, text or Markdown. */
-static ms_status print_findings(const ms_invocation *call, const findings *f) {
-    ms_value *tree = make_tree(call, f);
+static ms_status print_findings(const ms_invocation *call, const findings *found) {
+    ms_value *tree = make_tree(call, found);
     if (!ms_cli_has(call, "json")) {
-        ms_show_add_job(&f->job, tree);
+        ms_show_add_job(&found->job, tree);
     }
-    return ms_cli_show(call, f->job.name, MS_CHECK_TABLES, tree);
+    return ms_cli_show(call, found->job.name, MS_CHECK_TABLES, tree);
 }
 
 /* Draw the pictures of --svg (memory of the pipeline ranks) and --mesh-svg (ranks on the
  * platform). */
-static ms_status draw(const ms_invocation *call, const findings *f) {
+static ms_status draw(const ms_invocation *call, const findings *found) {
     static const char *const OF_MESH[] = {"--of=mesh", NULL};
     ms_status status = MS_OK;
     if (ms_cli_has(call, "svg") || ms_cli_has(call, "mesh-svg")) {
-        const ms_value *tree = make_tree(call, f);
+        const ms_value *tree = make_tree(call, found);
         status = ms_cli_draw(call, "svg", NULL, tree);
         status = status == MS_OK ? ms_cli_draw(call, "mesh-svg", OF_MESH, tree) : status;
     }
@@ -391,25 +392,25 @@ static ms_status draw(const ms_invocation *call, const findings *f) {
 /* Mode: validate a workload. The options are checked before anything that takes long.  MS_E_NO: the
  * job does not fit in memory, and --ignore-memory is not given. */
 static ms_status run(const ms_invocation *call) {
-    findings f = {0};
+    findings found = {0};
     ms_status status = ms_cli_check_targets(call, TARGETS);
     if (status == MS_OK && ms_cli_has(call, "effective") && ms_cli_has(call, "json")) {
         return print_workload(call);
     }
-    status = status == MS_OK ? ms_cli_load_job(call, &f.job) : status;
+    status = status == MS_OK ? ms_cli_load_job(call, &found.job) : status;
     if (status == MS_OK && ms_cli_has(call, "effective")) {
-        return print_effective(call, &f.job);
+        return print_effective(call, &found.job);
     }
-    status = status == MS_OK ? evaluate(call, &f) : status;
+    status = status == MS_OK ? evaluate(call, &found) : status;
     if (status == MS_OK) {
-        ms_advise_placement(&f.job.mesh, f.job.platform, call->diag);
-        status = ms_advise_latency_ahead(&f.job, &f.estimate, call->diag);
+        ms_advise_placement(&found.job.mesh, found.job.platform, call->diag);
+        status = ms_advise_latency_ahead(&found.job, &found.estimate, call->diag);
     }
-    status = status == MS_OK ? draw(call, &f) : status;
+    status = status == MS_OK ? draw(call, &found) : status;
     if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
-        status = print_findings(call, &f);
+        status = print_findings(call, &found);
     }
-    bool is_no = !f.estimate.fits && !ms_cli_has(call, "ignore-memory");
+    bool is_no = !found.estimate.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;
 }
 

@@ -214,7 +214,8 @@ static ms_status add_algorithm(const coll_lines *lines, ms_coll_algorithm algori
 
 /* Add to a result tree what the picture of a study needs: the rows of the study with each algorithm
  * that can run, and why the others cannot. A study of one algorithm has its rows in the tree
- * already.  Returns as ms_sizes_simulate; lack of memory shows in the call's arena. */
+ * already, and nothing is added.  Returns as ms_sizes_simulate; lack of memory shows in the call's
+ * arena. */
 static ms_status add_algorithms(const ms_invocation *call, const ms_sizes_study *study,
                                 ms_value *root) {
     if (study->algorithm != MS_ALGORITHM_AUTO) {

@@ -97,9 +97,9 @@ static void add_layout(const ms_platform *platform, ms_value *root) {
 }
 
 /* Add the GPUs without a rank, spare ones included, as a list of ranges [first, last]. */
-static void add_unused(const view *v, ms_value *root) {
-    const uint8_t *uses = v->placement.uses;
-    int gpus = uses == NULL ? 0 : ms_platform_gpus(&v->platform);
+static void add_unused(const view *shown, ms_value *root) {
+    const uint8_t *uses = shown->placement.uses;
+    int gpus = uses == NULL ? 0 : ms_platform_gpus(&shown->platform);
     ms_value *rows = uses == NULL ? NULL : ms_value_add(root, "unused_gpus", MS_VALUE_ARRAY);
     /* `end`: the first used GPU from `gpu` on; the next range can only begin behind it. */
     for (int gpu = 0, end = 0; gpu < gpus; gpu = end + 1) {
@@ -144,29 +144,29 @@ static void add_upkeep(const ms_platform *platform, ms_value *root) {
 
 /* Add the route of --route: each link with its tier, bandwidth and latency, and those of the whole
  * route. */
-static void add_path(const ms_platform *platform, const path *p, ms_value *root) {
+static void add_path(const ms_platform *platform, const path *route, ms_value *root) {
     ms_value *object = ms_value_add(root, "route", MS_VALUE_OBJECT);
-    ms_value_add_int(object, "source", p->from);
-    ms_value_add_int(object, "destination", p->to);
+    ms_value_add_int(object, "source", route->from);
+    ms_value_add_int(object, "destination", route->to);
     ms_value *links = ms_value_add(object, "links", MS_VALUE_ARRAY);
-    for (int i = 0; i < p->route.count; i++) {
+    for (int i = 0; i < route->route.count; i++) {
         char name[TEXT_SIZE];
-        ms_link_info link = ms_platform_link(platform, p->route.links[i]);
+        ms_link_info link = ms_platform_link(platform, route->route.links[i]);
         ms_value *row = ms_value_add(links, NULL, MS_VALUE_OBJECT);
-        ms_platform_link_name(platform, p->route.links[i], name, sizeof name);
+        ms_platform_link_name(platform, route->route.links[i], name, sizeof name);
         ms_value_add_string(row, "name", name);
         ms_value_add_string(row, "tier", platform->tiers[link.tier].name);
         ms_value_add_double(row, "capacity_Bps", link.capacity_Bps);
         ms_value_add_double(row, "latency_s", link.latency_s);
     }
-    ms_value_add_double(object, "bottleneck_Bps", p->bottleneck_Bps);
-    ms_value_add_double(object, "latency_s", p->route.latency_s);
-    ms_summary_add_tier(platform, p->route.tier, "tier", object);
+    ms_value_add_double(object, "bottleneck_Bps", route->bottleneck_Bps);
+    ms_value_add_double(object, "latency_s", route->route.latency_s);
+    ms_summary_add_tier(platform, route->route.tier, "tier", object);
 }
 
 /* Make the tree that --json prints.  route: NULL: none is asked for. */
-static ms_value *make_tree(const ms_invocation *call, const view *v, const path *route) {
-    const ms_platform *platform = &v->platform;
+static ms_value *make_tree(const ms_invocation *call, const view *shown, const path *route) {
+    const ms_platform *platform = &shown->platform;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "platform", platform->name);
     ms_value_add_string(root, "fabric", platform->fabric);
@@ -177,8 +177,8 @@ static ms_value *make_tree(const ms_invocation *call, const view *v, const path 
     ms_value_add_int(root, "links", platform->link_count);
     ms_value_add_bool(root, "pxn", platform->has_pxn);
     ms_value_add_double(root, "bisection_Bps", ms_platform_bisection_Bps(platform));
-    ms_summary_add_placement(&v->placement, root);
-    add_unused(v, root);
+    ms_summary_add_placement(&shown->placement, root);
+    add_unused(shown, root);
     add_layout(platform, root);
     add_gpu(&platform->gpu, root);
     add_upkeep(platform, root);
@@ -218,10 +218,10 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
 }
 
 /* Write the file of --simgrid-xml; nothing without the option. */
-static ms_status write_xml(const ms_invocation *call, const view *v) {
+static ms_status write_xml(const ms_invocation *call, const view *shown) {
     ms_buffer text = {0};
     ms_status status = ms_cli_has(call, "simgrid-xml")
-                           ? ms_platform_write_simgrid_xml(&v->platform, call->diag, &text)
+                           ? ms_platform_write_simgrid_xml(&shown->platform, call->diag, &text)
                            : MS_OK;
     if (status != MS_OK) {
         ms_buffer_release(&text);
@@ -232,15 +232,15 @@ static ms_status write_xml(const ms_invocation *call, const view *v) {
 
 /* Write the files of --dot, --svg and --simgrid-xml. The first two are drawn from the result
  * tree. */
-static ms_status export_files(const ms_invocation *call, const view *v) {
+static ms_status export_files(const ms_invocation *call, const view *shown) {
     static const char *const AS_DOT[] = {"--format=dot", NULL};
     ms_status status = MS_OK;
     if (ms_cli_has(call, "dot") || ms_cli_has(call, "svg")) {
-        const ms_value *tree = make_tree(call, v, NULL);
+        const ms_value *tree = make_tree(call, shown, NULL);
         status = ms_cli_draw(call, "dot", AS_DOT, tree);
         status = status == MS_OK ? ms_cli_draw(call, "svg", NULL, tree) : status;
     }
-    return status == MS_OK ? write_xml(call, v) : status;
+    return status == MS_OK ? write_xml(call, shown) : status;
 }
 
 /* Options that name an output file. */
@@ -248,41 +248,43 @@ static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml", NULL};
 
 /* Read the placement of ranks from --placement and --ranks.  MS_E_USAGE (reported): --ranks
  * alone. */
-static ms_status read_placement(const ms_invocation *call, view *v) {
+static ms_status read_placement(const ms_invocation *call, view *shown) {
     long ranks = 0;
     bool has_ranks = ms_cli_has(call, "ranks");
     if (!ms_cli_has(call, "placement")) {
         return has_ranks ? ms_diag_usage(call->diag, "--ranks goes with --placement only") : MS_OK;
     }
     ms_status status =
-        ms_cli_int(call, "ranks", 0, has_ranks ? 1 : 0, ms_platform_gpus(&v->platform), &ranks);
-    return status == MS_OK ? ms_cli_read_placement(call, &v->platform, (int)ranks, &v->placement)
-                           : status;
+        ms_cli_int(call, "ranks", 0, has_ranks ? 1 : 0, ms_platform_gpus(&shown->platform), &ranks);
+    return status == MS_OK
+               ? ms_cli_read_placement(call, &shown->platform, (int)ranks, &shown->placement)
+               : status;
 }
 
 /* Load and check the platform, and read the placement. */
-static ms_status read_view(const ms_invocation *call, view *v) {
-    ms_status status = ms_cli_load_platform(call, call->positionals[0], &v->platform);
-    status = status == MS_OK ? ms_platform_check(&v->platform, call->diag) : status;
-    return status == MS_OK ? read_placement(call, v) : status;
+static ms_status read_view(const ms_invocation *call, view *shown) {
+    ms_status status = ms_cli_load_platform(call, call->positionals[0], &shown->platform);
+    status = status == MS_OK ? ms_platform_check(&shown->platform, call->diag) : status;
+    return status == MS_OK ? read_placement(call, shown) : status;
 }
 
 /* Read the platform, find the route, write the exports, and print the result unless an export is
  * the standard output. */
 static ms_status run(const ms_invocation *call) {
-    view v = {.placement = {.ranks = 0}};
+    view shown = {.placement = {.ranks = 0}};
     path route = {.from = 0};
-    const path *shown = ms_cli_has(call, "route") ? &route : NULL;
+    const path *asked = ms_cli_has(call, "route") ? &route : NULL;
     ms_status status = ms_cli_check_targets(call, EXPORTS);
-    status = status == MS_OK ? read_view(call, &v) : status;
-    if (status == MS_OK && shown != NULL) {
-        status = find_path(call, &v.platform, &route);
+    status = status == MS_OK ? read_view(call, &shown) : status;
+    if (status == MS_OK && asked != NULL) {
+        status = find_path(call, &shown.platform, &route);
     }
-    status = status == MS_OK ? export_files(call, &v) : status;
+    status = status == MS_OK ? export_files(call, &shown) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, EXPORTS)) {
         return status;
     }
-    return ms_cli_show(call, v.platform.name, MS_PLATFORM_TABLES, make_tree(call, &v, shown));
+    return ms_cli_show(call, shown.platform.name, MS_PLATFORM_TABLES,
+                       make_tree(call, &shown, asked));
 }
 
 const ms_command ms_cmd_platform = {

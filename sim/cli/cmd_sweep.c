@@ -206,8 +206,9 @@ typedef struct sweep_study {
  * in the shard. */
 static ms_status make_point(void *context, size_t index, ms_arena *arena, ms_diag *diag,
                             ms_point *point_out) {
-    sweep_study *s = context;
-    return ms_sweep_make(&s->sweep, ms_shard_point(&s->kept.shard, index), arena, diag, point_out);
+    sweep_study *state = context;
+    return ms_sweep_make(&state->sweep, ms_shard_point(&state->kept.shard, index), arena, diag,
+                         point_out);
 }
 
 /* Write a note after an interrupt: how many points are known, and whether the same command
@@ -230,25 +231,25 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
 
 /* The status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK, since
  * other shards may have feasible points. */
-static ms_status verdict_of(const sweep_study *s, const shown_sweep *shown) {
-    return s->kept.is_shard ? shown->counts->failure
-                            : ms_points_verdict(shown->rows, shown->count, shown->counts);
+static ms_status verdict_of(const sweep_study *state, const shown_sweep *shown) {
+    return state->kept.is_shard ? shown->counts->failure
+                                : ms_points_verdict(shown->rows, shown->count, shown->counts);
 }
 
 /* Simulate the points of the sweep or shard, close the store, and show the results.  study: its
  * program, jobs and progress are set. */
-static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_study *study) {
-    study->count = ms_shard_size(&s->kept.shard, s->sweep.count);
+static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_points_study *study) {
+    study->count = ms_shard_size(&state->kept.shard, state->sweep.count);
     study->make = make_point;
-    study->make_context = s;
-    study->store = s->kept.store;
+    study->make_context = state;
+    study->store = state->kept.store;
     ms_store_row *rows = MS_NEW(call->arena, ms_store_row, study->count);
     size_t *points = MS_NEW(call->arena, size_t, study->count);
     if (rows == NULL || points == NULL) {
         return ms_diag_no_memory(call->diag);
     }
     for (size_t i = 0; i < study->count; i++) {
-        points[i] = ms_shard_point(&s->kept.shard, i);
+        points[i] = ms_shard_point(&state->kept.shard, i);
     }
     ms_points_counts counts;
     ms_status status = ms_points_run(study, call->arena, call->diag, rows, &counts);
@@ -256,14 +257,15 @@ static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_s
         ms_cli_leave_progress(study->progress_context);
         tell_rest(call, rows, study->count);
     }
-    status = status == MS_OK ? ms_cli_close_store(call, &s->kept, counts.failure == MS_OK) : status;
-    const shown_sweep shown = {.sweep = &s->sweep,
+    status =
+        status == MS_OK ? ms_cli_close_store(call, &state->kept, counts.failure == MS_OK) : status;
+    const shown_sweep shown = {.sweep = &state->sweep,
                                .rows = rows,
                                .points = points,
                                .count = study->count,
                                .counts = &counts};
     status = status == MS_OK ? show(call, &shown) : status;
-    return status == MS_OK ? verdict_of(s, &shown) : status;
+    return status == MS_OK ? verdict_of(state, &shown) : status;
 }
 
 /* Refuse --plot with --shard.  MS_E_USAGE (reported). */
@@ -277,7 +279,7 @@ static ms_status check_shard(const ms_invocation *call) {
 
 /* Read the sweep and simulate it, or with --plan write a plan that runs all its shards. */
 static ms_status run(const ms_invocation *call) {
-    sweep_study s = {.kept = {.file = {.lock_file = -1}}};
+    sweep_study state = {.kept = {.file = {.lock_file = -1}}};
     double start_s = ms_wall_s();
     ms_points_study study = {.program = ms_cli_program(call->arena),
                              .progress = ms_cli_show_progress,
@@ -286,15 +288,15 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;
     status = status == MS_OK ? ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena),
-                                             call->arena, call->diag, &s.sweep)
+                                             call->arena, call->diag, &state.sweep)
                              : status;
     if (status == MS_OK && ms_cli_has(call, "plan")) {
         return ms_cli_write_plan(call);
     }
-    status = status == MS_OK ? ms_cli_open_store(call, &s.kept) : status;
-    status = status == MS_OK ? simulate(call, &s, &study) : status;
+    status = status == MS_OK ? ms_cli_open_store(call, &state.kept) : status;
+    status = status == MS_OK ? simulate(call, &state, &study) : status;
     /* After an interrupt or a failure the store is still open. */
-    ms_cli_close_store(call, &s.kept, false);
+    ms_cli_close_store(call, &state.kept, false);
     return status;
 }
 

@@ -27,30 +27,31 @@ typedef struct completion {
 /* Offer a word for completion if it begins with the part that is typed.  word: NULL, where memory
  * ran out, offers nothing.  end: appended to the word, "=" or "." where a further part follows,
  * else "".  text: the meaning of the word, or "". */
-static void offer(completion *c, const char *word, const char *end, const char *text) {
-    if (word != NULL && strncmp(word, c->typed, strlen(c->typed)) == 0) {
-        ms_buffer_add(c->out, c->word, (size_t)(c->typed - c->word));
-        ms_buffer_printf(c->out, "%s%s\t%s\n", word, end, text);
+static void offer(completion *last, const char *word, const char *end, const char *text) {
+    if (word != NULL && strncmp(word, last->typed, strlen(last->typed)) == 0) {
+        ms_buffer_add(last->out, last->word, (size_t)(last->typed - last->word));
+        ms_buffer_printf(last->out, "%s%s\t%s\n", word, end, text);
     }
 }
 
 /* Treat the items of a comma list before its last comma as complete: only the item behind the comma
  * is compared. */
-static void skip_list_items(completion *c) {
-    const char *comma = strrchr(c->typed, ',');
-    c->typed += comma == NULL ? 0 : (size_t)(comma + 1 - c->typed);
+static void skip_list_items(completion *last) {
+    const char *comma = strrchr(last->typed, ',');
+    last->typed += comma == NULL ? 0 : (size_t)(comma + 1 - last->typed);
 }
 
 /* Offer the names of installed YAML files.  folder: below the data folder, such as "platforms".
  * text: the meaning of these names. */
-static void offer_installed(completion *c, const char *folder, const char *text) {
-    const char *path = ms_arena_printf(c->arena, "%s/%s", ms_cli_data_folder(c->arena), folder);
+static void offer_installed(completion *last, const char *folder, const char *text) {
+    const char *path =
+        ms_arena_printf(last->arena, "%s/%s", ms_cli_data_folder(last->arena), folder);
     const char *const folders[] = {path, NULL};
     const ms_file_search search = {.folders = folders, .subfolder = ""};
-    const char *names = path == NULL ? "" : ms_find_yaml_names(&search, c->arena);
+    const char *names = path == NULL ? "" : ms_find_yaml_names(&search, last->arena);
     while (names[0] != '\0') {
         size_t length = strcspn(names, ",");
-        offer(c, ms_arena_strndup(c->arena, names, length), "", text);
+        offer(last, ms_arena_strndup(last->arena, names, length), "", text);
         names += length;
         names += strspn(names, ", ");
     }
@@ -112,12 +113,12 @@ static const ms_field *find_row(const key_level *level, const char *key, size_t 
 }
 
 /* Offer all keys of a level, each followed by "." where keys follow below it, else by "=". */
-static void offer_rows(completion *c, const key_level *level) {
+static void offer_rows(completion *last, const key_level *level) {
     for (int i = 0; i < level->count; i++) {
         for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {
             if (find_row(level, row->key, strlen(row->key)) ==
                 row) { /* offer a key that two kinds share once */
-                offer(c, row->key, has_level_below(row) ? "." : "=",
+                offer(last, row->key, has_level_below(row) ? "." : "=",
                       row->help == NULL ? "" : row->help);
             }
         }
@@ -156,43 +157,43 @@ static const char *folder_of(const char *path, size_t length) {
 
 /* Offer the values of a key, behind "=": its words, or the names of files in `folder` (NULL: none).
  * A value may be a comma list. */
-static void offer_values(completion *c, const ms_field *row, const char *folder) {
+static void offer_values(completion *last, const ms_field *row, const char *folder) {
     static const char *const BOOLS[] = {"true", "false", NULL};
     bool is_bool = row->type == MS_FIELD_BOOL || row->type == MS_FIELD_SWITCH;
     const char *const *word = is_bool ? BOOLS : row->words;
     const char *(*name)(int index) = row->shape == NULL ? NULL : row->shape->name;
-    skip_list_items(c);
+    skip_list_items(last);
     if (folder != NULL) {
-        offer_installed(c, folder, "");
+        offer_installed(last, folder, "");
     }
     for (; word != NULL && *word != NULL; word++) {
-        offer(c, *word, "", "");
+        offer(last, *word, "", "");
     }
     for (int i = 0; name != NULL && name(i) != NULL; i++) {
-        offer(c, name(i), "", "");
+        offer(last, name(i), "", "");
     }
 }
 
 /* Complete "key.path=value", as --set and --vary take it: offer the keys of the level that is being
  * typed, or behind "=" the values of the key.  takes: whether keys are those of a workload or of a
  * platform. */
-static void complete_key(completion *c, ms_option_takes takes) {
-    const char *path = c->typed;
+static void complete_key(completion *last, ms_option_takes takes) {
+    const char *path = last->typed;
     key_level level = {.count = 0};
     add_table(&level, takes == MS_TAKES_WORKLOAD_KEY ? MS_WORKLOAD_FIELDS : MS_PLATFORM_FIELDS);
     for (;;) {
-        size_t length = strcspn(c->typed, ".=");
-        char end = c->typed[length];
+        size_t length = strcspn(last->typed, ".=");
+        char end = last->typed[length];
         /* The last part of the path is still being typed. */
         if (end == '\0') {
-            offer_rows(c, &level);
+            offer_rows(last, &level);
             return;
         }
-        const ms_field *row = find_row(&level, c->typed, length);
-        c->typed += length + 1;
+        const ms_field *row = find_row(&level, last->typed, length);
+        last->typed += length + 1;
         if (row == NULL || end == '=') {
             if (row != NULL) {
-                offer_values(c, row, folder_of(path, (size_t)(c->typed - path) - 1));
+                offer_values(last, row, folder_of(path, (size_t)(last->typed - path) - 1));
             }
             return;
         }
@@ -205,115 +206,115 @@ static void complete_key(completion *c, ms_option_takes takes) {
 /* Ask the shell to offer files or folders, as it knows best which there are, how they are quoted,
  * and what '~' is.  what: "file" or "folder".  endings: a text with the endings of the files, such
  * as ".svg or .json"; "": any. The line that is written is described at ms_cli_complete. */
-static void ask_for_files(completion *c, const char *what, const char *endings) {
+static void ask_for_files(completion *last, const char *what, const char *endings) {
     const char *before = "\t";
-    ms_buffer_printf(c->out, ":%s\t", what);
-    ms_buffer_add(c->out, c->word, (size_t)(c->typed - c->word));
+    ms_buffer_printf(last->out, ":%s\t", what);
+    ms_buffer_add(last->out, last->word, (size_t)(last->typed - last->word));
     for (const char *at = strchr(endings, '.'); at != NULL; at = strchr(at, ' ')) {
         at += strspn(at, " ");
         size_t length = strcspn(at, ", ");
         if (at[0] == '.') { /* of ".svg or .json" the endings alone */
-            ms_buffer_puts(c->out, before);
-            ms_buffer_add(c->out, at, length);
+            ms_buffer_puts(last->out, before);
+            ms_buffer_add(last->out, at, length);
             before = " ";
         }
     }
-    ms_buffer_puts(c->out, before[0] == '\t' ? "\t\n" : "\n");
+    ms_buffer_puts(last->out, before[0] == '\t' ? "\t\n" : "\n");
 }
 
 /* Offer installed files of a kind by their names, and ask the shell for the user's own YAML files.
  * folder, text: as for offer_installed. */
-static void offer_files(completion *c, const char *folder, const char *text) {
-    offer_installed(c, folder, text);
-    ask_for_files(c, "file", ".yaml");
+static void offer_files(completion *last, const char *folder, const char *text) {
+    offer_installed(last, folder, text);
+    ask_for_files(last, "file", ".yaml");
 }
 
 /* Complete an argument by its name in the help page, such as "FILE" or "P.yaml": the tables have no
  * other sign of its type. */
-static void complete_named(completion *c, const char *name) {
+static void complete_named(completion *last, const char *name) {
     static const char *const PLATFORMS[] = {"P.yaml", "PLATFORM.yaml", "P1,P2", NULL};
     static const char *const WORKLOADS[] = {"WORKLOAD.yaml", "WORKLOAD", NULL};
     static const char *const FILES[] = {"FILE", "CSV", "LOG", "A", "B", NULL};
     static const char *const FOLDERS[] = {"DIR", "FOLDER", NULL};
     const char *ending = strrchr(name, '.');
     if (ms_cli_is_among(name, PLATFORMS)) {
-        skip_list_items(c);
-        offer_files(c, "platforms", "platform");
+        skip_list_items(last);
+        offer_files(last, "platforms", "platform");
     } else if (ms_cli_is_among(name, WORKLOADS)) {
-        offer_files(c, "workloads", "workload");
+        offer_files(last, "workloads", "workload");
     } else if (strcmp(name, "MODEL") == 0) {
-        offer_installed(c, "workloads", "model of the workload");
+        offer_installed(last, "workloads", "model of the workload");
     } else if (ending != NULL && islower((unsigned char)ending[1]) != 0) {
-        ask_for_files(c, "file", ending);
+        ask_for_files(last, "file", ending);
     } else if (ms_cli_is_among(name, FILES)) {
-        ask_for_files(c, "file", "");
+        ask_for_files(last, "file", "");
     } else if (ms_cli_is_among(name, FOLDERS)) {
-        ask_for_files(c, "folder", "");
+        ask_for_files(last, "folder", "");
     }
 }
 
 /* Offer words by number.  word: returns NULL behind the last one. */
-static void offer_words(completion *c, const char *(*word)(int index)) {
+static void offer_words(completion *last, const char *(*word)(int index)) {
     for (int i = 0; word(i) != NULL; i++) {
-        offer(c, word(i), "", "");
+        offer(last, word(i), "", "");
     }
 }
 
 /* Complete one alternative of an argument: a word ("auto"), a word that a value follows
  * ("makeflow=FILE", "csv:FILE"), or in capitals a placeholder ("KIND").  word: the words that a
  * placeholder stands for; NULL: they are not in a table. */
-static void complete_choice(completion *c, const char *choice, const char *(*word)(int index)) {
+static void complete_choice(completion *last, const char *choice, const char *(*word)(int index)) {
     size_t head = strcspn(choice, "=:");
     if (isupper((unsigned char)choice[0]) != 0) {
         if (word != NULL) {
-            offer_words(c, word);
+            offer_words(last, word);
         }
-        complete_named(c, choice);
+        complete_named(last, choice);
     } else if (choice[head] == '\0') {
-        offer(c, choice, "", "");
-    } else if (strncmp(c->typed, choice, head + 1) == 0) {
-        completion behind = *c;
+        offer(last, choice, "", "");
+    } else if (strncmp(last->typed, choice, head + 1) == 0) {
+        completion behind = *last;
         behind.typed += head + 1;
         complete_named(&behind, choice + head + 1);
     } else {
-        offer(c, ms_arena_strndup(c->arena, choice, head + 1), "", "");
+        offer(last, ms_arena_strndup(last->arena, choice, head + 1), "", "");
     }
 }
 
 /* Complete an argument that is one of several alternatives, such as "a|b=FILE|KIND".  word: as for
  * complete_choice. */
-static void complete_choices(completion *c, const char *choices, const char *(*word)(int)) {
+static void complete_choices(completion *last, const char *choices, const char *(*word)(int)) {
     while (choices[0] != '\0') {
         size_t length = strcspn(choices, "|");
-        const char *choice = ms_arena_strndup(c->arena, choices, length);
+        const char *choice = ms_arena_strndup(last->arena, choices, length);
         if (choice == NULL) {
             return;
         }
-        complete_choice(c, choice, word);
+        complete_choice(last, choice, word);
         choices += length + (choices[length] == '|');
     }
 }
 
 /* Complete the argument of an option: a key, an output file, or the alternatives in the option's
  * row. */
-static void complete_argument(completion *c, const ms_option *option) {
+static void complete_argument(completion *last, const ms_option *option) {
     if (option->takes != MS_TAKES_NAMED) {
-        complete_key(c, option->takes);
+        complete_key(last, option->takes);
         return;
     }
     if (option->writes != NULL) {
         bool is_folder = strcmp(option->writes, "/") == 0;
-        ask_for_files(c, is_folder ? "folder" : "file", is_folder ? "" : option->writes);
+        ask_for_files(last, is_folder ? "folder" : "file", is_folder ? "" : option->writes);
         return;
     }
     if (strchr(option->argument, ',') != NULL) {
-        skip_list_items(c);
+        skip_list_items(last);
     }
-    complete_choices(c, option->argument, option->word);
+    complete_choices(last, option->argument, option->word);
 }
 
 /* Complete a positional argument of a command.  index: of the argument, from 0. */
-static void complete_positional(completion *c, const ms_command *command, size_t index) {
+static void complete_positional(completion *last, const ms_command *command, size_t index) {
     const char *help = command->positional_help;
     if (help == NULL || index >= command->positionals[1]) {
         return;
@@ -322,20 +323,20 @@ static void complete_positional(completion *c, const ms_command *command, size_t
         help = strchr(help, ' ') + 1; /* the last name holds for all further arguments */
     }
     help += help[0] == '['; /* "[KIND]": an optional argument */
-    const char *name = ms_arena_strndup(c->arena, help, strcspn(help, " ]"));
+    const char *name = ms_arena_strndup(last->arena, help, strcspn(help, " ]"));
     if (name == NULL) {
         return;
     }
     const char *dots = strstr(name, "..."); /* "TRACE.h5...": may be repeated */
-    name = dots == NULL ? name : ms_arena_strndup(c->arena, name, (size_t)(dots - name));
+    name = dots == NULL ? name : ms_arena_strndup(last->arena, name, (size_t)(dots - name));
     /* The kinds of a tool are its modes. */
     bool is_kind = name != NULL && strcmp(name, "KIND") == 0;
     for (const ms_mode *mode = command->modes; is_kind && mode != NULL && mode->usage != NULL;
          mode++) {
-        offer(c, mode->argument, "", mode->summary);
+        offer(last, mode->argument, "", mode->summary);
     }
     if (name != NULL) {
-        complete_choices(c, name, strstr(name, "KIND") == NULL ? NULL : command->word);
+        complete_choices(last, name, strstr(name, "KIND") == NULL ? NULL : command->word);
     }
 }
 
@@ -395,68 +396,69 @@ static void read_word(line_state *state, const char *word) {
 }
 
 /* Offer the options that may still be given, and --help. */
-static void offer_options(completion *c, const line_state *state) {
+static void offer_options(completion *last, const line_state *state) {
     const ms_command *command = state->command;
     for (const ms_option *option = command->options; option != NULL && option->name != NULL;
          option++) {
         if (!state->given[option - command->options] || option->is_repeatable) {
-            const char *word = ms_arena_printf(c->arena, "--%s", option->name);
-            offer(c, word, "", option->help);
+            const char *word = ms_arena_printf(last->arena, "--%s", option->name);
+            offer(last, word, "", option->help);
         }
     }
-    offer(c, "--help", "", ms_cli_help_option(command).help);
+    offer(last, "--help", "", ms_cli_help_option(command).help);
 }
 
 /* Offer the names of all commands. */
-static void offer_commands(completion *c) {
+static void offer_commands(completion *last) {
     for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {
-        offer(c, (*command)->name, "", (*command)->summary);
+        offer(last, (*command)->name, "", (*command)->summary);
     }
 }
 
 /* Complete the first word: a command, or an option of the program itself. */
-static void complete_command(completion *c) {
-    offer_commands(c);
-    offer(c, "help", "", "print the program's page, or that of a command");
-    if (c->typed[0] == '-') {
-        offer(c, "--help", "", "print the program's page");
-        offer(c, "--version", "", "print the version");
+static void complete_command(completion *last) {
+    offer_commands(last);
+    offer(last, "help", "", "print the program's page, or that of a command");
+    if (last->typed[0] == '-') {
+        offer(last, "--help", "", "print the program's page");
+        offer(last, "--version", "", "print the version");
     }
 }
 
 /* Complete the last word of a line whose command is known: an argument of the open option, the
  * value behind "--option=", an option, or a positional argument. */
-static void complete_line(completion *c, const line_state *state) {
-    const char *word = c->typed;
+static void complete_line(completion *last, const line_state *state) {
+    const char *word = last->typed;
     size_t name = word[0] == '-' && word[1] == '-' ? strcspn(word, "=") : 0;
     if (state->open != NULL) {
-        complete_argument(c, state->open);
+        complete_argument(last, state->open);
     } else if (!state->has_ended && word[0] == '-' && word[name] == '=') {
         const ms_option *option = ms_cli_find_option(state->command, word + 2, name - 2);
-        c->typed += name + 1;
+        last->typed += name + 1;
         if (option != NULL && ms_cli_argument_count(option) == 1) {
-            complete_argument(c, option);
+            complete_argument(last, option);
         }
     } else if (!state->has_ended && word[0] == '-') {
-        offer_options(c, state);
+        offer_options(last, state);
     } else {
-        complete_positional(c, state->command, state->positionals);
+        complete_positional(last, state->command, state->positionals);
     }
 }
 
 ms_status ms_cli_complete(size_t count, const char *const *words, ms_arena *arena, ms_buffer *out) {
-    const char *last = count == 0 ? "" : words[count - 1];
-    completion c = {.word = last, .typed = last, .arena = arena, .out = out};
+    const char *word = count == 0 ? "" : words[count - 1];
+    completion last = {.word = word, .typed = word, .arena = arena, .out = out};
     line_state state = {.command = count < 2 ? NULL : ms_cli_find_command(words[0])};
+    /* words[0] is the command; the words between it and the last one are read first. */
     if (count < 2) {
-        complete_command(&c);
+        complete_command(&last);
     } else if (strcmp(words[0], "help") == 0 && count == 2) {
-        offer_commands(&c);
+        offer_commands(&last);
     } else if (state.command != NULL) {
         for (size_t i = 1; i + 1 < count; i++) {
             read_word(&state, words[i]);
         }
-        complete_line(&c, &state);
+        complete_line(&last, &state);
     }
     return out->failed || arena->has_failed ? MS_E_NOMEM : MS_OK;
 }

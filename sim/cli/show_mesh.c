@@ -173,7 +173,8 @@ static void add_tensor(const ms_mesh_view *view, ms_value *root) {
 
 ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *view, bool has_groups) {
     ms_value *root = ms_value_new_object(call->arena);
-    /* Both lists are outermost first; an axis that --flatten made of several is one axis. */
+    /* Both keys have the same list, the names of the axes, outermost first. An axis that --flatten
+     * made of several axes is one axis here. */
     static const char *const LISTS[] = {"axes", "order"};
     for (size_t i = 0; i < 2; i++) {
         ms_value *list = ms_value_add(root, LISTS[i], MS_VALUE_ARRAY);

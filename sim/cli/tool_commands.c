@@ -102,8 +102,8 @@ static const char *entry_of(const ms_node *texts, int index) {
     return node == NULL ? "" : node->text;
 }
 
-/* Read which options of a kind need another option, and why.  In `arena`; NULL when memory runs
- * out. */
+/* Read which options of a kind need another option. Each row of the list is [option, the option
+ * that it needs, why].  In `arena`; NULL when memory runs out. */
 static ms_option_rule *read_rules(const ms_node *kind, ms_arena *arena) {
     size_t room = 0;
     const ms_node *row = first_of(kind, "needs", &room);
