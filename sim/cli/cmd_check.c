@@ -250,7 +250,7 @@ static ms_status with_layout(const ms_job *job, ms_arena *arena, ms_job_spec *sp
     int *layers = MS_NEW(arena, int, stages + 1);
     *spec_out = job->spec;
     spec_out->batch.global = job->global_batch;
-    spec_out->batch.microbatches = 0;
+    spec_out->batch.microbatches = 0; /* not given: it follows from the global batch */
     /* Given costs have no layers: the copy then keeps the spec's partition. */
     if (layers == NULL || job->layout.stage_layers == NULL) {
         return layers == NULL ? MS_E_NOMEM : MS_OK;

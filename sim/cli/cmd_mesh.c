@@ -63,8 +63,8 @@ static ms_status time_steps(const ms_invocation *call, ms_mesh_view *view) {
     return status;
 }
 
-/* Read platform, mesh, axis and tensor from the options.  platform: filled in, and borrowed by `v`;
- * unset without --platform. */
+/* Read platform, mesh, axis and tensor from the options.  platform: filled in, and borrowed by
+ * `view`; unset without --platform. */
 static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_mesh_view *view) {
     ms_status status = MS_OK;
     if (ms_cli_has(call, "set") && !ms_cli_has(call, "platform")) {

@@ -31,15 +31,14 @@ static const char *beside_program(ms_arena *arena, const char *folder) {
     return is_there ? path : NULL;
 }
 
-/* The steps are those of the header: $MESHSIM_DATA, an installation, a source tree, the compiled-in
- * path. */
+/* The order in which folders are tried is described in job_options.h. */
 const char *ms_cli_data_folder(ms_arena *arena) {
     const char *given = getenv("MESHSIM_DATA");
     if (given != NULL && given[0] != '\0') {
         return given;
     }
-    const char *found = beside_program(arena, "/share/meshsim");
-    found = found == NULL ? beside_program(arena, "") : found;
+    const char *found = beside_program(arena, "/share/meshsim"); /* an installation */
+    found = found == NULL ? beside_program(arena, "") : found;   /* a build in the source tree */
     return found == NULL ? MESHSIM_DATA_DIR : found;
 }
 

@@ -163,6 +163,8 @@ ms_status ms_cli_new_mesh(const ms_invocation *call, const ms_new_job *job, ms_n
     if (choice.estimator == NULL) {
         return ms_diag_no_memory(call->diag);
     }
+    /* ZeRO 1 shards optimizer states alone. ZeRO 3, which shards parameters too but communicates
+     * more, is tried only where nothing fits in memory. */
     ms_status status = consider_all(&choice, 1);
     if (status == MS_OK && !(choice.has_best && choice.best.estimate.fits)) {
         status = consider_all(&choice, 3);

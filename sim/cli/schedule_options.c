@@ -157,6 +157,7 @@ ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
     double cap = 0;
     const char *reason = NULL;
     const char *text = ms_cli_value(call, "memory-cap", "");
+    /* A text parses as bytes only with a unit; a number of microbatches has none. */
     if (ms_unit_parse(text, MS_DIM_BYTES, &cap, &reason) == MS_OK) {
         ms_diag_error(call->diag,
                       "'--memory-cap %s' is in bytes, which needs '--compare' with '--workload'; "

@@ -46,8 +46,8 @@ static void add_groups(const ms_mesh_view *view, ms_value *root) {
     }
 }
 
-/* Nodes of the innermost network domain that holds several nodes, but not all of the platform; 0:
- * there is no such domain. */
+/* Nodes of the innermost domain that holds several nodes, but not all of the platform; 0: there is
+ * no such domain. A domain is the GPUs that a tier of links and the tiers inside it join. */
 static int nodes_of_unit(const ms_platform *platform) {
     for (int tier = 0; tier < platform->tier_count; tier++) {
         int gpus = ms_platform_domain(platform, tier);

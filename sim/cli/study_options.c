@@ -75,7 +75,8 @@ ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, boo
 
 /* ---- simulations at once ---- */
 
-#define WIPE "\r\x1b[K" /* to the start of the line, and clear it */
+/* Moves the cursor to the start of the line and clears the line. */
+#define WIPE "\r\x1b[K"
 
 /* Largest default of --jobs, and its largest value. */
 enum { JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024 };

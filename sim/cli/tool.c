@@ -32,8 +32,8 @@ static const char *find_start(const char *folder, ms_arena *arena) {
     return NULL;
 }
 
-/* Append an option as "--name=value", once for each time it was given.  words: of const char *.
- * Returns false when memory runs out. */
+/* Append an option as "--name=value", once for each time it was given. Options of tools take at
+ * most one argument.  words: of const char *.  Returns false when memory runs out. */
 static bool add_option(const ms_option *option, const ms_given *given, ms_arena *arena,
                        ms_vector *words) {
     bool is_added = true;
