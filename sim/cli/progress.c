@@ -29,6 +29,7 @@ static const char WIPE[] = "\r\x1b[K";
 static const char *short_count(double count, char text_out[16]) {
     static const char *const PREFIXES[] = {"", " k", " M", " G"};
     size_t at = 0;
+    /* Limits at which rounding would give one digit more: 999.5 prints as 1000, 99.95 as 100.0. */
     for (; count >= 999.5 && at + 1 < sizeof PREFIXES / sizeof PREFIXES[0]; at++) {
         count /= 1000.0;
     }

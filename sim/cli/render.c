@@ -61,7 +61,8 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
     ms_buffer_end_part(&rule, out);
 }
 
-/* Write each text of a list as a paragraph behind the title.  list: NULL: there is none. */
+/* Write each text of a list as a paragraph that begins with the title.  list: NULL: there is
+ * none. */
 static void write_markdown_notes(const char *title, const ms_value *list, ms_buffer *out) {
     for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
          note = note->next) {
