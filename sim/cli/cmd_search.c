@@ -230,7 +230,7 @@ static const char *make_absolute(const char *folder, const char *name, ms_arena 
         char *real = path == NULL ? NULL : realpath(path, NULL);
         if (real != NULL) {
             const char *copy = ms_arena_strdup(arena, real);
-            (free)(real); /* realpath's own */
+            (free)(real); /* allocated by realpath, not by us */
             return copy;
         }
         if (path != NULL) {
