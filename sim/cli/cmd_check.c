@@ -1,4 +1,7 @@
-/* meshsim check: validate a workload and say what can be said without simulating it. */
+/* meshsim check: validates a workload, and prints what follows without a simulation: mesh, memory
+ * of each pipeline rank, an estimate of the step, and for a job that does not fit in memory changes
+ * that save some. With --effective it prints the resolved workload instead. A set is an override
+ * "key.path=value", as --set takes one. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +18,7 @@
 #include "estimate/memory_options.h"
 #include "trace/summary.h"
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {MS_OPTION_PLATFORM},
     {MS_OPTION_SET},
@@ -38,23 +42,25 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Options that name a file. */
+/* Options that name an output file. */
 static const char *const TARGETS[] = {"svg", "mesh-svg", NULL};
 
-/* What the page and the JSON object tell. */
+/* All figures that the page and the JSON object show. */
 typedef struct findings {
     ms_job job;
     ms_estimate estimate;
-    double computation_bound_s; /* of its step, from its computations alone, as a search takes it */
-    ms_memory_option options[MS_MEMORY_OPTIONS_MAX];
+    double computation_bound_s; /* lower bound of the step from computations alone [s], by which a
+                                   search prunes */
+    ms_memory_option options[MS_MEMORY_OPTIONS_MAX]; /* [option_count] single changes that save
+                                                        memory */
     int option_count;
-    ms_fitting_change change; /* of a job that does not fit */
-    double change_step_s;     /* the step that `check` estimates with it */
+    ms_fitting_change change; /* the smallest change that fits; for a job that does not fit */
+    double change_step_s;     /* estimated step with that change [s] */
 } findings;
 
-/* Overrides as a user types them: "--set A=1 --set B=2".  Returns a text in `arena`; NULL when
+/* Sets as a user types them: "--set A=1 --set B=2", quoted for a shell.  In `arena`; NULL when
  * memory runs out, which the arena remembers. */
-static const char *typed(const ms_words *sets, ms_arena *arena) {
+static const char *typed_options(const ms_words *sets, ms_arena *arena) {
     ms_buffer text = {0};
     for (size_t i = 0; i < sets->count; i++) {
         ms_buffer_puts(&text, i == 0 ? "--set " : " --set ");
@@ -63,41 +69,45 @@ static const char *typed(const ms_words *sets, ms_arena *arena) {
     return ms_buffer_keep(&text, arena);
 }
 
-static bool has_fitting_change(const findings *f) {
-    return f->change.is_tried && f->change.fits;
+/* Whether a change with which the job fits in memory was found. */
+static bool has_fitting_change(const findings *found) {
+    return found->change.is_tried && found->change.fits;
 }
 
-static void add_options(const findings *f, ms_value *root) {
+/* Add a row for each single change that saves memory: its --set words, what it saves, the peak with
+ * it, and its cost in words. */
+static void add_options(const findings *found, ms_value *root) {
     ms_value *rows = ms_value_add(root, "memory_options", MS_VALUE_ARRAY);
-    for (int i = 0; i < f->option_count; i++) {
+    for (int i = 0; i < found->option_count; i++) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
-        ms_value_add_string(row, "setting", typed(&f->options[i].sets, root->arena));
-        ms_value_add_double(row, "saved_B", f->options[i].saved_B);
-        ms_value_add_double(row, "peak_B", f->options[i].peak_B);
-        ms_value_add_bool(row, "fits", f->options[i].fits);
-        ms_value_add_string(row, "note", f->options[i].note);
+        ms_value_add_string(row, "setting", typed_options(&found->options[i].sets, root->arena));
+        ms_value_add_double(row, "saved_B", found->options[i].saved_B);
+        ms_value_add_double(row, "peak_B", found->options[i].peak_B);
+        ms_value_add_bool(row, "fits", found->options[i].fits);
+        ms_value_add_string(row, "note", found->options[i].note);
     }
 }
 
-/* Add the smallest change that fits, null where none is needed or none was found. Where none was
- * found, the smallest peak that was tried follows. */
-static void add_change(const findings *f, ms_value *root) {
-    const ms_fitting_change *change = &f->change;
-    ms_value *found = ms_value_add(root, "fitting_change",
-                                   has_fitting_change(f) ? MS_VALUE_OBJECT : MS_VALUE_NULL);
-    if (has_fitting_change(f)) {
-        ms_value *sets = ms_value_add(found, "sets", MS_VALUE_ARRAY);
+/* Add the smallest change with which the job fits in memory; null where none is needed or none was
+ * found. Where none was found, add the smallest peak that was tried. */
+static void add_change(const findings *found, ms_value *root) {
+    const ms_fitting_change *change = &found->change;
+    ms_value *object = ms_value_add(root, "fitting_change",
+                                    has_fitting_change(found) ? MS_VALUE_OBJECT : MS_VALUE_NULL);
+    if (has_fitting_change(found)) {
+        ms_value *sets = ms_value_add(object, "sets", MS_VALUE_ARRAY);
         for (size_t i = 0; i < change->sets.count; i++) {
             ms_value_add_string(sets, NULL, change->sets.items[i]);
         }
-        ms_value_add_string(found, "setting", typed(&change->sets, root->arena));
-        ms_value_add_double(found, "peak_B", change->peak_B);
-        ms_value_add_double(found, "step_time_s", f->change_step_s);
+        ms_value_add_string(object, "setting", typed_options(&change->sets, root->arena));
+        ms_value_add_double(object, "peak_B", change->peak_B);
+        ms_value_add_double(object, "step_time_s", found->change_step_s);
     } else if (change->is_tried) {
         ms_value_add_double(root, "smallest_peak_B", change->peak_B);
     }
 }
 
+/* Add a row for each key of the workload that has no effect, with the reason. */
 static void add_notes(const ms_job *job, ms_value *root) {
     ms_value *rows = ms_value_add(root, "notes", MS_VALUE_ARRAY);
     for (int i = 0; i < job->idle_keys.count; i++) {
@@ -107,18 +117,20 @@ static void add_notes(const ms_job *job, ms_value *root) {
     }
 }
 
-/* How many times as long as the typical GPU the job's slowest computes; given costs are its. */
+/* How many times as long as the typical GPU the job's slowest GPU computes. With given costs, which
+ * are those of the slowest GPU, 1. */
 static double slowest_gpu(const ms_job *job) {
     return job->spec.has_model ? job->layout.slowest_gpu : 1;
 }
 
-/* Add to the JSON object of the estimated step its rent [USD] and its energy [J], and a lower bound
- * of each; null where the platform has no price, or no power. */
+/* Add to the object of the estimated step its rent [USD] and its energy [J], and a lower bound of
+ * each; null where the platform has no price, or no power. */
 static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *step) {
     const ms_platform *platform = job->platform;
     ms_price_use use = ms_job_price_use(job, estimate->step_s, estimate->busy_s);
     ms_price_use least = ms_job_price_use(job, estimate->lower_bound_s, estimate->busy_s);
-    double cost_unit = ms_price_has_rent(platform) ? 1.0 : (double)NAN; /* not known: null */
+    /* A factor of NAN makes a figure null. */
+    double cost_unit = ms_price_has_rent(platform) ? 1.0 : (double)NAN;
     double energy_unit = ms_price_has_power(platform) ? 1.0 : (double)NAN;
     ms_value_add_double(step, "cost", cost_unit * ms_price_step_USD(platform, &use));
     ms_value_add_double(step, "cost_lower_bound", cost_unit * ms_price_step_USD(platform, &least));
@@ -127,7 +139,7 @@ static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *
                         energy_unit * ms_price_step_J(platform, &least));
 }
 
-/* Lowest rank of a pipeline rank. */
+/* The lowest rank of the job whose pipeline rank is `pp`. */
 static int first_rank(const ms_job *job, int pp) {
     int rank = 0;
     while (ms_mesh_coordinate(&job->mesh, rank, MS_AXIS_PP) != pp) {
@@ -136,11 +148,15 @@ static int first_rank(const ms_job *job, int pp) {
     return rank;
 }
 
-/* Biases of the head are counted with it, tied or not. */
+/* Parameters of the model with a head matrix of its own: where embeddings are tied, `parts->total`
+ * does not count that matrix. Biases of the head are in the total in either case. */
 static double untied(const ms_model *model, const ms_parameter_parts *parts) {
     return parts->total + (model->has_tied_embeddings ? parts->head : 0);
 }
 
+/* Add the numbers of parameters of a model: in total and active per token, with and without the
+ * modules of multi-token prediction (MTP), with tied and untied embeddings, and of embedding and
+ * head. */
 static void add_model_parameters(const ms_model *model, ms_value *root) {
     const ms_parameter_parts parts = ms_model_parameter_parts(model);
     ms_value *counts = ms_value_add(root, "parameters", MS_VALUE_OBJECT);
@@ -154,6 +170,8 @@ static void add_model_parameters(const ms_model *model, ms_value *root) {
     ms_value_add_double(counts, "head", parts.head);
 }
 
+/* Add the numbers of parameters: of the model, or of given costs, whose active parameters are
+ * unknown and are 0. */
 static void add_parameters(const ms_job *job, ms_value *root) {
     if (job->spec.has_model) {
         add_model_parameters(&job->spec.model, root);
@@ -164,9 +182,11 @@ static void add_parameters(const ms_job *job, ms_value *root) {
     ms_value_add_double(counts, "active", 0.0);
 }
 
-static ms_value *make_json(const ms_invocation *call, const findings *f) {
-    const ms_job *job = &f->job;
-    const ms_estimate *estimate = &f->estimate;
+/* Make the tree that --json prints: job and mesh, the estimated step with its bounds, memory of the
+ * fullest pipeline rank, a row for each pipeline rank, and the changes that save memory. */
+static ms_value *make_tree(const ms_invocation *call, const findings *found) {
+    const ms_job *job = &found->job;
+    const ms_estimate *estimate = &found->estimate;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "framework", job->spec.framework.name); /* NULL adds nothing */
@@ -184,7 +204,7 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
     ms_value *step = ms_value_add(root, "estimate", MS_VALUE_OBJECT);
     ms_value_add_double(step, "step_time_s", estimate->step_s);
     ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
-    ms_value_add_double(step, "computation_bound_s", f->computation_bound_s);
+    ms_value_add_double(step, "computation_bound_s", found->computation_bound_s);
     add_price(job, estimate, step);
     ms_value_add_double(root, "ideal_bubble_fraction", estimate->ideal_bubble_fraction);
     const ms_summary_memory memory = {.held = &estimate->ranks[estimate->peak_rank].held,
@@ -208,12 +228,13 @@ static ms_value *make_json(const ms_invocation *call, const findings *f) {
         ms_value_add_double(row, "other_B", rank->held.other_B);
         ms_value_add_double(row, "peak_B", rank->peak_B);
     }
-    add_options(f, root);
-    add_change(f, root);
+    add_options(found, root);
+    add_change(found, root);
     add_notes(job, root);
     return root;
 }
 
+/* Print for --effective all keys of workload and platform with the value in use and its origin. */
 static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
     ms_buffer page = {0};
     ms_buffer_printf(&page, "# workload\n%s\n# platform\n%s", job->spec.source.effective_text,
@@ -221,14 +242,16 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
     return ms_cli_print_page(call, &page);
 }
 
-/* A copy of a job's spec with what was found when the job was laid out.  *spec_out: borrows from
- * the job.  Returns MS_OK; MS_E_NOMEM. */
+/* Copy a job's spec, and set the keys whose values are found when a job is laid out: batch sizes,
+ * layers per stage, chunks and the form of gradient reduction.  *spec_out: borrows from the job,
+ * its list of layers is in `arena`.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status with_layout(const ms_job *job, ms_arena *arena, ms_job_spec *spec_out) {
     size_t stages = (size_t)job->program.model_stages;
     int *layers = MS_NEW(arena, int, stages + 1);
     *spec_out = job->spec;
     spec_out->batch.global = job->global_batch;
-    spec_out->batch.microbatches = 0;
+    spec_out->batch.microbatches = 0; /* not given: it follows from the global batch */
+    /* Given costs have no layers: the copy then keeps the spec's partition. */
     if (layers == NULL || job->layout.stage_layers == NULL) {
         return layers == NULL ? MS_E_NOMEM : MS_OK;
     }
@@ -239,6 +262,8 @@ static ms_status with_layout(const ms_job *job, ms_arena *arena, ms_job_spec *sp
     return MS_OK;
 }
 
+/* Add the object `layout`: name, GPUs, microbatches, and the pipeline rank of each virtual
+ * stage. */
 static void add_layout(const ms_job *job, ms_value *root) {
     ms_value *layout = ms_value_add(root, "layout", MS_VALUE_OBJECT);
     ms_value_add_string(layout, "name", job->name);
@@ -251,6 +276,8 @@ static void add_layout(const ms_job *job, ms_value *root) {
     }
 }
 
+/* Add a spec as the text of a workload file under the key `name`.  Returns MS_OK; MS_E_NOMEM (not
+ * reported). */
 static ms_status add_workload(const char *name, const ms_job_spec *spec, ms_value *root) {
     ms_buffer text = {0};
     ms_job_spec_write(spec, &text);
@@ -259,10 +286,12 @@ static ms_status add_workload(const char *name, const ms_job_spec *spec, ms_valu
     return kept == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* The effective workload as a workload file, for programs that translate workloads; behind it that
- * file with what laying the job out found, and its stages. A workload that cannot be laid out (with
- * a mesh for other GPUs, say) has no layout, and the answer is no.
- *  Returns MS_OK; MS_E_NO; as ms_job_spec_read and ms_job_build. */
+/* Print for --effective --json, for programs that translate workloads: the resolved workload as a
+ * file's text, the same with the values that were found when the job was laid out, and its stages.
+ * A workload that cannot be laid out, with a mesh for another number of GPUs, say, has no layout.
+ *
+ * Returns MS_OK; MS_E_NO without a layout (its faults are reported); as ms_job_spec_read and
+ * ms_job_build. */
 static ms_status print_workload(const ms_invocation *call) {
     ms_job_request request;
     ms_job job = {0};
@@ -290,96 +319,109 @@ static ms_status print_workload(const ms_invocation *call) {
     return status == MS_OK && built != MS_OK ? MS_E_NO : status;
 }
 
-static ms_status bound_early(const ms_invocation *call, findings *f) {
+/* Find the lower bound of the step from computations alone, before communication and memory are
+ * known. */
+static ms_status bound_by_computation(const ms_invocation *call, findings *found) {
     ms_price_use least;
     ms_estimator *estimator = ms_estimator_new(call->arena);
     if (estimator == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    ms_status status = ms_estimator_bound(estimator, &f->job.spec, call->diag, &least);
+    ms_status status = ms_estimator_bound(estimator, &found->job.spec, call->diag, &least);
     ms_estimator_free(estimator);
-    f->computation_bound_s = status == MS_OK ? least.step_s : 0.0;
+    found->computation_bound_s = status == MS_OK ? least.step_s : 0.0;
     return status;
 }
 
-/* Estimate the job with the change as `check` does with its overrides on the command line. */
-static ms_status estimate_change(const ms_invocation *call, findings *f) {
+/* Estimate the step of the job with the smallest change that fits, exactly as `check` would with
+ * these overrides on its command line. */
+static ms_status estimate_change(const ms_invocation *call, findings *found) {
     ms_job_spec spec;
     ms_job job;
     ms_estimate estimate;
-    ms_status status =
-        ms_job_spec_read_again(&f->job.spec, &f->change.sets, call->arena, call->diag, &spec);
+    ms_status status = ms_job_spec_read_again(&found->job.spec, &found->change.sets, call->arena,
+                                              call->diag, &spec);
     status = status == MS_OK ? ms_job_build(&spec, call->arena, call->diag, &job) : status;
     if (status == MS_OK) {
-        job.run = f->job.run;
+        job.run = found->job.run; /* --no-fold */
         status = ms_job_estimate(&job, call->arena, call->diag, &estimate);
     }
-    f->change_step_s = status == MS_OK ? estimate.step_s : 0.0;
+    found->change_step_s = status == MS_OK ? estimate.step_s : 0.0;
     return status;
 }
 
-static ms_status find_change(const ms_invocation *call, findings *f) {
-    ms_status status = ms_fitting_change_find(&f->job.spec, call->arena, call->diag, &f->change);
-    return status == MS_OK && has_fitting_change(f) ? estimate_change(call, f) : status;
+/* Find the smallest change with which the job fits in memory, and estimate its step. */
+static ms_status find_change(const ms_invocation *call, findings *found) {
+    ms_status status =
+        ms_fitting_change_find(&found->job.spec, call->arena, call->diag, &found->change);
+    return status == MS_OK && has_fitting_change(found) ? estimate_change(call, found) : status;
 }
 
-static ms_status look_at(const ms_invocation *call, findings *f) {
-    ms_status status = ms_job_estimate(&f->job, call->arena, call->diag, &f->estimate);
-    status = status == MS_OK ? bound_early(call, f) : status;
-    status = status == MS_OK ? ms_memory_options_find(&f->job.spec, call->arena, call->diag,
-                                                      f->options, &f->option_count)
+/* Fill in the findings of the job in found->job: estimate, bound, and changes that save memory. */
+static ms_status evaluate(const ms_invocation *call, findings *found) {
+    ms_status status = ms_job_estimate(&found->job, call->arena, call->diag, &found->estimate);
+    status = status == MS_OK ? bound_by_computation(call, found) : status;
+    status = status == MS_OK ? ms_memory_options_find(&found->job.spec, call->arena, call->diag,
+                                                      found->options, &found->option_count)
                              : status;
-    return status == MS_OK && !f->estimate.fits ? find_change(call, f) : status;
+    return status == MS_OK && !found->estimate.fits ? find_change(call, found) : status;
 }
 
-static ms_status print_findings(const ms_invocation *call, const findings *f) {
-    ms_value *tree = make_json(call, f);
+/* Print the findings as JSON, text or Markdown. */
+static ms_status print_findings(const ms_invocation *call, const findings *found) {
+    ms_value *tree = make_tree(call, found);
     if (!ms_cli_has(call, "json")) {
-        ms_show_add_job(&f->job, tree);
+        ms_show_add_job(&found->job, tree);
     }
-    return ms_cli_show(call, f->job.name, MS_CHECK_TABLES, tree);
+    return ms_cli_show(call, found->job.name, MS_CHECK_TABLES, tree);
 }
 
-static ms_status draw(const ms_invocation *call, const findings *f) {
+/* Draw the pictures of --svg (memory of the pipeline ranks) and --mesh-svg (ranks on the
+ * platform). */
+static ms_status draw(const ms_invocation *call, const findings *found) {
     static const char *const OF_MESH[] = {"--of=mesh", NULL};
     ms_status status = MS_OK;
     if (ms_cli_has(call, "svg") || ms_cli_has(call, "mesh-svg")) {
-        const ms_value *tree = make_json(call, f);
+        const ms_value *tree = make_tree(call, found);
         status = ms_cli_draw(call, "svg", NULL, tree);
         status = status == MS_OK ? ms_cli_draw(call, "mesh-svg", OF_MESH, tree) : status;
     }
     return status;
 }
 
+/* Mode: validate a workload. The options are checked before anything that takes long.  MS_E_NO: the
+ * job does not fit in memory, and --ignore-memory is not given. */
 static ms_status run(const ms_invocation *call) {
-    findings f = {0};
+    findings found = {0};
     ms_status status = ms_cli_check_targets(call, TARGETS);
     if (status == MS_OK && ms_cli_has(call, "effective") && ms_cli_has(call, "json")) {
         return print_workload(call);
     }
-    status = status == MS_OK ? ms_cli_load_job(call, &f.job) : status;
+    status = status == MS_OK ? ms_cli_load_job(call, &found.job) : status;
     if (status == MS_OK && ms_cli_has(call, "effective")) {
-        return print_effective(call, &f.job);
+        return print_effective(call, &found.job);
     }
-    status = status == MS_OK ? look_at(call, &f) : status;
+    status = status == MS_OK ? evaluate(call, &found) : status;
     if (status == MS_OK) {
-        ms_advise_placement(&f.job.mesh, f.job.platform, call->diag);
-        status = ms_advise_latency_ahead(&f.job, &f.estimate, call->diag);
+        ms_advise_placement(&found.job.mesh, found.job.platform, call->diag);
+        status = ms_advise_latency_ahead(&found.job, &found.estimate, call->diag);
     }
-    status = status == MS_OK ? draw(call, &f) : status;
+    status = status == MS_OK ? draw(call, &found) : status;
     if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
-        status = print_findings(call, &f);
+        status = print_findings(call, &found);
     }
-    bool is_no = !f.estimate.fits && !ms_cli_has(call, "ignore-memory");
+    bool is_no = !found.estimate.fits && !ms_cli_has(call, "ignore-memory");
     return status == MS_OK && is_no ? MS_E_NO : status;
 }
 
+/* Mode: print every key that a workload may have. */
 static ms_status print_keys(const ms_invocation *call) {
     ms_buffer page = {0};
     ms_job_spec_write_keys(&page);
     return ms_cli_print_page(call, &page);
 }
 
+/* A rule: --keys excludes an option that describes a workload. */
 #define NO_WORKLOAD(option_)                                                                       \
     { "keys", option_, true, "it reads no workload" }
 

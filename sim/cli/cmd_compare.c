@@ -1,4 +1,6 @@
-/* meshsim compare: what differs between two traces, and whether it is too much. */
+/* meshsim compare: tells what differs between two traces or two folders of traces, and whether a
+ * quantity that is guarded differs by more than its tolerance (search/compare.h). A key is the
+ * dotted path of a quantity in the summary; a share is a relative difference, such as 1%. */
 #include <string.h>
 
 #include "base/units.h"
@@ -7,6 +9,7 @@
 #include "cli/render.h"
 #include "cli/show_difference.h"
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"tolerance", "[KEY=]SHARE", .letter = 't', .is_repeatable = true, .fallback = "0",
      .help = "relative difference that is let pass, either way, such as 1%; KEY= limits it to a "
@@ -24,10 +27,10 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* ---- what is asked for ---- */
+/* ---- tolerances and guards ---- */
 
-/* "1%", "0.01" or "0".  From 1 on a percent sign must stand, because '5' may mean 5 or 500 percent
- * and a guard that lets everything pass is none. */
+/* Read a share: "1%", "0.01" or "0". A number of 1 or more needs a percent sign: '5' may mean 5 or
+ * 500 percent, and a guard that lets every change pass would be useless.  MS_E_USAGE (reported). */
 static ms_status parse_share(const ms_invocation *call, const char *option, const char *text,
                              double *share_out) {
     const char *reason = NULL;
@@ -43,7 +46,8 @@ static ms_status parse_share(const ms_invocation *call, const char *option, cons
     return MS_OK;
 }
 
-/* "time_share=2%" or, where the key may be missing, "2%". */
+/* Read "KEY=SHARE"; of --tolerance also a share alone, whose key is then "".  MS_E_USAGE
+ * (reported); MS_E_NOMEM. */
 static ms_status parse_keyed(const ms_invocation *call, const char *option, const char *text,
                              ms_tolerance *out) {
     const char *equals = strrchr(text, '=');
@@ -60,6 +64,7 @@ static ms_status parse_keyed(const ms_invocation *call, const char *option, cons
     return parse_share(call, option, equals == NULL ? text : equals + 1, &out->share);
 }
 
+/* Read all --tolerance options into the rules. */
 static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *rules) {
     const ms_given given = ms_cli_all(call, "tolerance");
     ms_tolerance *tolerances = MS_NEW(call->arena, ms_tolerance, given.count);
@@ -72,8 +77,8 @@ static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *r
     return status;
 }
 
-/* The guards of --max-increase stand behind those of --only: where both name a key, the last one
- * holds. */
+/* Read --only and --max-increase into the guards of the rules. Guards of --max-increase are behind
+ * those of --only: where both name a key, the last guard holds. */
 static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules) {
     const ms_given only = ms_cli_all(call, "only");
     const ms_given increases = ms_cli_all(call, "max-increase");
@@ -96,6 +101,8 @@ static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules
     return status;
 }
 
+/* Read the rules of the comparison, after a check that at most one output goes to the standard
+ * output. */
 static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
     static const char *const FORMS[] = {"junit", "html", "json", "markdown", NULL};
     ms_status status = ms_cli_check_stdout(call, FORMS);
@@ -103,9 +110,10 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
     return status == MS_OK ? parse_guards(call, rules) : status;
 }
 
-/* ---- what is told ---- */
+/* ---- the outcome ---- */
 
-/* "base/tiny.h5" and "now/tiny.h5" are told apart by their folders. */
+/* Write the page of --html; nothing without the option. Its title has both paths, as the files may
+ * have the same name in two folders. */
 static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
     const ms_cli_page page = {
         .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};
@@ -114,7 +122,8 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_comparison
                : MS_OK;
 }
 
-/* The files first: where one cannot be written, nothing is printed that looks like an answer. */
+/* Write the files of --junit and --html, then print the outcome. Files come first: where one cannot
+ * be written, nothing is printed that looks like an answer. */
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
     static const char *const FILES[] = {"junit", "html", NULL};
     ms_buffer junit = {0};
@@ -130,6 +139,7 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
                                     : ms_show_differences(call, shown);
 }
 
+/* Compare the two sides and show the outcome.  MS_E_NO: a guard is broken. */
 static ms_status run(const ms_invocation *call) {
     ms_compare_rules rules = {.guard_count = 0};
     ms_trace_comparison comparison;

@@ -1,15 +1,18 @@
-/* meshsim merge: one store of all shards of a study. */
+/* meshsim merge: makes one store of the shards of a study. Each shard is a file with the results of
+ * one process (search/shards.h); the program that wrote a result has a version, and results of
+ * other versions are not reused. */
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/shown_tables.h"
 #include "search/shards.h"
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {MS_OPTION_JSON},
     {0},
 };
 
-/* "3,5-7": numbers as Slurm's --array takes them. */
+/* Append the numbers of missing shards as Slurm's --array takes them: "3,5-7". */
 static void add_ranges(const ms_shards_report *report, ms_buffer *out) {
     for (int i = 0; i < report->missing_count; i++) {
         int first = report->missing[i];
@@ -23,6 +26,8 @@ static void add_ranges(const ms_shards_report *report, ms_buffer *out) {
     }
 }
 
+/* Make the tree that --json prints: the merged store, the missing shards, the versions of the
+ * program, and the results that two shards both have. */
 static ms_value *make_tree(const ms_shards_report *report, ms_arena *arena) {
     ms_value *root = ms_value_new_object(arena);
     ms_value_add_string(root, "store", report->store);
@@ -48,7 +53,8 @@ static ms_value *make_tree(const ms_shards_report *report, ms_arena *arena) {
     return root;
 }
 
-/* Add the values that text and Markdown show and --json does not print. */
+/* Add the object `page`: values that text and Markdown show and --json does not print, such as the
+ * missing shards as an option of Slurm. */
 static void add_page(const ms_shards_report *report, ms_value *root) {
     ms_buffer ranges = {0};
     add_ranges(report, &ranges);
@@ -67,6 +73,7 @@ static void add_page(const ms_shards_report *report, ms_value *root) {
     }
 }
 
+/* Merge the complete shards of a folder.  MS_E_NO: some shards are missing. */
 static ms_status run(const ms_invocation *call) {
     ms_shards_report report;
     ms_status status = ms_shards_merge(call->positionals[0], call->arena, call->diag, &report);

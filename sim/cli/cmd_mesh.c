@@ -1,10 +1,12 @@
-/* meshsim mesh: which ranks form the groups of each axis, which tier they meet on, and how tensors
- * lie over them. */
+/* meshsim mesh: lists which ranks form the groups of each axis of a mesh, the outermost tier of
+ * links that they cross, and how a tensor is sharded over the mesh; times the collectives that
+ * redistribute the tensor. */
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/show_mesh.h"
 #include "cli/tool.h"
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"shape", "AXIS=SIZE,...", .help = "axes and their sizes, such as dp=2,pp=2,tp=2"},
     {"order", "AXIS,...", .fallback = "pp,dp,cp,tp",
@@ -39,9 +41,11 @@ static const ms_option OPTIONS[] = {
     {.name = NULL},
 };
 
-/* Options that name a file. */
+/* Options that name an output file. */
 static const char *const TARGETS[] = {"svg", NULL};
 
+/* Find the axis of --groups.  *axis_out: its index; -1 without the option.  MS_E_USAGE
+ * (reported). */
 static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, int *axis_out) {
     const char *name = ms_cli_value(call, "groups", NULL);
     *axis_out = -1;
@@ -49,44 +53,49 @@ static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, int *
     return is_fine ? MS_OK : MS_E_USAGE;
 }
 
-static ms_status time_steps(const ms_invocation *call, ms_mesh_view *v) {
+/* Time the steps of the redistribution on the platform, which is given. */
+static ms_status time_steps(const ms_invocation *call, ms_mesh_view *view) {
     ms_status status = MS_OK;
-    for (int i = 0; i < v->tensor.plan.count && status == MS_OK; i++) {
-        status = ms_reshard_step_time(v->platform, &v->mesh, &v->tensor.plan.steps[i], call->diag,
-                                      &v->times[i]);
+    for (int i = 0; i < view->tensor.plan.count && status == MS_OK; i++) {
+        status = ms_reshard_step_time(view->platform, &view->mesh, &view->tensor.plan.steps[i],
+                                      call->diag, &view->times[i]);
     }
     return status;
 }
 
-/* Read everything the command line says. */
-static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_mesh_view *v) {
+/* Read platform, mesh, axis and tensor from the options.  platform: filled in, and borrowed by
+ * `view`; unset without --platform. */
+static ms_status read_view(const ms_invocation *call, ms_platform *platform, ms_mesh_view *view) {
     ms_status status = MS_OK;
     if (ms_cli_has(call, "set") && !ms_cli_has(call, "platform")) {
         return ms_diag_usage(call->diag, "--set changes a platform, but there is no --platform");
     }
     if (ms_cli_has(call, "platform")) {
         status = ms_cli_load_platform(call, ms_cli_value(call, "platform", NULL), platform);
-        v->platform = platform;
+        view->platform = platform;
     }
-    status =
-        status == MS_OK ? ms_cli_read_mesh(call, v->platform, &v->mesh, &v->placement) : status;
-    status = status == MS_OK ? find_axis(call, &v->mesh, &v->only) : status;
-    if (status == MS_OK && v->platform != NULL) {
-        status = ms_mesh_check_devices(&v->mesh, v->platform, call->diag);
+    status = status == MS_OK ? ms_cli_read_mesh(call, view->platform, &view->mesh, &view->placement)
+                             : status;
+    status = status == MS_OK ? find_axis(call, &view->mesh, &view->only) : status;
+    if (status == MS_OK && view->platform != NULL) {
+        status = ms_mesh_check_devices(&view->mesh, view->platform, call->diag);
     }
-    status = status == MS_OK ? ms_cli_read_tensor(call, &v->mesh, &v->tensor) : status;
+    status = status == MS_OK ? ms_cli_read_tensor(call, &view->mesh, &view->tensor) : status;
     return status;
 }
 
-static ms_status draw(const ms_invocation *call, const ms_mesh_view *v) {
-    const char *axis = v->only < 0 ? NULL : v->mesh.names[v->only];
+/* Draw the picture of --svg: the ranks on the platform, and the groups of an axis in colours. */
+static ms_status draw(const ms_invocation *call, const ms_mesh_view *view) {
+    const char *axis = view->only < 0 ? NULL : view->mesh.names[view->only];
     const char *const words[] = {
         axis == NULL ? NULL : ms_arena_printf(call->arena, "--groups=%s", axis), NULL};
     return ms_cli_has(call, "svg")
-               ? ms_cli_draw(call, "svg", words, ms_show_mesh_tree(call, v, false))
+               ? ms_cli_draw(call, "svg", words, ms_show_mesh_tree(call, view, false))
                : MS_OK;
 }
 
+/* Check that --svg has a platform, and that its file can be written.  MS_E_USAGE (reported), else
+ * as ms_target_check. */
 static ms_status check_targets(const ms_invocation *call) {
     if (ms_cli_has(call, "svg") && !ms_cli_has(call, "platform")) {
         return ms_diag_usage(call->diag,
@@ -95,19 +104,21 @@ static ms_status check_targets(const ms_invocation *call) {
     return ms_cli_check_targets(call, TARGETS);
 }
 
+/* Read the mesh, time the redistribution, draw, and print the result unless the picture is the
+ * standard output. */
 static ms_status run(const ms_invocation *call) {
-    ms_mesh_view v = {.only = -1};
+    ms_mesh_view view = {.only = -1};
     ms_platform platform;
     ms_status status = check_targets(call);
-    status = status == MS_OK ? read_view(call, &platform, &v) : status;
-    if (status == MS_OK && v.platform != NULL) {
-        status = time_steps(call, &v);
+    status = status == MS_OK ? read_view(call, &platform, &view) : status;
+    if (status == MS_OK && view.platform != NULL) {
+        status = time_steps(call, &view);
     }
-    status = status == MS_OK ? draw(call, &v) : status;
+    status = status == MS_OK ? draw(call, &view) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
         return status;
     }
-    return ms_cli_show_mesh(call, &v);
+    return ms_cli_show_mesh(call, &view);
 }
 
 const ms_command ms_cmd_mesh = {

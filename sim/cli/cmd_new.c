@@ -1,4 +1,8 @@
-/* meshsim new: a workload to begin with, for a model and a platform. */
+/* meshsim new: writes a workload file to begin with, for a model and a platform. The draft starts
+ * from a base: the workload whose model is taken, or the workload `tiny` where the model comes from
+ * a Hugging Face config. A set is an override "key.path=value", as --set takes one. The steps: sets
+ * that reduce the base to its model, sets for platform and batch, sets for the mesh with the
+ * shortest estimated step (new_mesh.h); then all sets are applied, and the file is written. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +18,14 @@
 #include "cli/show_text.h"
 #include "search/config_workload.h"
 
+/* Most sets of a draft; bytes of a formatted quantity; most --gpus. */
 enum { SETS_MAX = 64, TEXT_MAX = 32, GPUS_MAX = 1 << 24 };
 
-/* Tokens of a step without --batch, as large models are pretrained with. Source: Touvron et al.,
- * "Llama 2", section 2.2: a global batch of 4M tokens. */
+/* Fewest tokens of a step without --batch, as large models are pretrained with. Source: Touvron et
+ * al., "Llama 2", section 2.2: a global batch of 4M tokens. */
 enum { TOKENS_USUAL = 4 << 20 };
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"model", "MODEL|CONFIG.json",
      .help =
@@ -36,37 +42,42 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* A number of whole nodes of a platform. */
+/* The part of a platform that the job runs on. */
 typedef struct new_cluster {
     ms_platform platform;
-    const char *path; /* what a workload names it by, wherever the workload lies */
-    int gpus;         /* --gpus; all of the platform's without it */
+    const char *path; /* of the platform's file, absolute; or the name of an installed platform */
+    int gpus;         /* --gpus, which fill whole nodes; all GPUs of the platform without it */
 } new_cluster;
 
 /* A workload in the making. */
 typedef struct draft {
     const ms_invocation *call;
-    const char *base;    /* file whose keys the sets change */
-    ms_node *root;       /* its tree */
+    const char *base;    /* path of the base's file */
+    ms_node *root;       /* tree of the base, to which the sets are applied in the end */
     ms_node *config;     /* the mapping `model` of a Hugging Face config; NULL: the model is that of
                             `root` */
-    const char *remarks; /* comments on what was assumed; NULL: none */
-    const char *sets[SETS_MAX];
+    const char *remarks; /* '#' lines for the file on choices that were assumed; NULL: none */
+    const char *sets[SETS_MAX]; /* [set_count] overrides "key.path=value" */
     size_t set_count;
     new_cluster cluster;
-    long sequence, batch;
+    long sequence; /* tokens of a sequence */
+    long batch;    /* sequences of a step */
 } draft;
 
-static ms_status add_set(draft *d, const char *text) {
-    if (text == NULL || d->set_count == SETS_MAX) {
-        return ms_diag_no_memory(d->call->diag);
+/* Append a set to the draft. text: NULL where its allocation failed. MS_E_NOMEM (reported), also
+ * for more than SETS_MAX sets. */
+static ms_status add_set(draft *workload, const char *text) {
+    if (text == NULL || workload->set_count == SETS_MAX) {
+        return ms_diag_no_memory(workload->call->diag);
     }
-    d->sets[d->set_count++] = text;
+    workload->sets[workload->set_count++] = text;
     return MS_OK;
 }
 
 /* ---- models and platforms ---- */
 
+/* The names of the installed YAML files of a folder below the data folder, such as "platforms", as
+ * "a, b, c"; "" without any. */
 static const char *list_installed(const ms_invocation *call, const char *folder) {
     const char *path =
         ms_arena_printf(call->arena, "%s/%s", ms_cli_data_folder(call->arena), folder);
@@ -93,8 +104,8 @@ static ms_status print_choices(const ms_invocation *call) {
     return ms_cli_print_page(call, &page);
 }
 
-/* Check that --model and --platform are given, and that the file of --output can be written: one
- * that exists only with --force. Anything else is reported. */
+/* Check that --model and --platform are given, and that the file of --output can be written; an
+ * older file is replaced only with --force. MS_E_USAGE or MS_E_IO (reported). */
 static ms_status check_options(const ms_invocation *call) {
     const char *missing = !ms_cli_has(call, "model")      ? "model"
                           : !ms_cli_has(call, "platform") ? "platform"
@@ -113,7 +124,7 @@ static ms_status check_options(const ms_invocation *call) {
 
 /* ---- model ---- */
 
-/* Whether `name` of --model is a Hugging Face config: it ends in ".json", or it is a folder. */
+/* Whether the value of --model names a Hugging Face config: a file in ".json", or a folder. */
 static bool is_config(const char *name) {
     struct stat entry;
     size_t length = strlen(name);
@@ -128,30 +139,30 @@ static bool is_config(const char *name) {
     return is_there && S_ISDIR(entry.st_mode);
 }
 
-/* Find the workload `name`, and load it into d->base and d->root.  MS_E_INPUT (reported): no such
- * workload. */
-static ms_status find_base(draft *d, const char *name) {
-    const ms_invocation *call = d->call;
+/* Find the base by its name, and read it into `base` and `root` of the draft.  MS_E_INPUT
+ * (reported): no such workload. */
+static ms_status find_base(draft *workload, const char *name) {
+    const ms_invocation *call = workload->call;
     const char *folders[] = {ms_cli_data_folder(call->arena), NULL};
     const ms_file_search search = {.folders = folders, .subfolder = "workloads/"};
     const char *looked = NULL;
-    if (ms_find_yaml(name, &search, call->arena, &d->base, &looked) != MS_OK) {
+    if (ms_find_yaml(name, &search, call->arena, &workload->base, &looked) != MS_OK) {
         return ms_diag_no_memory(call->diag);
     }
-    if (d->base == NULL) {
+    if (workload->base == NULL) {
         ms_diag_error(call->diag, "no model '%s'%s%s", name, looked,
                       ms_find_yaml_hint(name, &search, call->arena));
         return MS_E_INPUT;
     }
-    return ms_yaml_load(d->base, call->arena, call->diag, &d->root);
+    return ms_yaml_load(workload->base, call->arena, call->diag, &workload->root);
 }
 
-/* Whether a key of the base stays: its model, and its framework's keys if it names one. With a
- * Hugging Face config none stays. */
-static bool is_kept(const draft *d, const char *key) {
+/* Whether a top-level key of the base stays in the draft: the key `model`, and the keys of its
+ * framework if the base names one. With a Hugging Face config no key of the base stays. */
+static bool is_kept(const draft *workload, const char *key) {
     static const char *const KEPT[] = {"model", "framework", "tensor_parallel"};
-    bool has_software = ms_node_get(d->root, "framework") != NULL;
-    for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0] && d->config == NULL; i++) {
+    bool has_software = ms_node_get(workload->root, "framework") != NULL;
+    for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0] && workload->config == NULL; i++) {
         if (strcmp(key, KEPT[i]) == 0) {
             return has_software || i == 0;
         }
@@ -159,41 +170,45 @@ static bool is_kept(const draft *d, const char *key) {
     return false;
 }
 
-/* Remove the base's other keys. */
-static ms_status clear_base(draft *d) {
+/* Add a set "KEY=null", which removes the key, for each top-level key of the base that does not
+ * stay (is_kept). */
+static ms_status clear_base(draft *workload) {
     ms_status status = MS_OK;
-    for (const ms_node *key = d->root->first; key != NULL && status == MS_OK; key = key->next) {
-        if (!is_kept(d, key->key)) {
-            status = add_set(d, ms_arena_printf(d->call->arena, "%s=null", key->key));
+    for (const ms_node *key = workload->root->first; key != NULL && status == MS_OK;
+         key = key->next) {
+        if (!is_kept(workload, key->key)) {
+            status = add_set(workload, ms_arena_printf(workload->call->arena, "%s=null", key->key));
         }
     }
     return status;
 }
 
-/* Set the scalar keys beside the model, also those in mappings.  path: of `mapping`, with a dot at
- * its end; "" for the root. */
-static ms_status add_keys(draft *d, const ms_node *mapping, const char *path) {
-    ms_arena *arena = d->call->arena;
+/* Add a set for each scalar key below a mapping, at any depth, except below `model`. path: key path
+ * of `mapping` with a dot at its end; "" for the root. */
+static ms_status add_keys(draft *workload, const ms_node *mapping, const char *path) {
+    ms_arena *arena = workload->call->arena;
     ms_status status = MS_OK;
     for (const ms_node *key = mapping->first; key != NULL && status == MS_OK; key = key->next) {
         const char *below = ms_arena_printf(arena, "%s%s.", path, key->key);
         if (below == NULL) {
-            status = ms_diag_no_memory(d->call->diag);
+            status = ms_diag_no_memory(workload->call->diag);
         } else if (key->type == MS_NODE_MAPPING && strcmp(key->key, "model") != 0) {
-            status = add_keys(d, key, below);
+            status = add_keys(workload, key, below);
         } else if (key->type == MS_NODE_SCALAR) {
-            status = add_set(d, ms_arena_printf(arena, "%s%s=%s", path, key->key, key->text));
+            status =
+                add_set(workload, ms_arena_printf(arena, "%s%s=%s", path, key->key, key->text));
         }
     }
     return status;
 }
 
-/* Read the model `name` of --model: a Hugging Face config into d->config, with the workload `tiny`
- * as the base, or a workload as the base. A model without a framework gets the one that `import hf`
- * assumes.  out: the workload with these assumptions; its root stays NULL where the base names a
- * framework. */
-static ms_status read_config(draft *d, const char *name, ms_config_workload *out) {
-    const ms_invocation *call = d->call;
+/* Find the base, and the choices that are assumed beside the model. A Hugging Face config goes into
+ * `config` of the draft, with the workload `tiny` as the base. Of a workload that names no
+ * framework, or `none`, the model gets the framework that `import hf` assumes.  name: the value of
+ * --model.  out: a workload tree of the model and the assumed keys; its root stays NULL where the
+ * base names a framework. */
+static ms_status read_config(draft *workload, const char *name, ms_config_workload *out) {
+    const ms_invocation *call = workload->call;
     ms_status status = MS_OK;
     if (is_config(name)) {
         ms_model model;
@@ -202,21 +217,22 @@ static ms_status read_config(draft *d, const char *name, ms_config_workload *out
         status = status == MS_OK ? ms_model_read(ms_node_get(out->root, "model"), "model",
                                                  call->arena, call->diag, &model)
                                  : status;
-        d->config = status == MS_OK ? ms_node_get(out->root, "model") : NULL;
-        return status == MS_OK ? find_base(d, "tiny") : status;
+        workload->config = status == MS_OK ? ms_node_get(out->root, "model") : NULL;
+        return status == MS_OK ? find_base(workload, "tiny") : status;
     }
-    status = find_base(d, name);
-    ms_node *framework = status == MS_OK ? ms_node_get(d->root, "framework") : NULL;
+    status = find_base(workload, name);
+    ms_node *framework = status == MS_OK ? ms_node_get(workload->root, "framework") : NULL;
     bool is_none = framework != NULL && framework->type == MS_NODE_SCALAR &&
                    strcmp(framework->text, "none") == 0;
     if (status != MS_OK || (framework != NULL && !is_none)) {
         return status;
     }
-    if (is_none) { /* the base's choices are in its keys, which the new job does not take */
-        ms_node_remove(d->root, framework);
+    if (is_none) { /* with no framework the base's choices are keys of their own; none is kept */
+        ms_node_remove(workload->root, framework);
     }
+    /* Copy the base, keep its model alone, and let the framework's keys be added. */
     status = ms_yaml_parse("{}", 2, name, call->arena, call->diag, &out->root);
-    if (status == MS_OK && ms_node_overlay(out->root, d->root, call->arena) != MS_OK) {
+    if (status == MS_OK && ms_node_overlay(out->root, workload->root, call->arena) != MS_OK) {
         status = ms_diag_no_memory(call->diag);
     }
     if (status != MS_OK) {
@@ -231,30 +247,34 @@ static ms_status read_config(draft *d, const char *name, ms_config_workload *out
     return ms_config_workload_assume(out, call->arena, call->diag);
 }
 
-/* Read --model into the draft, and add sets that remove the base's other keys and make those that
- * were assumed.  MS_E_INPUT (reported): the workload has no model. */
-static ms_status read_model(draft *d) {
-    const ms_invocation *call = d->call;
+/* Read --model into the draft, and add the sets that follow from the model: those that remove the
+ * base's other keys, the path of a Hugging Face config, and the assumed keys. MS_E_INPUT
+ * (reported): the base has no model. */
+static ms_status read_model(draft *workload) {
+    const ms_invocation *call = workload->call;
     const char *name = ms_cli_value(call, "model", NULL);
     ms_config_workload imported = {.root = NULL};
-    ms_status status = read_config(d, name, &imported);
-    d->remarks = imported.remarks;
-    if (status == MS_OK && ms_node_get(d->root, "model") == NULL) {
-        ms_diag_error(call->diag, "workload '%s' has no model", d->base);
+    ms_status status = read_config(workload, name, &imported);
+    workload->remarks = imported.remarks;
+    if (status == MS_OK && ms_node_get(workload->root, "model") == NULL) {
+        ms_diag_error(call->diag, "workload '%s' has no model", workload->base);
         status = MS_E_INPUT;
     }
-    status = status == MS_OK ? clear_base(d) : status;
-    if (status == MS_OK && d->config != NULL) {
+    status = status == MS_OK ? clear_base(workload) : status;
+    if (status == MS_OK && workload->config != NULL) {
         const char *path = ms_find_whole_path(name, call->arena);
-        status = path == NULL ? ms_diag_no_memory(call->diag)
-                              : add_set(d, ms_arena_printf(call->arena, "model={hf: '%s'}", path));
+        status = path == NULL
+                     ? ms_diag_no_memory(call->diag)
+                     : add_set(workload, ms_arena_printf(call->arena, "model={hf: '%s'}", path));
     }
-    return status == MS_OK && imported.root != NULL ? add_keys(d, imported.root, "") : status;
+    return status == MS_OK && imported.root != NULL ? add_keys(workload, imported.root, "")
+                                                    : status;
 }
 
 /* ---- sizes ---- */
 
-/* Load the platform of --platform, which was given, and read --gpus, which are whole nodes. */
+/* Load the platform of --platform, which the caller has checked to be given, and read --gpus, which
+ * has to fill whole nodes. */
 static ms_status read_cluster(const ms_invocation *call, new_cluster *cluster_out) {
     const char *name = ms_cli_value(call, "platform", NULL);
     const char *const *folders = NULL;
@@ -277,101 +297,112 @@ static ms_status read_cluster(const ms_invocation *call, new_cluster *cluster_ou
     return status == MS_OK && cluster_out->path == NULL ? ms_diag_no_memory(call->diag) : status;
 }
 
-/* The cluster as an override of a workload: "platform={file: 'P', nodes: N}".  NULL: no memory. */
+/* The set of the cluster: "platform={file: 'P', nodes: N}". NULL: no memory. */
 static const char *cluster_set(const ms_invocation *call, const new_cluster *cluster) {
     return ms_arena_printf(call->arena, "platform={file: '%s', nodes: %d}", cluster->path,
                            cluster->gpus / cluster->platform.gpus_per_node);
 }
 
-/* A batch that any number of data-parallel ranks shares evenly: the odd part of the number of GPUs,
- * times a power of two. */
-static long usual_batch(const draft *d) {
-    long odd = d->cluster.gpus;
+/* Sequences of a step without --batch: the odd part of the number of GPUs times a power of two, so
+ * that data-parallel degrees divide it. It has at least TOKENS_USUAL tokens, and at least one
+ * sequence per node. */
+static long usual_batch(const draft *workload) {
+    long odd = workload->cluster.gpus;
     while (odd % 2 == 0) {
         odd /= 2;
     }
     long batch = odd;
-    while (batch * d->sequence < TOKENS_USUAL ||
-           batch < d->cluster.gpus / d->cluster.platform.gpus_per_node) {
+    while (batch * workload->sequence < TOKENS_USUAL ||
+           batch < workload->cluster.gpus / workload->cluster.platform.gpus_per_node) {
         batch *= 2;
     }
     return batch;
 }
 
-/* Read --sequence, in tokens, and --batch, in sequences, into the draft. Without --sequence, the
- * model's own sequence; without --batch, usual_batch. */
-static ms_status read_sizes(draft *d) {
-    const ms_invocation *call = d->call;
-    const ms_node *model = d->config != NULL ? d->config : ms_node_get(d->root, "model");
+/* Read --sequence, in tokens, and --batch, in sequences, into the draft. Without --sequence the
+ * model's own length holds; without --batch usual_batch, which needs the sequence. */
+static ms_status read_sizes(draft *workload) {
+    const ms_invocation *call = workload->call;
+    const ms_node *model =
+        workload->config != NULL ? workload->config : ms_node_get(workload->root, "model");
     const ms_node *sequence = ms_node_get(model, "sequence");
     long given = sequence == NULL || sequence->text == NULL ? 1 : strtol(sequence->text, NULL, 10);
     ms_status status =
-        ms_cli_int(call, "sequence", given < 1 ? 1 : given, 1, 10000000, &d->sequence);
-    status = status == MS_OK ? ms_cli_int(call, "batch", usual_batch(d), 1, MS_BATCH_MAX, &d->batch)
+        ms_cli_int(call, "sequence", given < 1 ? 1 : given, 1, 10000000, &workload->sequence);
+    status = status == MS_OK ? ms_cli_int(call, "batch", usual_batch(workload), 1, MS_BATCH_MAX,
+                                          &workload->batch)
                              : status;
     return status;
 }
 
-/* Add the sets of the name, the platform, the schedule and the batch, and with --sequence of the
- * model's sequence. */
-static ms_status add_sizes(draft *d) {
-    const ms_invocation *call = d->call;
+/* Add the sets of the job's name, the platform, the schedule and the batch, and with --sequence
+ * that of the model's sequence. */
+static ms_status add_sizes(draft *workload) {
+    const ms_invocation *call = workload->call;
     const char *model = ms_cli_value(call, "model", NULL);
     const char *slash = strrchr(model, '/');
     ms_arena *arena = call->arena;
-    ms_status status =
-        add_set(d, ms_arena_printf(arena, "name='%s on %d GPUs'", slash == NULL ? model : slash + 1,
-                                   d->cluster.gpus));
-    status = status == MS_OK ? add_set(d, cluster_set(call, &d->cluster)) : status;
+    ms_status status = add_set(workload, ms_arena_printf(arena, "name='%s on %d GPUs'",
+                                                         slash == NULL ? model : slash + 1,
+                                                         workload->cluster.gpus));
+    status = status == MS_OK ? add_set(workload, cluster_set(call, &workload->cluster)) : status;
     if (status == MS_OK && ms_cli_has(call, "sequence")) {
-        status = add_set(d, ms_arena_printf(arena, "model.sequence=%ld", d->sequence));
+        status =
+            add_set(workload, ms_arena_printf(arena, "model.sequence=%ld", workload->sequence));
     }
-    status = status == MS_OK ? add_set(d, "schedule={kind: 1f1b}") : status;
+    status = status == MS_OK ? add_set(workload, "schedule={kind: 1f1b}") : status;
     return status == MS_OK
-               ? add_set(d, ms_arena_printf(arena, "batch={global: %ld, micro: 1}", d->batch))
+               ? add_set(workload,
+                         ms_arena_printf(arena, "batch={global: %ld, micro: 1}", workload->batch))
                : status;
 }
 
 /* ---- output ---- */
 
-/* Apply the sets, with those of the mesh behind them, to d->root, and put its keys in the order of
- * the fields. The model of a Hugging Face config replaces `model`, with all its keys. */
-static ms_status settle(draft *d, const ms_words *mesh) {
-    const ms_invocation *call = d->call;
+/* Apply the sets, and behind them those of the chosen mesh, to the tree of the base, and sort its
+ * keys as MS_WORKLOAD_FIELDS lists them. A Hugging Face config replaces the whole mapping `model`.
+ * mesh: sets of new_mesh.h. */
+static ms_status apply_sets(draft *workload, const ms_words *mesh) {
+    const ms_invocation *call = workload->call;
     ms_status status = MS_OK;
     for (size_t i = 0; i < mesh->count && status == MS_OK; i++) {
-        status = add_set(d, mesh->items[i]);
+        status = add_set(workload, mesh->items[i]);
     }
-    for (size_t i = 0; i < d->set_count && status == MS_OK; i++) {
-        status = ms_node_set(d->root, d->sets[i], call->arena, call->diag);
+    for (size_t i = 0; i < workload->set_count && status == MS_OK; i++) {
+        status = ms_node_set(workload->root, workload->sets[i], call->arena, call->diag);
     }
-    ms_config_take_out(d->root, MS_WORKLOAD_FIELDS);
-    if (status == MS_OK && d->config != NULL) {
-        ms_node_remove(d->root, ms_node_get(d->root, "model"));
-        d->config->key = "model";
-        ms_node_append(d->root, d->config);
+    ms_config_take_out(workload->root, MS_WORKLOAD_FIELDS);
+    if (status == MS_OK && workload->config != NULL) {
+        ms_node_remove(workload->root, ms_node_get(workload->root, "model"));
+        workload->config->key = "model";
+        ms_node_append(workload->root, workload->config);
+        /* The set of the sequence changed the `model` that was just replaced: apply it once
+         * more. */
         if (ms_cli_has(call, "sequence")) {
-            status = ms_node_set(d->root,
-                                 ms_arena_printf(call->arena, "model.sequence=%ld", d->sequence),
-                                 call->arena, call->diag);
+            status =
+                ms_node_set(workload->root,
+                            ms_arena_printf(call->arena, "model.sequence=%ld", workload->sequence),
+                            call->arena, call->diag);
         }
     }
     if (status == MS_OK) {
-        ms_config_arrange(d->root, MS_WORKLOAD_FIELDS);
+        ms_config_arrange(workload->root, MS_WORKLOAD_FIELDS);
     }
     return status;
 }
 
-static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char *path) {
+/* Print for the user which mesh was chosen, its estimated step and memory, and the commands that
+ * come next. path: of the file that was written. */
+static ms_status print_next(const draft *workload, const ms_new_mesh *mesh, const char *path) {
     char time[TEXT_MAX];
     char peak[TEXT_MAX];
-    const char *first =
-        ms_arena_printf(d->call->arena, "%s, some %s a step, %s per GPU", mesh->sets.items[0],
-                        ms_unit_format(mesh->estimate.step_s, MS_DIM_TIME, time, sizeof time),
-                        ms_unit_format(mesh->estimate.peak_B, MS_DIM_BYTES, peak, sizeof peak));
-    const char *margin = ms_arena_printf(d->call->arena, "%s: ", path);
+    const char *first = ms_arena_printf(
+        workload->call->arena, "%s, some %s a step, %s per GPU", mesh->sets.items[0],
+        ms_unit_format(mesh->estimate.step_s, MS_DIM_TIME, time, sizeof time),
+        ms_unit_format(mesh->estimate.peak_B, MS_DIM_BYTES, peak, sizeof peak));
+    const char *margin = ms_arena_printf(workload->call->arena, "%s: ", path);
     if (first == NULL || margin == NULL) {
-        return ms_diag_no_memory(d->call->diag);
+        return ms_diag_no_memory(workload->call->diag);
     }
     ms_buffer page = {0};
     ms_show_wrapped(margin, first, &page);
@@ -380,55 +411,61 @@ static ms_status print_next(const draft *d, const ms_new_mesh *mesh, const char 
                      "meshsim run %s       # where a step's time goes\n"
                      "meshsim search %s    # which mesh is the fastest\n",
                      path, path, path);
-    return ms_cli_print_page(d->call, &page);
+    return ms_cli_print_page(workload->call, &page);
 }
 
-static ms_status write_draft(draft *d, const ms_new_mesh *mesh) {
-    const char *path = ms_cli_value(d->call, "output", "-");
+/* Write the workload to the file of --output, each key below a comment that explains it. Behind a
+ * file, not behind the standard output, print the next commands. */
+static ms_status write_draft(draft *workload, const ms_new_mesh *mesh) {
+    const char *path = ms_cli_value(workload->call, "output", "-");
     ms_buffer text = {0};
     ms_buffer_printf(&text,
                      "# Made by 'meshsim new --model %s --platform %s', with the mesh whose "
                      "estimated step is\n# the shortest. All may be changed; 'meshsim check "
                      "--keys' lists what else may stand here.\n",
-                     ms_cli_value(d->call, "model", ""), ms_cli_value(d->call, "platform", ""));
-    ms_buffer_puts(&text, d->remarks == NULL ? "" : d->remarks);
-    ms_config_write_commented(d->root, MS_WORKLOAD_FIELDS, &text);
-    ms_status status = ms_cli_write_file(d->call, path, &text);
-    return status == MS_OK && strcmp(path, "-") != 0 ? print_next(d, mesh, path) : status;
+                     ms_cli_value(workload->call, "model", ""),
+                     ms_cli_value(workload->call, "platform", ""));
+    ms_buffer_puts(&text, workload->remarks == NULL ? "" : workload->remarks);
+    ms_config_write_commented(workload->root, MS_WORKLOAD_FIELDS, &text);
+    ms_status status = ms_cli_write_file(workload->call, path, &text);
+    return status == MS_OK && strcmp(path, "-") != 0 ? print_next(workload, mesh, path) : status;
 }
 
-static ms_status choose(draft *d, ms_new_mesh *mesh_out) {
-    const ms_invocation *call = d->call;
-    const ms_new_job job = {.base = {.workload = d->base,
+/* Choose the mesh for the draft, with the shortest estimated step. MS_E_NO (reported): no mesh fits
+ * in memory; else as ms_cli_new_mesh. */
+static ms_status choose_mesh(draft *workload, ms_new_mesh *mesh_out) {
+    const ms_invocation *call = workload->call;
+    const ms_new_job job = {.base = {.workload = workload->base,
                                      .data_folder = ms_cli_data_folder(call->arena),
-                                     .sets = d->sets,
-                                     .set_count = d->set_count},
-                            .gpus = d->cluster.gpus,
-                            .gpus_per_node = d->cluster.platform.gpus_per_node,
-                            .batch = (int)d->batch};
+                                     .sets = workload->sets,
+                                     .set_count = workload->set_count},
+                            .gpus = workload->cluster.gpus,
+                            .gpus_per_node = workload->cluster.platform.gpus_per_node,
+                            .batch = (int)workload->batch};
     ms_status status = ms_cli_new_mesh(call, &job, mesh_out);
     if (status == MS_OK && !mesh_out->estimate.fits) {
         char peak[TEXT_MAX];
         ms_diag_error(call->diag,
                       "it does not fit in memory on %d GPUs: the mesh that needs least takes %s "
                       "per GPU; expected more --gpus, or another --platform",
-                      d->cluster.gpus,
+                      workload->cluster.gpus,
                       ms_unit_format(mesh_out->estimate.peak_B, MS_DIM_BYTES, peak, sizeof peak));
         return MS_E_NO;
     }
     return status;
 }
 
-/* ---- what a Hugging Face config gives ---- */
+/* ---- --json: the keys that a Hugging Face config gives a workload ---- */
 
-static void add_place(ms_value *row, const ms_mark *mark) {
+/* Add to a row its position in the config: line and column from 1, and width in characters. */
+static void add_mark(ms_value *row, const ms_mark *mark) {
     ms_value_add_int(row, "line", mark->line);
     ms_value_add_int(row, "column", mark->column);
     ms_value_add_int(row, "width", mark->width);
 }
 
-/* A scalar as it stands, or a list of words in brackets. */
-static const char *text_of(const ms_node *node, ms_arena *arena) {
+/* The text of a scalar, or of a list of scalars as "[a, b]". In `arena`; NULL: no memory. */
+static const char *node_text(const ms_node *node, ms_arena *arena) {
     if (node->type == MS_NODE_SCALAR) {
         return node->text;
     }
@@ -439,24 +476,27 @@ static const char *text_of(const ms_node *node, ms_arena *arena) {
     return text == NULL ? NULL : ms_arena_printf(arena, "%s]", text);
 }
 
-/* A row for each key below a mapping.  path: of the mapping, with a dot at its end. */
-static void add_workload(const ms_node *mapping, const char *path, ms_arena *arena,
-                         ms_value *rows) {
+/* Add to `rows` a row for each scalar or list below a mapping, at any depth. path: key path of the
+ * mapping with a dot at its end; "" for the root. */
+static void add_workload_rows(const ms_node *mapping, const char *path, ms_arena *arena,
+                              ms_value *rows) {
     for (const ms_node *node = mapping->first; node != NULL; node = node->next) {
         const char *key = ms_arena_printf(arena, "%s%s", path, node->key);
         if (key != NULL && node->type == MS_NODE_MAPPING) {
             const char *below = ms_arena_printf(arena, "%s.", key);
-            add_workload(node, below == NULL ? "" : below, arena, rows);
+            add_workload_rows(node, below == NULL ? "" : below, arena, rows);
         } else {
             ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
             ms_value_add_string(row, "key", key);
-            ms_value_add_string(row, "value", text_of(node, arena));
+            ms_value_add_string(row, "value", node_text(node, arena));
             ms_value_add_bool(row, "is_text", node->is_quoted);
-            add_place(row, &node->mark);
+            add_mark(row, &node->mark);
         }
     }
 }
 
+/* Add to `rows` a row for each key of the config: its value, what became of it (`fate`), and
+ * why. */
 static void add_source_keys(const ms_source_keys *keys, ms_value *rows) {
     for (const ms_source_key *key = keys->first; key != NULL; key = key->next) {
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
@@ -464,13 +504,13 @@ static void add_source_keys(const ms_source_keys *keys, ms_value *rows) {
         ms_value_add_string(row, "value", key->value == NULL ? "" : key->value);
         ms_value_add_string(row, "fate", ms_source_fate_name(key->fate));
         ms_value_add_string(row, "why", key->why == NULL ? "" : key->why);
-        add_place(row, &key->mark);
+        add_mark(row, &key->mark);
     }
 }
 
-/* Print the keys that the config of --model gives a workload, with their places, and what became of
- * each of the config's own keys, as one JSON object, for `import hf`. The model is not checked: a
- * key that it lacks may be given later. */
+/* Print one JSON object for `meshsim import hf`: the workload keys that the config of --model
+ * gives, with their positions in the config, and what became of each of the config's own keys. The
+ * model is not checked, as a key that it lacks may be given later. */
 static ms_status print_config(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "model", "");
     ms_config_workload workload;
@@ -483,11 +523,14 @@ static ms_status print_config(const ms_invocation *call) {
     const ms_node *model = ms_node_get(workload.root, "model");
     ms_value_add_string(root, "file", model->mark.file);
     ms_value_add_string(root, "remarks", workload.remarks);
-    add_workload(workload.root, "", call->arena, ms_value_add(root, "workload", MS_VALUE_ARRAY));
+    add_workload_rows(workload.root, "", call->arena,
+                      ms_value_add(root, "workload", MS_VALUE_ARRAY));
     add_source_keys(&workload.keys, ms_value_add(root, "keys", MS_VALUE_ARRAY));
     return ms_cli_print_json(call, root);
 }
 
+/* Check the options beside --json: --model is required, and every option that describes the job or
+ * the output file is refused. MS_E_USAGE (reported). */
 static ms_status check_json(const ms_invocation *call) {
     static const char *const OTHERS[] = {"platform", "gpus",   "batch",
                                          "sequence", "output", "force"};
@@ -504,6 +547,9 @@ static ms_status check_json(const ms_invocation *call) {
     return MS_OK;
 }
 
+/* Run `meshsim new`. Without any of --model, --platform and --json it lists the installed models
+ * and platforms; with --json it prints what the config of --model gives; else it writes a
+ * workload. */
 static ms_status run(const ms_invocation *call) {
     if (!ms_cli_has(call, "json") && !ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
         return print_choices(call);
@@ -511,16 +557,16 @@ static ms_status run(const ms_invocation *call) {
     if (ms_cli_has(call, "json")) {
         return check_json(call) == MS_OK ? print_config(call) : MS_E_USAGE;
     }
-    draft d = {.call = call};
+    draft workload = {.call = call};
     ms_new_mesh mesh;
     ms_status status = check_options(call);
-    status = status == MS_OK ? read_model(&d) : status;
-    status = status == MS_OK ? read_cluster(call, &d.cluster) : status;
-    status = status == MS_OK ? read_sizes(&d) : status;
-    status = status == MS_OK ? add_sizes(&d) : status;
-    status = status == MS_OK ? choose(&d, &mesh) : status;
-    status = status == MS_OK ? settle(&d, &mesh.sets) : status;
-    return status == MS_OK ? write_draft(&d, &mesh) : status;
+    status = status == MS_OK ? read_model(&workload) : status;
+    status = status == MS_OK ? read_cluster(call, &workload.cluster) : status;
+    status = status == MS_OK ? read_sizes(&workload) : status;
+    status = status == MS_OK ? add_sizes(&workload) : status;
+    status = status == MS_OK ? choose_mesh(&workload, &mesh) : status;
+    status = status == MS_OK ? apply_sets(&workload, &mesh.sets) : status;
+    return status == MS_OK ? write_draft(&workload, &mesh) : status;
 }
 
 const ms_command ms_cmd_new = {

@@ -1,4 +1,7 @@
-/* meshsim platform: what a platform is made of, and how one GPU reaches another. */
+/* meshsim platform: shows what a platform consists of (GPUs, tiers of links, prices), the route
+ * between two GPUs, and which GPUs a placement leaves unused; exports it as a picture, for
+ * Graphviz, or for SimGrid. A tier is a level of links: inside nodes, from NICs to leaf switches,
+ * from leaves to spines, and so on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +13,10 @@
 #include "cluster/platform/price.h"
 #include "trace/summary.h"
 
+/* Bytes of the name of a link. */
 enum { TEXT_SIZE = 96 };
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {MS_OPTION_SET_PLATFORM},
     {"route", "A B", .help = "show each link from GPU A to GPU B"},
@@ -29,24 +34,26 @@ static const ms_option OPTIONS[] = {
     {.name = NULL},
 };
 
-/* A route with what is derived from it. */
+/* A route between two GPUs, and its slowest link. */
 typedef struct path {
-    int from, to;
+    int from, to; /* GPUs */
     ms_route route;
-    double bottleneck_Bps; /* INFINITY when nothing on the way is limited */
-    int bottleneck_tier;
+    double bottleneck_Bps; /* bandwidth of the slowest link; INFINITY: no link is limited */
+    int bottleneck_tier;   /* of that link */
 } path;
 
-/* What is shown: a platform, and what a job uses of it. */
+/* A platform that is shown, and the ranks that are placed on it. */
 typedef struct view {
     ms_platform platform;
-    ms_rank_placement placement; /* zeroed: no job is given */
+    ms_rank_placement placement; /* zeroed without --placement */
 } view;
 
+/* Add a row for each tier, innermost first: its links, their nominal bandwidth, efficiency and
+ * latency. */
 static void add_tiers(const ms_platform *platform, ms_value *root) {
     ms_value *tiers = ms_value_add(root, "tiers", MS_VALUE_ARRAY);
-    for (int t = 0; t < platform->tier_count; t++) {
-        const ms_tier *tier = &platform->tiers[t];
+    for (int index = 0; index < platform->tier_count; index++) {
+        const ms_tier *tier = &platform->tiers[index];
         ms_link_info link = ms_platform_link(platform, tier->first_link);
         ms_value *row = ms_value_add(tiers, NULL, MS_VALUE_OBJECT);
         ms_value_add_string(row, "name", tier->name);
@@ -60,6 +67,8 @@ static void add_tiers(const ms_platform *platform, ms_value *root) {
     }
 }
 
+/* Add how the fabric is built: the shape of a torus, or the numbers of leaves, spines and pods of a
+ * network of switches. */
 static void add_layout(const ms_platform *platform, ms_value *root) {
     ms_platform_layout layout;
     ms_platform_layout_of(platform, &layout);
@@ -87,11 +96,12 @@ static void add_layout(const ms_platform *platform, ms_value *root) {
     ms_value_add_int(object, "links_per_pod", layout.links_per_pod);
 }
 
-/* GPUs without a rank, spare ones among them: the first and the last of each row of neighbours. */
-static void add_unused(const view *v, ms_value *root) {
-    const uint8_t *uses = v->placement.uses;
-    int gpus = uses == NULL ? 0 : ms_platform_gpus(&v->platform);
+/* Add the GPUs without a rank, spare ones included, as a list of ranges [first, last]. */
+static void add_unused(const view *shown, ms_value *root) {
+    const uint8_t *uses = shown->placement.uses;
+    int gpus = uses == NULL ? 0 : ms_platform_gpus(&shown->platform);
     ms_value *rows = uses == NULL ? NULL : ms_value_add(root, "unused_gpus", MS_VALUE_ARRAY);
+    /* `end`: the first used GPU from `gpu` on; the next range can only begin behind it. */
     for (int gpu = 0, end = 0; gpu < gpus; gpu = end + 1) {
         for (end = gpu; end < gpus && uses[end] != MS_GPU_USED; end++) {
         }
@@ -103,6 +113,7 @@ static void add_unused(const view *v, ms_value *root) {
     }
 }
 
+/* Add the figures of the GPU type. */
 static void add_gpu(const ms_gpu_type *gpu, ms_value *root) {
     ms_value *object = ms_value_add(root, "gpu", MS_VALUE_OBJECT);
     ms_value_add_string(object, "name", gpu->name);
@@ -113,14 +124,14 @@ static void add_gpu(const ms_gpu_type *gpu, ms_value *root) {
     ms_value_add_int(object, "sms", gpu->sms);
 }
 
-/* Add a positive number, or null where the platform file does not give it (value 0). */
+/* Add a positive number; null where the platform file does not give it (value 0). */
 static void add_given(ms_value *object, const char *key, double value) {
     ms_value_add_double(object, key, value > 0.0 ? value : NAN);
 }
 
-/* Add what running the cluster takes: the rent of a GPU with its share of node and network, and the
- * power of a GPU, of a node without its GPUs, and of the switches per GPU. network_power and pue
- * have defaults (0 W and 1), so they are never null. */
+/* Add the rent of a GPU with its share of node and network, and the power of a GPU, of a node
+ * without its GPUs, and of the switches per GPU. network_power and pue have defaults (0 W and 1),
+ * so they are never null. */
 static void add_upkeep(const ms_platform *platform, ms_value *root) {
     ms_value *object = ms_value_add(root, "upkeep", MS_VALUE_OBJECT);
     add_given(object, "price_USD_per_h", platform->upkeep.rent_USD_per_h);
@@ -131,28 +142,31 @@ static void add_upkeep(const ms_platform *platform, ms_value *root) {
     ms_value_add_double(object, "pue", platform->upkeep.pue);
 }
 
-static void add_path(const ms_platform *platform, const path *p, ms_value *root) {
+/* Add the route of --route: each link with its tier, bandwidth and latency, and those of the whole
+ * route. */
+static void add_path(const ms_platform *platform, const path *route, ms_value *root) {
     ms_value *object = ms_value_add(root, "route", MS_VALUE_OBJECT);
-    ms_value_add_int(object, "source", p->from);
-    ms_value_add_int(object, "destination", p->to);
+    ms_value_add_int(object, "source", route->from);
+    ms_value_add_int(object, "destination", route->to);
     ms_value *links = ms_value_add(object, "links", MS_VALUE_ARRAY);
-    for (int i = 0; i < p->route.count; i++) {
+    for (int i = 0; i < route->route.count; i++) {
         char name[TEXT_SIZE];
-        ms_link_info link = ms_platform_link(platform, p->route.links[i]);
+        ms_link_info link = ms_platform_link(platform, route->route.links[i]);
         ms_value *row = ms_value_add(links, NULL, MS_VALUE_OBJECT);
-        ms_platform_link_name(platform, p->route.links[i], name, sizeof name);
+        ms_platform_link_name(platform, route->route.links[i], name, sizeof name);
         ms_value_add_string(row, "name", name);
         ms_value_add_string(row, "tier", platform->tiers[link.tier].name);
         ms_value_add_double(row, "capacity_Bps", link.capacity_Bps);
         ms_value_add_double(row, "latency_s", link.latency_s);
     }
-    ms_value_add_double(object, "bottleneck_Bps", p->bottleneck_Bps);
-    ms_value_add_double(object, "latency_s", p->route.latency_s);
-    ms_summary_add_tier(platform, p->route.tier, "tier", object);
+    ms_value_add_double(object, "bottleneck_Bps", route->bottleneck_Bps);
+    ms_value_add_double(object, "latency_s", route->route.latency_s);
+    ms_summary_add_tier(platform, route->route.tier, "tier", object);
 }
 
-static ms_value *make_tree(const ms_invocation *call, const view *v, const path *route) {
-    const ms_platform *platform = &v->platform;
+/* Make the tree that --json prints.  route: NULL: none is asked for. */
+static ms_value *make_tree(const ms_invocation *call, const view *shown, const path *route) {
+    const ms_platform *platform = &shown->platform;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "platform", platform->name);
     ms_value_add_string(root, "fabric", platform->fabric);
@@ -163,8 +177,8 @@ static ms_value *make_tree(const ms_invocation *call, const view *v, const path 
     ms_value_add_int(root, "links", platform->link_count);
     ms_value_add_bool(root, "pxn", platform->has_pxn);
     ms_value_add_double(root, "bisection_Bps", ms_platform_bisection_Bps(platform));
-    ms_summary_add_placement(&v->placement, root);
-    add_unused(v, root);
+    ms_summary_add_placement(&shown->placement, root);
+    add_unused(shown, root);
     add_layout(platform, root);
     add_gpu(&platform->gpu, root);
     add_upkeep(platform, root);
@@ -175,7 +189,7 @@ static ms_value *make_tree(const ms_invocation *call, const view *v, const path 
     return root;
 }
 
-/* A GPU number of --route. */
+/* Read one of the two GPU numbers of --route.  MS_E_USAGE (reported). */
 static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_platform *platform,
                           int *gpu_out) {
     char *end = NULL;
@@ -189,6 +203,7 @@ static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_
     return MS_OK;
 }
 
+/* Find the route between the two GPUs of --route, which is given. */
 static ms_status find_path(const ms_invocation *call, const ms_platform *platform, path *out) {
     ms_given given = ms_cli_all(call, "route");
     const char *const *ends = given.values + 2 * (given.count - 1);
@@ -202,10 +217,11 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
     return MS_OK;
 }
 
-static ms_status write_xml(const ms_invocation *call, const view *v) {
+/* Write the file of --simgrid-xml; nothing without the option. */
+static ms_status write_xml(const ms_invocation *call, const view *shown) {
     ms_buffer text = {0};
     ms_status status = ms_cli_has(call, "simgrid-xml")
-                           ? ms_platform_write_simgrid_xml(&v->platform, call->diag, &text)
+                           ? ms_platform_write_simgrid_xml(&shown->platform, call->diag, &text)
                            : MS_OK;
     if (status != MS_OK) {
         ms_buffer_release(&text);
@@ -214,53 +230,61 @@ static ms_status write_xml(const ms_invocation *call, const view *v) {
     return ms_cli_write_option(call, "simgrid-xml", &text);
 }
 
-static ms_status export_files(const ms_invocation *call, const view *v) {
+/* Write the files of --dot, --svg and --simgrid-xml. The first two are drawn from the result
+ * tree. */
+static ms_status export_files(const ms_invocation *call, const view *shown) {
     static const char *const AS_DOT[] = {"--format=dot", NULL};
     ms_status status = MS_OK;
     if (ms_cli_has(call, "dot") || ms_cli_has(call, "svg")) {
-        const ms_value *tree = make_tree(call, v, NULL);
+        const ms_value *tree = make_tree(call, shown, NULL);
         status = ms_cli_draw(call, "dot", AS_DOT, tree);
         status = status == MS_OK ? ms_cli_draw(call, "svg", NULL, tree) : status;
     }
-    return status == MS_OK ? write_xml(call, v) : status;
+    return status == MS_OK ? write_xml(call, shown) : status;
 }
 
-/* Options that name a file. */
+/* Options that name an output file. */
 static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml", NULL};
 
-/* The ranks that --placement places. */
-static ms_status read_placement(const ms_invocation *call, view *v) {
+/* Read the placement of ranks from --placement and --ranks.  MS_E_USAGE (reported): --ranks
+ * alone. */
+static ms_status read_placement(const ms_invocation *call, view *shown) {
     long ranks = 0;
     bool has_ranks = ms_cli_has(call, "ranks");
     if (!ms_cli_has(call, "placement")) {
         return has_ranks ? ms_diag_usage(call->diag, "--ranks goes with --placement only") : MS_OK;
     }
     ms_status status =
-        ms_cli_int(call, "ranks", 0, has_ranks ? 1 : 0, ms_platform_gpus(&v->platform), &ranks);
-    return status == MS_OK ? ms_cli_read_placement(call, &v->platform, (int)ranks, &v->placement)
-                           : status;
+        ms_cli_int(call, "ranks", 0, has_ranks ? 1 : 0, ms_platform_gpus(&shown->platform), &ranks);
+    return status == MS_OK
+               ? ms_cli_read_placement(call, &shown->platform, (int)ranks, &shown->placement)
+               : status;
 }
 
-static ms_status read_view(const ms_invocation *call, view *v) {
-    ms_status status = ms_cli_load_platform(call, call->positionals[0], &v->platform);
-    status = status == MS_OK ? ms_platform_check(&v->platform, call->diag) : status;
-    return status == MS_OK ? read_placement(call, v) : status;
+/* Load and check the platform, and read the placement. */
+static ms_status read_view(const ms_invocation *call, view *shown) {
+    ms_status status = ms_cli_load_platform(call, call->positionals[0], &shown->platform);
+    status = status == MS_OK ? ms_platform_check(&shown->platform, call->diag) : status;
+    return status == MS_OK ? read_placement(call, shown) : status;
 }
 
+/* Read the platform, find the route, write the exports, and print the result unless an export is
+ * the standard output. */
 static ms_status run(const ms_invocation *call) {
-    view v = {.placement = {.ranks = 0}};
+    view shown = {.placement = {.ranks = 0}};
     path route = {.from = 0};
-    const path *shown = ms_cli_has(call, "route") ? &route : NULL;
+    const path *asked = ms_cli_has(call, "route") ? &route : NULL;
     ms_status status = ms_cli_check_targets(call, EXPORTS);
-    status = status == MS_OK ? read_view(call, &v) : status;
-    if (status == MS_OK && shown != NULL) {
-        status = find_path(call, &v.platform, &route);
+    status = status == MS_OK ? read_view(call, &shown) : status;
+    if (status == MS_OK && asked != NULL) {
+        status = find_path(call, &shown.platform, &route);
     }
-    status = status == MS_OK ? export_files(call, &v) : status;
+    status = status == MS_OK ? export_files(call, &shown) : status;
     if (status != MS_OK || ms_cli_takes_stdout(call, EXPORTS)) {
         return status;
     }
-    return ms_cli_show(call, v.platform.name, MS_PLATFORM_TABLES, make_tree(call, &v, shown));
+    return ms_cli_show(call, shown.platform.name, MS_PLATFORM_TABLES,
+                       make_tree(call, &shown, asked));
 }
 
 const ms_command ms_cmd_platform = {

@@ -1,4 +1,6 @@
-/* meshsim report: a trace as a picture or for a trace viewer. */
+/* meshsim report: shows traces as a page of HTML, a Gantt picture, or a file for trace viewers. It
+ * also shows results of `validate --json`, which the Python package printed, as a page or as
+ * Markdown tables. */
 #include "base/config/config.h"
 #include "base/target.h"
 #include "cli/commands.h"
@@ -7,6 +9,7 @@
 #include "trace/report/report.h"
 #include "trace/summary.h"
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"output", "FILE", .letter = 'o',
      .help =
@@ -18,20 +21,21 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* ---- results that were printed before ---- */
+/* ---- results of `validate --json` ---- */
 
-/* A file of results. Who wrote it may have added what a page says beside them, under "page". */
+/* A file with results. Its writer may have added facts for a page under the key "page". */
 typedef struct result_file {
     const ms_value *tree; /* the results, without "page" */
-    const char *title; /* what the results are about; NULL: the file does not say. Likewise subject
-                          and command */
-    const char *subject;
-    const char *command; /* the command line, as a shell reads it */
-    ms_words files;      /* that were read */
+    const char *title;    /* subject of the results; NULL: not in the file */
+    const char *subject;  /* what the command line names first; NULL: not in the file */
+    const char *command;  /* command line, quoted for a shell; NULL: not in the file */
+    ms_words files;       /* input files, which the page keeps */
 } result_file;
 
+/* Offset of a member, for the table below. */
 #define AT(member) offsetof(result_file, member)
 
+/* Keys of "page". */
 static const ms_field PAGE_FIELDS[] = {
     MS_KEY("title", "what it is about", STRING, AT(title)),
     MS_KEY("subject", "what came first", STRING, AT(subject)),
@@ -40,8 +44,8 @@ static const ms_field PAGE_FIELDS[] = {
     {.key = NULL},
 };
 
-/* Read what `validate --json` prints.  *file_out: in the call's arena.  Returns MS_OK; MS_E_INPUT
- * (reported), also for results of other commands; MS_E_IO; MS_E_NOMEM. */
+/* Read a file that `validate --json` printed.  *file_out: in the call's arena.  Returns MS_OK;
+ * MS_E_INPUT (reported), also for results of other commands; MS_E_IO; MS_E_NOMEM. */
 static ms_status read_result_file(const ms_invocation *call, const char *path,
                                   result_file *file_out) {
     ms_node *root = NULL;
@@ -50,7 +54,7 @@ static ms_status read_result_file(const ms_invocation *call, const char *path,
     if (status != MS_OK) {
         return status;
     }
-    if (ms_node_get(root, "mean_of_groups") == NULL) {
+    if (ms_node_get(root, "mean_of_groups") == NULL) { /* only validate prints this key */
         return ms_config_fault(call->diag, root, "",
                                "expected a trace, or what 'meshsim validate --json' prints");
     }
@@ -71,7 +75,8 @@ static ms_status read_result_file(const ms_invocation *call, const char *path,
     return status;
 }
 
-/* Show what `validate --json` printed. */
+/* Show a file that `validate --json` printed: as a page of HTML with -o, or as tables with
+ * --markdown.  MS_E_USAGE (reported): neither or both are given. */
 static ms_status show_results(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     const char *source = call->positionals[0];
@@ -105,6 +110,7 @@ static ms_status show_results(const ms_invocation *call) {
                            : status;
 }
 
+/* Show the results of a file in .json, or the traces. */
 static ms_status run(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     if (call->positional_count == 1 && ms_report_has_ending(call->positionals[0], ".json")) {

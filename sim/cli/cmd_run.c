@@ -1,4 +1,6 @@
-/* meshsim run: simulate one step of a workload. */
+/* meshsim run: simulates one training step of a workload, or several, and prints where the time
+ * goes; writes a trace with -o. Before the job itself, --whatif simulates it with single
+ * improvements. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +18,10 @@
 #include "trace/summary.h"
 #include "trace/trace.h"
 
-static const char RANKS[] = "ranks="; /* and which */
+/* The value of --trace that a list of ranks follows. */
+static const char RANKS[] = "ranks=";
 
+/* Words of --trace by index; NULL behind the last. */
 static const char *level_word(int index) {
     if (index == MS_TRACE_RANKS) {
         return RANKS;
@@ -25,6 +29,7 @@ static const char *level_word(int index) {
     return index < MS_TRACE_LEVEL_COUNT ? ms_trace_level_name((ms_trace_level)index) : NULL;
 }
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {MS_OPTION_PLATFORM},
     {MS_OPTION_SET},
@@ -58,7 +63,9 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Add the sentences that text and Markdown show and --json does not print. */
+/* Add the object `page`: sentences that text and Markdown show and --json does not print, about the
+ * mean of several steps and about folding. Folding: one simulated rank stands for all ranks of its
+ * role. */
 static void add_page(const ms_result *result, ms_value *root) {
     ms_value *page = ms_show_add_job(result->job, root);
     const ms_lower_fold *fold = &result->fold;
@@ -80,6 +87,8 @@ static void add_page(const ms_result *result, ms_value *root) {
     }
 }
 
+/* Print the summary of a simulated job, with the parts that --ranks, --passes and --whatif ask
+ * for. */
 static ms_status print_result(const ms_invocation *call, const ms_result *result,
                               const ms_cli_whatif *whatif) {
     ms_value *summary = NULL;
@@ -106,7 +115,8 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
     return ms_cli_show(call, result->job->name, MS_RUN_TABLES, summary);
 }
 
-/* Say what does not fit, and by how much. */
+/* Report a job that does not fit in memory, with the rank of the highest peak, and return MS_E_NO;
+ * MS_OK where the job fits, or with --ignore-memory. */
 static ms_status judge_memory(const ms_invocation *call, const ms_result *result) {
     if (result->fits || ms_cli_has(call, "ignore-memory")) {
         return MS_OK;
@@ -123,7 +133,8 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
     return MS_E_NO;
 }
 
-/* Read what --trace asks for.  gpus: of the job. */
+/* Read --trace: which operations the trace holds.  gpus: ranks of the job.  *detail_out: its list
+ * of ranks is in the call's arena.  MS_E_USAGE (reported). */
 static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detail *detail_out) {
     const char *value = ms_cli_value(call, "trace", "full");
     for (int level = 0; level < MS_TRACE_LEVEL_COUNT; level++) {
@@ -135,7 +146,7 @@ static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detai
     }
     bool is_list = strncmp(value, RANKS, sizeof RANKS - 1) == 0;
     const char *list = is_list ? value + sizeof RANKS - 1 : "";
-    int count = is_list ? ms_ranges_read(list, gpus, NULL) : -1;
+    int count = is_list ? ms_ranges_read(list, gpus, NULL) : -1; /* < 0: no valid list */
     if (count < 0) {
         return ms_diag_usage(call->diag,
                              "bad value '%s' for --trace; expected full, passes, summary, or "
@@ -151,7 +162,7 @@ static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detai
     return MS_OK;
 }
 
-/* Write the trace that -o asks for, with the rows of --whatif. */
+/* Write the trace, with the rows of --whatif.  trace_path: NULL: no trace is wanted. */
 static ms_status write_trace(const ms_invocation *call, const char *trace_path,
                              const ms_result *result, const ms_cli_whatif *whatif,
                              ms_trace_detail *detail) {
@@ -169,12 +180,14 @@ static ms_status write_trace(const ms_invocation *call, const char *trace_path,
     return ms_trace_write_detail(trace_path, result, detail, MESHSIM_VERSION, call->diag);
 }
 
-/* A job to run, and how it was asked for. */
+/* A job to run, and the request by which it was read, from which what-ifs read it again. */
 typedef struct requested_job {
     ms_job_request request;
     ms_job job;
 } requested_job;
 
+/* Simulate a job, print its summary, write its trace, and report whether it fits in memory.
+ * trace_path: NULL: no trace.  progress: is stopped before messages about the result. */
 static ms_status run_job(const ms_invocation *call, requested_job *asked, const char *trace_path,
                          ms_cli_progress *progress) {
     ms_job *job = &asked->job;
@@ -191,7 +204,7 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
         ms_whatif_rank(result.metrics.step_time_s, whatif.rows, whatif.count);
         status = print_result(call, &result, &whatif);
     }
-    if (status == MS_OK) { /* by now everything that needs memory is done */
+    if (status == MS_OK) { /* all else that needs memory has succeeded */
         status = write_trace(call, trace_path, &result, &whatif, &detail);
     }
     ms_cli_progress_stop(progress);
@@ -204,6 +217,7 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
     return status;
 }
 
+/* Check the options, load the workload and run the job, with a line of progress on a terminal. */
 static ms_status run(const ms_invocation *call) {
     const char *trace_path = ms_cli_value(call, "output", NULL);
     requested_job asked;
@@ -222,7 +236,7 @@ static ms_status run(const ms_invocation *call) {
     ms_status status = ms_cli_load_requested(call, &asked.request, &asked.job);
     if (status == MS_OK &&
         (ms_cli_has(call, "passes") || strcmp(ms_cli_value(call, "trace", ""), "full") == 0)) {
-        asked.job.run.no_fast_forward = true; /* every operation, as it was simulated */
+        asked.job.run.no_fast_forward = true; /* each operation is to be simulated, not repeated */
     }
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);

@@ -1,4 +1,5 @@
-/* meshsim runs: simulate many jobs in one call, for programs that ask many times. */
+/* meshsim runs: simulates a list of many jobs in one call, for programs such as calibration. Each
+ * job gives one line of JSON on the standard output. */
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -14,8 +15,9 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Print the line of a job as soon as the job has ended: the program that reads the lines counts
- * them. */
+/* Print the line of a job: `tell` of ms_job_list_study. The line is flushed as soon as the job has
+ * ended, as the program that reads the lines counts them.  context: the invocation, const
+ * ms_invocation *const *. */
 static ms_status print_outcome(void *context, const ms_listed_outcome *outcome) {
     const ms_invocation *const *call = context;
     ms_buffer line = {0};
@@ -36,6 +38,7 @@ static ms_status print_outcome(void *context, const ms_listed_outcome *outcome) 
     return status;
 }
 
+/* Read the list of jobs and simulate them, --jobs at once. */
 static ms_status run(const ms_invocation *call) {
     ms_job_list list;
     ms_given sets = ms_cli_all(call, "set");

@@ -1,4 +1,9 @@
-/* meshsim schedule: a pipeline schedule with abstract costs, on paper. */
+/* meshsim schedule: evaluates a pipeline schedule on paper, that is, with abstract times per pass
+ * and without a platform. This file makes the result of one schedule (JSON tree, text and picture),
+ * and holds the modes and options of the command; tables of many schedules are made in
+ * schedule_compare.c, the search in schedule_search.c. P: pipeline ranks; V: virtual stages of a
+ * rank (chunks); M: microbatches; K: slices of a sequence; F, I, W, B: forward pass, input
+ * gradient, weight gradient, whole backward pass. */
 #include <math.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -13,22 +18,27 @@
 
 /* ---- the result ---- */
 
-/* All that is shown of one schedule. */
+/* One evaluated schedule, with all figures that are printed. */
 typedef struct shown_schedule {
     const ms_program *program;
     const ms_schedule_result *result;
-    ms_schedule_gap gap;
-    double period;                  /*< per microbatch, 0: unknown */
+    ms_schedule_gap gap;            /*< what the makespan consists of */
+    double period;                  /*< time that one more microbatch takes; 0: unknown */
     const ms_search_result *search; /*< NULL: not found by search */
     const char *workload;           /*< whose times it has; NULL: none */
 } shown_schedule;
 
+/* Columns of the picture without a terminal; narrowest terminal whose width is used. */
 enum { WIDTH = 80, WIDTH_LEAST = 40 };
 
+/* Whether a schedule has groups of microbatches, as interleaved ones do; a schedule from a file has
+ * none. */
 static bool has_groups(const ms_schedule_spec *spec) {
     return spec->kind != MS_SCHEDULE_CUSTOM && ms_schedule_kind_traits(spec->kind).takes_group;
 }
 
+/* Add an object with the idle time of a rank, by phase of the schedule.  key: NULL where `parent`
+ * is a list. */
 static void add_idle(ms_value *parent, const char *key, const ms_schedule_rank *rank) {
     ms_value *phases = ms_value_add(parent, key, MS_VALUE_OBJECT);
     ms_value_add_double(phases, "warmup", rank->idle_warmup);
@@ -36,6 +46,7 @@ static void add_idle(ms_value *parent, const char *key, const ms_schedule_rank *
     ms_value_add_double(phases, "cooldown", rank->idle_cooldown);
 }
 
+/* Add the figures that each rank has, as lists with one entry per pipeline rank. */
 static void add_rank_lists(ms_value *root, const ms_program *program,
                            const ms_schedule_result *result) {
     ms_value *peak = ms_value_add(root, "peak_inflight", MS_VALUE_ARRAY);
@@ -55,6 +66,8 @@ static void add_rank_lists(ms_value *root, const ms_program *program,
     }
 }
 
+/* Add the makespan taken apart: its base (the closed form, or the mean work of a rank where no
+ * closed form is known) and what order, unequal stages and latency add. */
 static void add_gap_tree(ms_value *parent, const ms_schedule_gap *gap) {
     ms_value *tree = ms_value_add(parent, "gap", MS_VALUE_OBJECT);
     ms_value_add_double(tree, gap->has_closed_form ? "closed_form" : "work", gap->base);
@@ -63,6 +76,8 @@ static void add_gap_tree(ms_value *parent, const ms_schedule_gap *gap) {
     ms_value_add_double(tree, "latency", gap->latency);
 }
 
+/* Add how a schedule was searched, and how far its span is from the proven bound. A rank's span is
+ * the time from its first start to its last end. */
 static void add_search(ms_value *root, const ms_search_result *search) {
     ms_value *tree = ms_value_add(root, "search", MS_VALUE_OBJECT);
     ms_value_add_double(tree, "span_bound", search->bound);
@@ -75,6 +90,8 @@ static void add_search(ms_value *root, const ms_search_result *search) {
     ms_value_add_int(tree, "evaluations", search->evaluations);
 }
 
+/* Make the tree that --json prints for one schedule. Figures that are not known (closed forms, the
+ * period) are null. */
 static ms_value *make_tree(const ms_invocation *call, const shown_schedule *shown) {
     const ms_program *program = shown->program;
     const ms_schedule_result *result = shown->result;
@@ -113,7 +130,7 @@ static ms_value *make_tree(const ms_invocation *call, const shown_schedule *show
     return root;
 }
 
-/* Add a row for each rank, of what the lists of --json hold of the rank. */
+/* Add a row for each pipeline rank with the figures that --json has as lists (add_rank_lists). */
 static void add_rank_rows(const shown_schedule *shown, ms_value *page) {
     ms_value *rows = ms_value_add(page, "ranks", MS_VALUE_ARRAY);
     for (int i = 0; i < shown->program->spec.pipeline_ranks; i++) {
@@ -129,7 +146,8 @@ static void add_rank_rows(const shown_schedule *shown, ms_value *page) {
     }
 }
 
-/* Columns of the terminal, or of a page where there is none. */
+/* Columns of the terminal on the standard output; WIDTH where there is no terminal or a very narrow
+ * one. */
 static int page_width(void) {
     struct winsize size;
     if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
@@ -139,7 +157,9 @@ static int page_width(void) {
     return WIDTH;
 }
 
-/* Add the values that text and Markdown show and --json does not print. */
+/* Add the object `page`: values that text and Markdown show and --json does not print. They are the
+ * unit of times, the makespan in T of a rank's stages together, the distance to the bound of a
+ * search, and the picture. */
 static void add_page(const shown_schedule *shown, ms_value *root) {
     const ms_program *program = shown->program;
     const ms_schedule_spec *spec = &program->spec;
@@ -149,6 +169,7 @@ static void add_page(const shown_schedule *shown, ms_value *root) {
                         is_on_paper ? "T, the unit of --tf, --tb and --tw of one virtual stage"
                                     : "seconds, what the workload's stages compute; its "
                                       "communication and optimizer are left out");
+    /* With one stage per rank and no slices both units are the same. */
     if (is_on_paper && program->model_stages * spec->slices > spec->pipeline_ranks) {
         ms_value_add_double(page, "rank_makespan",
                             shown->result->makespan * spec->pipeline_ranks /
@@ -166,9 +187,9 @@ static void add_page(const shown_schedule *shown, ms_value *root) {
 
 /* ---- output ---- */
 
-/* Print a schedule as text, Markdown or JSON. Two figures are found only here, as they take further
- * evaluations: where its makespan comes from (`gap`), and the time that one more microbatch takes
- * (`period`). Text and Markdown also have a picture as wide as the terminal. */
+/* Print a schedule as text, Markdown or JSON. Two figures take further evaluations and are found
+ * only here: what the makespan consists of (`gap`), and the time that one more microbatch takes
+ * (`period`). */
 static ms_status print(const ms_invocation *call, const ms_schedule_costs *costs,
                        shown_schedule *shown) {
     ms_status status = ms_schedule_explain(shown->program, costs, shown->result->makespan,
@@ -186,34 +207,40 @@ static ms_status print(const ms_invocation *call, const ms_schedule_costs *costs
     return ms_cli_show(call, shown->program->name, MS_SCHEDULE_TABLES, root);
 }
 
-static void note_idle(const ms_invocation *call, const char *option, bool is_idle,
-                      const char *why) {
-    if (is_idle && ms_cli_has(call, option)) {
+/* Write a note that an option changes nothing, if the option was given and `is_unused`.  why: the
+ * rest of the note. */
+static void note_if_unused(const ms_invocation *call, const char *option, bool is_unused,
+                           const char *why) {
+    if (is_unused && ms_cli_has(call, option)) {
         ms_diag_note(call->diag, NULL, NULL, "'--%s' changes nothing: %s", option, why);
     }
 }
 
-/* Options that say how pairs and messages run, where there are none. */
-static void note_idle_options(const ms_invocation *call, const ms_program *program,
-                              const ms_schedule_costs *costs, const ms_schedule_result *result) {
+/* Write a note for each option about overlapped pairs or messages that changes nothing, as the
+ * schedule has no pairs, no messages, or messages that take no time. */
+static void note_unused_options(const ms_invocation *call, const ms_program *program,
+                                const ms_schedule_costs *costs, const ms_schedule_result *result) {
     bool has_pairs = ms_program_has_pairs(program), has_messages = false, is_slow = false;
-    for (int p = 0; p < program->spec.pipeline_ranks; p++) {
-        has_messages = has_messages || result->ranks[p].messages_sent > 0;
+    for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
+        has_messages = has_messages || result->ranks[rank].messages_sent > 0;
     }
-    for (int s = 0; s + 1 < program->model_stages; s++) {
-        is_slow = is_slow || costs->p2p[s] > 0;
+    for (int stage = 0; stage + 1 < program->model_stages; stage++) {
+        is_slow = is_slow || costs->p2p[stage] > 0;
     }
     bool is_scaled = costs->pair_scale > 0 && costs->pair_scale != 1;
-    note_idle(call, "overlap", costs->is_serial && !has_pairs, "the schedule pairs no passes");
-    note_idle(call, "fbscale", is_scaled && !has_pairs, "the schedule pairs no passes");
-    note_idle(call, "fbscale", is_scaled && has_pairs && costs->is_serial,
-              "with '--overlap serial' pairs run one after the other");
-    note_idle(call, "p2p", is_slow && !has_messages, "no stage sends to another rank");
-    note_idle(call, "sends", costs->is_blocking && !has_messages, "no stage sends to another rank");
-    note_idle(call, "sends", costs->is_blocking && has_messages && !is_slow,
-              "messages take no time, see '--p2p'");
+    note_if_unused(call, "overlap", costs->is_serial && !has_pairs, "the schedule pairs no passes");
+    note_if_unused(call, "fbscale", is_scaled && !has_pairs, "the schedule pairs no passes");
+    note_if_unused(call, "fbscale", is_scaled && has_pairs && costs->is_serial,
+                   "with '--overlap serial' pairs run one after the other");
+    note_if_unused(call, "p2p", is_slow && !has_messages, "no stage sends to another rank");
+    note_if_unused(call, "sends", costs->is_blocking && !has_messages,
+                   "no stage sends to another rank");
+    note_if_unused(call, "sends", costs->is_blocking && has_messages && !is_slow,
+                   "messages take no time, see '--p2p'");
 }
 
+/* Evaluate a schedule, write the files of --csv and --gantt, and print the result unless one of
+ * these files is the standard output. */
 static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedule,
                         const ms_schedule_costs *costs) {
     static const char *const FILES[] = {"csv", "gantt", NULL};
@@ -222,7 +249,7 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
     ms_status status =
         ms_schedule_evaluate(&schedule->opened.program, costs, call->arena, call->diag, &result);
     if (status == MS_OK) {
-        note_idle_options(call, &schedule->opened.program, costs, &result);
+        note_unused_options(call, &schedule->opened.program, costs, &result);
         status = ms_cli_schedule_write(call, schedule);
     }
     if (status == MS_OK && gantt != NULL) {
@@ -242,6 +269,7 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
 
 /* ---- modes ---- */
 
+/* Mode: one schedule of a kind or from a file, with sizes and times from options. */
 static ms_status run_one(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
@@ -252,7 +280,7 @@ static ms_status run_one(const ms_invocation *call) {
     return status == MS_OK ? output(call, &schedule, &costs) : status;
 }
 
-/* On paper, but with a workload's sizes and times. */
+/* Mode: one schedule on paper, with a workload's sizes and the computing times of its passes. */
 static ms_status run_one_of_workload(const ms_invocation *call) {
     ms_job job;
     ms_schedule_costs costs = {0};
@@ -266,6 +294,8 @@ static ms_status run_one_of_workload(const ms_invocation *call) {
     return output(call, &schedule, &costs);
 }
 
+/* Mode: the schedule that the search finds, with sizes and times from options or from a
+ * workload. */
 static ms_status run_search(const ms_invocation *call) {
     ms_cli_schedule schedule;
     ms_schedule_costs costs = {0};
@@ -273,27 +303,31 @@ static ms_status run_search(const ms_invocation *call) {
     return status == MS_OK ? output(call, &schedule, &costs) : status;
 }
 
+/* Run the mode that the command line asks for, if at most one output goes to the standard
+ * output. */
 static ms_status run(const ms_invocation *call) {
     static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", "markdown", NULL};
     ms_status status = ms_cli_check_stdout(call, OUTPUTS);
     return status == MS_OK ? ms_cli_run_mode(call) : status;
 }
 
-/* Modes by their places in MODES; _IN: in a workload. */
+/* Indices of the modes in MODES. _IN: the mode takes its sizes and times from a workload. */
 enum { AT_KIND, AT_FILE, AT_KIND_IN, AT_TABLE, AT_TABLE_IN, AT_SEARCH, AT_SEARCH_IN };
 
-/* Modes that share options, a bit each. */
+/* Sets of modes for the option table, with a bit for each mode. */
 enum {
     TABLES = 1U << AT_TABLE | 1U << AT_TABLE_IN,
     SEARCHES = 1U << AT_SEARCH | 1U << AT_SEARCH_IN,
     IN = 1U << AT_KIND_IN | 1U << AT_TABLE_IN | 1U << AT_SEARCH_IN,
     PAPER = 1U << AT_KIND | 1U << AT_FILE | 1U << AT_TABLE | 1U << AT_SEARCH,
-    ONE = 1U << AT_KIND | 1U << AT_FILE | 1U << AT_KIND_IN | SEARCHES, /* ends with one schedule */
-    ORDERED = 1U << AT_KIND | 1U << AT_KIND_IN | TABLES,               /* a kind makes its order */
-    LATENT = PAPER | ONE, /* messages take a time that an option gives */
+    ONE = 1U << AT_KIND | 1U << AT_FILE | 1U << AT_KIND_IN |
+          SEARCHES,                                      /* the result is one schedule */
+    ORDERED = 1U << AT_KIND | 1U << AT_KIND_IN | TABLES, /* kinds generate the order */
+    LATENT = PAPER | ONE,                                /* --p2p gives the time of messages */
     SIMULATED = 1U << AT_TABLE_IN,
 };
 
+/* --costs replaces the four options of times. */
 static const ms_option_rule PAPER_RULES[] = {
     {"costs", "tf", true, "both give times; leave one out"},
     {"costs", "tb", true, "both give times; leave one out"},
@@ -302,15 +336,18 @@ static const ms_option_rule PAPER_RULES[] = {
     {0},
 };
 
+/* In a workload the picture is drawn from traces. */
 static const ms_option_rule TABLE_IN_RULES[] = {
     {"gantt", "traces", false, "draws the traces of '--traces FOLDER', which is missing"},
     {0},
 };
 
+/* Reasons for refusing an option in some modes. */
 static const char OF_PAPER[] = "is for schedules on paper; sizes and times come from '--workload'";
 static const char OF_KINDS[] = "is for a kind's order, and search makes its own, of whole "
                                "sequences; leave out '--group', '--splits', '--reorder'";
 
+/* The modes of the command, which --help numbers in this order. */
 static const ms_mode MODES[] = {
     [AT_KIND] = {.usage = "KIND -p P -m M",
                  .summary = "one schedule on paper",
@@ -358,14 +395,17 @@ static const ms_mode MODES[] = {
     [AT_SEARCH_IN + 1] = {0},
 };
 
+/* Words for completing KIND; NULL behind the last. */
 static const char *kind_word(int index) {
     return ms_schedule_kind_names()[index];
 }
 
+/* Words for completing --compare; NULL behind the last. */
 static const char *compared_word(int index) {
     return index == 0 ? "all" : kind_word(index - 1);
 }
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"ranks", "P", .letter = 'p', .help = "pipeline ranks", .section = "sizes", .modes = PAPER},
     {"chunks", "V", .letter = 'v', .help = "virtual stages per rank (default: 1, or 2 of a V)"},

@@ -1,9 +1,12 @@
-/* meshsim schema: what editors check input files against. */
+/* meshsim schema: prints the JSON Schema of a kind of input files, against which editors check
+ * them. */
 #include "cli/commands.h"
 #include "search/schema.h"
 
+/* The command has no options. */
 static const ms_option OPTIONS[] = {{0}};
 
+/* Report an unknown kind with the known ones.  Returns MS_E_USAGE. */
 static ms_status refuse(const ms_invocation *call, const char *kind) {
     const char *const *kinds = ms_schema_kinds();
     size_t count = 0;
@@ -14,10 +17,12 @@ static ms_status refuse(const ms_invocation *call, const char *kind) {
     return MS_E_USAGE;
 }
 
+/* Words of KIND by index; NULL behind the last. */
 static const char *kind_word(int index) {
     return ms_schema_kinds()[index];
 }
 
+/* Print the schema of a kind; without KIND that of workloads, the first kind. */
 static ms_status run(const ms_invocation *call) {
     const char *kind = call->positional_count == 0 ? ms_schema_kinds()[0] : call->positionals[0];
     ms_value *root = NULL;

@@ -1,4 +1,7 @@
-/* meshsim search: the best meshes and settings for a workload. */
+/* meshsim search: finds the best meshes and settings for a workload. This file reads the space of
+ * candidates and the goal from options, runs the search (search/search.h), and writes its results:
+ * a workload file of the best candidate, CSV, a page of HTML, and text or JSON. A candidate is one
+ * job of the space; a shard is one of several processes that share the candidates of a search. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +18,17 @@
 #include "cli/shown_tables.h"
 #include "cli/study_options.h"
 
+/* Most GPUs of --gpus, most candidates of --top, and its default. */
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
 
-/* Candidates on a page of HTML beside the best ones: they take some 1.5 MB. */
+/* Most candidates on a page of HTML beside the best ones; so many take some 1.5 MB. */
 enum { PAGE_REST_MAX = 2000 };
 
-/* The line of progress is first drawn after QUIET_S, and then at most every DRAW_S [s]. */
+/* The line of progress is first drawn QUIET_S after the start, and then at most every DRAW_S
+ * [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"vary", "KEY=V1,V2", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
      .help = "values of a key, its own or its platform's; of an axis of the mesh also 'all'. dp "
@@ -66,9 +72,10 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* ---- what is asked for ---- */
+/* ---- the space and the goal ---- */
 
-/* The words of a comma list.  *words_out: in the call's arena. */
+/* Split the comma list of an option into its words; no words without the option.  *words_out: in
+ * the call's arena.  MS_E_USAGE (reported) for an empty word. */
 static ms_status split(const ms_invocation *call, const char *option, ms_words *words_out) {
     const char *text = ms_cli_value(call, option, "");
     size_t count = 1;
@@ -89,6 +96,8 @@ static ms_status split(const ms_invocation *call, const char *option, ms_words *
     return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
 }
 
+/* Read the comma list of --gpus.  *gpus_out: zeroed before the call; its list is in the call's
+ * arena.  MS_E_USAGE (reported). */
 static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     ms_words words;
     ms_status status = split(call, "gpus", &words);
@@ -109,6 +118,9 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     return MS_OK;
 }
 
+/* Read which candidates the space has: workload, --vary, --usual, --gpus, --platform, and the file
+ * of --space. Without --vary and --space the default space is varied.  job: the request for the
+ * workload, which *request_out borrows. */
 static ms_status read_request(const ms_invocation *call, ms_job_request *job,
                               ms_space_request *request_out) {
     const ms_given varied = ms_cli_all(call, "vary");
@@ -119,7 +131,7 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
             (varied.count == 0 && !ms_cli_has(call, "space")) || ms_cli_has(call, "usual"),
     };
     ms_status status = ms_cli_job_request(call, call->positionals[0], job);
-    job->platform = NULL; /* several may be asked for: they are the space's */
+    job->platform = NULL; /* --platform may name several, which the space has as a list */
     status = status == MS_OK ? split(call, "platform", &request_out->platforms) : status;
     status = status == MS_OK ? read_gpus(call, &request_out->gpus) : status;
     return status == MS_OK && ms_cli_has(call, "space")
@@ -128,6 +140,8 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
                : status;
 }
 
+/* Read --objective, --max and --tokens: the quantities that the search minimises, and their
+ * limits. */
 static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
     const ms_given limits = ms_cli_all(call, "max");
     ms_search_goal_init(goal);
@@ -142,13 +156,17 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
 
 /* ---- progress ---- */
 
+/* State of the line of progress on the terminal. */
 typedef struct search_line {
-    double start_s, phase_s, drawn_s; /* on the clock of ms_wall_s */
+    double start_s, phase_s, drawn_s; /* start of the search and of the phase, last drawing [s], on
+                                         the clock of ms_wall_s */
     ms_search_phase phase;
-    bool is_drawn;
+    bool is_drawn; /* the line is on the terminal */
 } search_line;
 
-/* A line of stderr that is written over: how far, how fast, how long still. */
+/* Draw the line of progress on the standard error if that is a terminal: candidates done, rate, and
+ * time left. `progress` of ms_search_study, with a search_line as its context. The line is wiped
+ * when the last candidate is simulated. */
 static void show_progress(void *context, const ms_search_progress *now) {
     static const char *const NAMES[] = {[MS_SEARCH_BOUNDING] = "bounding:",
                                         [MS_SEARCH_ESTIMATING] = "estimating:",
@@ -186,11 +204,12 @@ static void show_progress(void *context, const ms_search_progress *now) {
 
 /* ---- the search ---- */
 
-/* Options that name files. */
+/* Options that name an output file. */
 static const char *const FILES[] = {"output", "csv", "html", NULL};
 
 /* Whether the file that an option names is to be written. An interrupted search writes new files
- * only: an older file, which may be of a whole search, stays as it is. */
+ * only: an older file, which may hold the results of a whole search, is kept, and a note says
+ * so. */
 static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
                        const char *option) {
     const char *path = ms_cli_value(call, option, NULL);
@@ -202,7 +221,8 @@ static bool is_written(const ms_invocation *call, const ms_shown_search *shown,
     return path != NULL && !is_kept;
 }
 
-/* A file that stands in a folder by its whole path; any other name as it is. */
+/* The absolute path of a file in `folder`, with or without ".yaml"; `name` itself where it is
+ * absolute, NULL, or no such file exists.  In `arena`. */
 static const char *make_absolute(const char *folder, const char *name, ms_arena *arena) {
     static const char *const ENDINGS[] = {"", ".yaml"};
     for (size_t i = 0; name != NULL && name[0] != '/' && i < 2; i++) {
@@ -210,7 +230,7 @@ static const char *make_absolute(const char *folder, const char *name, ms_arena 
         char *real = path == NULL ? NULL : realpath(path, NULL);
         if (real != NULL) {
             const char *copy = ms_arena_strdup(arena, real);
-            (free)(real); /* realpath's own */
+            (free)(real); /* allocated by realpath, not by us */
             return copy;
         }
         if (path != NULL) {
@@ -220,7 +240,8 @@ static const char *make_absolute(const char *folder, const char *name, ms_arena 
     return name;
 }
 
-/* Append a candidate as a workload file, for any folder: paths in it are absolute. */
+/* Append a candidate as a workload file. Paths in it become absolute, so that the file may lie in
+ * any folder. */
 static void add_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *out) {
     ms_job_spec spec = row->spec;
     const char *folder = spec.folder == NULL ? "." : spec.folder;
@@ -230,6 +251,8 @@ static void add_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *o
     out->failed = out->failed || ms_job_spec_write(&spec, out) != MS_OK || arena->has_failed;
 }
 
+/* Write the best candidate as a workload to the file of --output, and all candidates found to that
+ * of --csv. */
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
     ms_buffer workload = {0};
     bool has_best = shown->result->row_count > 0;
@@ -251,7 +274,7 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
     return status;
 }
 
-/* The tree of --json, with the best one's what-ifs. */
+/* Make the tree that --json prints, with the rows of --whatif for the best candidate. */
 static ms_value *make_tree(const ms_invocation *call, const ms_shown_search *shown,
                            const ms_cli_whatif *whatif) {
     ms_value *root = ms_show_search_tree(shown, call->arena);
@@ -261,6 +284,7 @@ static ms_value *make_tree(const ms_invocation *call, const ms_shown_search *sho
     return root;
 }
 
+/* Write the page of --html, which also lists candidates that are not among the best. */
 static ms_status write_html(const ms_invocation *call, const ms_shown_search *shown,
                             const ms_cli_whatif *whatif) {
     const char *files[] = {shown->workload, ms_cli_value(call, "space", shown->workload)};
@@ -275,6 +299,7 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_search *sh
     return ms_cli_write_html(call, &page, root);
 }
 
+/* Write the files of the results, then print them unless a file is the standard output. */
 static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
                        const ms_cli_whatif *whatif) {
     ms_status status = write_files(call, shown);
@@ -290,7 +315,8 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     return ms_cli_show(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES, root);
 }
 
-/* Tell the user how to go on after an interrupt. */
+/* Write a note after an interrupt: whether the same command continues from a store, or starts
+ * again. */
 static void tell_rest(const ms_invocation *call) {
     const char *store = ms_cli_value(call, "store", NULL);
     if (store != NULL) {
@@ -304,13 +330,17 @@ static void tell_rest(const ms_invocation *call) {
     }
 }
 
-/* The status that a search ends with. A shard that finds nothing feasible ends with MS_OK, since
- * other shards may find something. */
+/* The status that a search ends with: that of the first simulation that failed; MS_E_NO where
+ * nothing is feasible. A shard that finds nothing feasible ends with MS_OK, since other shards may
+ * find something. */
 static ms_status verdict_of(const ms_search_study *study, const ms_search_findings *result) {
     ms_status none = study->shard == NULL ? MS_E_NO : MS_OK;
     return result->failure != MS_OK ? result->failure : result->row_count == 0 ? none : MS_OK;
 }
 
+/* Run a search, close its store, simulate the what-ifs of the best candidate, and write the
+ * results. After an interrupt the results so far are written.  request: for the workload.  kept:
+ * the store. */
 static ms_status search(const ms_invocation *call, const ms_search_study *study,
                         const ms_job_request *request, ms_cli_store *kept) {
     ms_search_findings result = {.row_count = 0};
@@ -333,6 +363,8 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
         print(call, &shown, &whatif);
         return status;
     }
+    /* The store is closed before results are written, so that a shard is complete even if they
+     * cannot be written. */
     status = status == MS_OK ? ms_cli_close_store(call, kept, result.failure == MS_OK) : status;
     if (status == MS_OK && result.row_count > 0) {
         const ms_search_row *best = &result.rows[0];
@@ -343,6 +375,7 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
     return status == MS_OK ? verdict_of(study, &result) : status;
 }
 
+/* Read the options, and run the search, or with --plan write a plan that runs all its shards. */
 static ms_status run(const ms_invocation *call) {
     ms_job_request job;
     ms_space_request request;
@@ -376,6 +409,7 @@ static ms_status run(const ms_invocation *call) {
     study.shard = kept.is_shard ? &kept.shard : NULL;
     study.share = kept.is_shard ? kept.file.folder : NULL;
     status = status == MS_OK ? search(call, &study, &job, &kept) : status;
+    /* After an interrupt or a failure the store is still open. */
     ms_cli_close_store(call, &kept, false);
     return status;
 }

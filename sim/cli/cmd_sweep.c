@@ -1,4 +1,6 @@
-/* meshsim sweep: a workload in which some keys take several values each. */
+/* meshsim sweep: simulates every point of a sweep, a workload in which some keys take several
+ * values each. A point is one combination of values; an axis is a set of keys whose values change
+ * together. This file runs the points, all or those of one shard, and shows their results. */
 #include <math.h>
 
 #include "base/units.h"
@@ -13,6 +15,7 @@
 #include "search/points.h"
 #include "search/sweep.h"
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {MS_OPTION_JOBS("simulations at once")},
     {MS_OPTION_STORE},
@@ -30,20 +33,21 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Options that name a file to write. */
+/* Options that name an output file. */
 static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
 
-/* ---- what it prints ---- */
+/* ---- the result ---- */
 
 /* A simulated sweep.  All is borrowed. */
 typedef struct shown_sweep {
     const ms_sweep *sweep;
     const ms_store_row *rows; /* [count] */
-    const size_t *points;     /* [count] number of each in the sweep */
+    const size_t *points;     /* [count] number of each row's point in the sweep */
     size_t count;
     const ms_points_counts *counts;
 } shown_sweep;
 
+/* Add the axes of the sweep: a list of objects, with the list of values of each key of the axis. */
 static void add_axes(const ms_sweep *sweep, ms_value *root) {
     ms_value *list = ms_value_add(root, "axes", MS_VALUE_ARRAY);
     for (size_t axis = 0; axis < sweep->axis_count; axis++) {
@@ -59,7 +63,8 @@ static void add_axes(const ms_sweep *sweep, ms_value *root) {
     }
 }
 
-/* A number with any unit, in SI; NAN where it is none. */
+/* A value such as "25 GB/s" as a number in SI units, whatever its dimension; NAN where it is no
+ * number. */
 static double number_of(const char *text) {
     double number = NAN;
     const char *reason = NULL;
@@ -74,8 +79,9 @@ static double number_of(const char *text) {
     return NAN;
 }
 
-/* Add the values of the first key of the picture's axis as numbers in SI units; null unless they
- * are numbers that grow. */
+/* Add the values of the picture's axis as numbers in SI units, by which it is drawn to scale; null
+ * unless all are numbers and rise. Where several keys form the axis, the first one's values
+ * count. */
 static void add_places(const ms_sweep *sweep, ms_value *object) {
     size_t count = sweep->counts[sweep->picture.x];
     size_t key = 0;
@@ -93,7 +99,8 @@ static void add_places(const ms_sweep *sweep, ms_value *object) {
     }
 }
 
-/* The picture that the sweep's file asks for; x: place of its axis in the list of them. */
+/* Add the picture that the sweep's file asks for. `x` is the index of its axis in the list of
+ * axes. */
 static void add_picture(const ms_sweep *sweep, ms_value *root) {
     const ms_sweep_picture *picture = &sweep->picture;
     ms_value *object = ms_value_add(root, "picture", MS_VALUE_OBJECT);
@@ -104,6 +111,7 @@ static void add_picture(const ms_sweep *sweep, ms_value *root) {
     add_places(sweep, object);
 }
 
+/* Add how many points the sweep or shard has, and what became of them. */
 static void add_counts(const ms_points_counts *counts, size_t points, ms_value *root) {
     ms_value *object = ms_value_add(root, "counts", MS_VALUE_OBJECT);
     ms_value_add_int(object, "points", (int64_t)points);
@@ -113,7 +121,7 @@ static void add_counts(const ms_points_counts *counts, size_t points, ms_value *
     ms_value_add_int(object, "failed", (int64_t)counts->failed);
 }
 
-/* Every row as an object: its settings, then what was found. */
+/* Add a row for each point: its settings, then its figures or the reason why it has none. */
 static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) {
     ms_value *list = ms_value_add(root, "rows", MS_VALUE_ARRAY);
     for (size_t i = 0; i < shown->count; i++) {
@@ -127,7 +135,8 @@ static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) 
     }
 }
 
-/* The workload's name. A point that is refused has none; "" where all points are refused. */
+/* The workload's name, from the first point that is not refused; "" where all points are
+ * refused. */
 static const char *workload_of(const shown_sweep *shown) {
     const char *name = "";
     for (size_t i = 0; i < shown->count && name[0] == '\0'; i++) {
@@ -136,7 +145,7 @@ static const char *workload_of(const shown_sweep *shown) {
     return name;
 }
 
-/* The tree of --json.  In `arena`; lack of memory shows there. */
+/* Make the tree that --json prints.  In `arena`, which remembers lack of memory. */
 static ms_value *make_tree(const shown_sweep *shown, ms_arena *arena) {
     ms_value *root = ms_value_new_object(arena);
     ms_value_add_string(root, "name", shown->sweep->name);
@@ -148,11 +157,11 @@ static ms_value *make_tree(const shown_sweep *shown, ms_arena *arena) {
     return root;
 }
 
-/* Add to each row the values that text and Markdown show and --json does not print: those of the
- * sweep's own keys, as `varied`. */
+/* Add to each row an object `varied`, which text and Markdown show and --json does not print: the
+ * point's value of each key of the sweep. */
 static void add_page(const shown_sweep *shown, ms_value *root) {
     const ms_sweep *sweep = shown->sweep;
-    size_t at = 0;
+    size_t index = 0;
     if (root == NULL || root->arena->has_failed) {
         return;
     }
@@ -160,12 +169,14 @@ static void add_page(const shown_sweep *shown, ms_value *root) {
         ms_value *varied = ms_value_add(row, "varied", MS_VALUE_OBJECT);
         for (size_t key = 0; key < sweep->key_count; key++) {
             ms_point_add_value(varied, sweep->keys[key].path,
-                               ms_sweep_value(sweep, shown->points[at], key));
+                               ms_sweep_value(sweep, shown->points[index], key));
         }
-        at++;
+        index++;
     }
 }
 
+/* Write CSV, picture and page of HTML, then print the results unless a file is the standard
+ * output. */
 static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
     const char *files[] = {call->positionals[0], shown->sweep->request.workload};
     const ms_cli_page page = {.title = shown->sweep->name,
@@ -185,24 +196,28 @@ static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
 
 /* ---- the study ---- */
 
-/* A sweep, or a shard of it, and where its results are kept. */
+/* A sweep, with the shard of it that is simulated, and the store of its results. */
 typedef struct sweep_study {
     ms_sweep sweep;
     ms_cli_store kept;
 } sweep_study;
 
-static ms_status make(void *context, size_t index, ms_arena *arena, ms_diag *diag,
-                      ms_point *point_out) {
-    sweep_study *s = context;
-    return ms_sweep_make(&s->sweep, ms_shard_point(&s->kept.shard, index), arena, diag, point_out);
+/* Make a point: `make` of ms_points_study, with a sweep_study as its context.  index: of the point
+ * in the shard. */
+static ms_status make_point(void *context, size_t index, ms_arena *arena, ms_diag *diag,
+                            ms_point *point_out) {
+    sweep_study *state = context;
+    return ms_sweep_make(&state->sweep, ms_shard_point(&state->kept.shard, index), arena, diag,
+                         point_out);
 }
 
-/* Tell the user how to go on after an interrupt. */
+/* Write a note after an interrupt: how many points are known, and whether the same command
+ * continues from them.  rows: [count]. */
 static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_t count) {
     const char *store = ms_cli_value(call, "store", NULL);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        kept += rows[i].status != NULL;
+        kept += rows[i].status != NULL; /* a point that has not ended has no status */
     }
     if (store != NULL) {
         ms_diag_note(call->diag, NULL, NULL,
@@ -214,24 +229,27 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     }
 }
 
-/* The status that a sweep ends with. What a shard finds infeasible says nothing of other shards. */
-static ms_status verdict_of(const sweep_study *s, const shown_sweep *shown) {
-    return s->kept.is_shard ? shown->counts->failure
-                            : ms_points_verdict(shown->rows, shown->count, shown->counts);
+/* The status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK, since
+ * other shards may have feasible points. */
+static ms_status verdict_of(const sweep_study *state, const shown_sweep *shown) {
+    return state->kept.is_shard ? shown->counts->failure
+                                : ms_points_verdict(shown->rows, shown->count, shown->counts);
 }
 
-static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_study *study) {
-    study->count = ms_shard_size(&s->kept.shard, s->sweep.count);
-    study->make = make;
-    study->make_context = s;
-    study->store = s->kept.store;
+/* Simulate the points of the sweep or shard, close the store, and show the results.  study: its
+ * program, jobs and progress are set. */
+static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_points_study *study) {
+    study->count = ms_shard_size(&state->kept.shard, state->sweep.count);
+    study->make = make_point;
+    study->make_context = state;
+    study->store = state->kept.store;
     ms_store_row *rows = MS_NEW(call->arena, ms_store_row, study->count);
     size_t *points = MS_NEW(call->arena, size_t, study->count);
     if (rows == NULL || points == NULL) {
         return ms_diag_no_memory(call->diag);
     }
     for (size_t i = 0; i < study->count; i++) {
-        points[i] = ms_shard_point(&s->kept.shard, i);
+        points[i] = ms_shard_point(&state->kept.shard, i);
     }
     ms_points_counts counts;
     ms_status status = ms_points_run(study, call->arena, call->diag, rows, &counts);
@@ -239,17 +257,18 @@ static ms_status simulate(const ms_invocation *call, sweep_study *s, ms_points_s
         ms_cli_leave_progress(study->progress_context);
         tell_rest(call, rows, study->count);
     }
-    status = status == MS_OK ? ms_cli_close_store(call, &s->kept, counts.failure == MS_OK) : status;
-    const shown_sweep shown = {.sweep = &s->sweep,
+    status =
+        status == MS_OK ? ms_cli_close_store(call, &state->kept, counts.failure == MS_OK) : status;
+    const shown_sweep shown = {.sweep = &state->sweep,
                                .rows = rows,
                                .points = points,
                                .count = study->count,
                                .counts = &counts};
     status = status == MS_OK ? show(call, &shown) : status;
-    return status == MS_OK ? verdict_of(s, &shown) : status;
+    return status == MS_OK ? verdict_of(state, &shown) : status;
 }
 
-/* Options that do not go together with a share of the points. */
+/* Refuse --plot with --shard.  MS_E_USAGE (reported). */
 static ms_status check_shard(const ms_invocation *call) {
     if (ms_cli_has(call, "shard") && ms_cli_has(call, "plot")) {
         return ms_diag_usage(call->diag, "options '--shard' and '--plot' do not go together: a "
@@ -258,8 +277,9 @@ static ms_status check_shard(const ms_invocation *call) {
     return MS_OK;
 }
 
+/* Read the sweep and simulate it, or with --plan write a plan that runs all its shards. */
 static ms_status run(const ms_invocation *call) {
-    sweep_study s = {.kept = {.file = {.lock_file = -1}}};
+    sweep_study state = {.kept = {.file = {.lock_file = -1}}};
     double start_s = ms_wall_s();
     ms_points_study study = {.program = ms_cli_program(call->arena),
                              .progress = ms_cli_show_progress,
@@ -268,14 +288,15 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;
     status = status == MS_OK ? ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena),
-                                             call->arena, call->diag, &s.sweep)
+                                             call->arena, call->diag, &state.sweep)
                              : status;
     if (status == MS_OK && ms_cli_has(call, "plan")) {
         return ms_cli_write_plan(call);
     }
-    status = status == MS_OK ? ms_cli_open_store(call, &s.kept) : status;
-    status = status == MS_OK ? simulate(call, &s, &study) : status;
-    ms_cli_close_store(call, &s.kept, false);
+    status = status == MS_OK ? ms_cli_open_store(call, &state.kept) : status;
+    status = status == MS_OK ? simulate(call, &state, &study) : status;
+    /* After an interrupt or a failure the store is still open. */
+    ms_cli_close_store(call, &state.kept, false);
     return status;
 }
 

@@ -1,12 +1,15 @@
-/* meshsim textbook: the mesh that closed forms choose. */
+/* meshsim textbook: the mesh that the closed forms of a textbook choose, without a simulation
+ * (search/textbook.h). It exists to compare with `meshsim run`. */
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/shown_tables.h"
 #include "search/textbook.h"
 
+/* Largest whole number of an option; most rows of --top. */
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000 };
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"gpus", "N", .fallback = "64",
      .help = "GPUs to share among data, pipeline and tensor parallelism"},
@@ -26,6 +29,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
+/* Read an option with a unit, in SI units.  *out: keeps its default without the option.  MS_E_USAGE
+ * (reported). */
 static ms_status read_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,
                                double *out) {
     const char *given = ms_cli_value(call, name, NULL);
@@ -36,6 +41,8 @@ static ms_status read_quantity(const ms_invocation *call, const char *name, ms_d
     return MS_OK;
 }
 
+/* Read an option that is a whole number from 1 to `high`.  *out: keeps its default without the
+ * option. */
 static ms_status read_count(const ms_invocation *call, const char *name, long high, int *out) {
     long count = *out;
     ms_status status = ms_cli_int(call, name, count, 1, high, &count);
@@ -43,25 +50,29 @@ static ms_status read_count(const ms_invocation *call, const char *name, long hi
     return status;
 }
 
-static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
+/* Read the model and the cluster from the options; defaults are those of ms_textbook_usual for 64
+ * GPUs and 70e9 parameters, which the help page states. */
+static ms_status read_input(const ms_invocation *call, ms_textbook *input) {
     const struct {
         const char *name;
         ms_dimension dimension;
         double *value;
-    } QUANTITIES[] = {{"stage-time", MS_DIM_TIME, &in->stage_s},
-                      {"activations", MS_DIM_BYTES, &in->activation_B},
-                      {"memory", MS_DIM_BYTES, &in->device_B},
-                      {"node", MS_DIM_BANDWIDTH, &in->node_Bps},
-                      {"network", MS_DIM_BANDWIDTH, &in->network_Bps},
-                      {"rack", MS_DIM_BANDWIDTH, &in->rack_Bps}};
-    *in = ms_textbook_usual(64, 70e9);
-    ms_status status = read_count(call, "gpus", GPUS_MAX, &in->devices);
-    status = status == MS_OK ? read_count(call, "layers", GPUS_MAX, &in->layers) : status;
+    } QUANTITIES[] = {{"stage-time", MS_DIM_TIME, &input->stage_s},
+                      {"activations", MS_DIM_BYTES, &input->activation_B},
+                      {"memory", MS_DIM_BYTES, &input->device_B},
+                      {"node", MS_DIM_BANDWIDTH, &input->node_Bps},
+                      {"network", MS_DIM_BANDWIDTH, &input->network_Bps},
+                      {"rack", MS_DIM_BANDWIDTH, &input->rack_Bps}};
+    *input = ms_textbook_usual(64, 70e9);
+    ms_status status = read_count(call, "gpus", GPUS_MAX, &input->devices);
+    status = status == MS_OK ? read_count(call, "layers", GPUS_MAX, &input->layers) : status;
     status =
-        status == MS_OK ? read_count(call, "microbatches", GPUS_MAX, &in->microbatches) : status;
-    status = status == MS_OK ? read_count(call, "node-gpus", GPUS_MAX, &in->node_devices) : status;
-    status = status == MS_OK ? ms_cli_number(call, "parameters", in->parameters, &in->parameters)
-                             : status;
+        status == MS_OK ? read_count(call, "microbatches", GPUS_MAX, &input->microbatches) : status;
+    status =
+        status == MS_OK ? read_count(call, "node-gpus", GPUS_MAX, &input->node_devices) : status;
+    status = status == MS_OK
+                 ? ms_cli_number(call, "parameters", input->parameters, &input->parameters)
+                 : status;
     for (size_t i = 0; i < sizeof QUANTITIES / sizeof QUANTITIES[0] && status == MS_OK; i++) {
         status =
             read_quantity(call, QUANTITIES[i].name, QUANTITIES[i].dimension, QUANTITIES[i].value);
@@ -69,34 +80,38 @@ static ms_status read_input(const ms_invocation *call, ms_textbook *in) {
     return status;
 }
 
-/* What was found. */
+/* The meshes that were found. */
 typedef struct textbook_findings {
-    ms_textbook_mesh *meshes;
-    size_t count, fitting, shown;
+    ms_textbook_mesh *meshes; /* [count] those that fit first, the cheapest first */
+    size_t count, fitting;    /* legal meshes; of them, how many fit in memory */
+    size_t shown;             /* of the fitting ones, how many are printed */
 } textbook_findings;
 
-static void add_mesh(const ms_textbook_mesh *m, ms_value *row) {
-    ms_value_add_int(row, "dp", m->dp);
-    ms_value_add_int(row, "pp", m->pp);
-    ms_value_add_int(row, "tp", m->tp);
-    ms_value_add_double(row, "cost_s", m->cost_s);
-    ms_value_add_double(row, "tensor_s", m->tensor_s);
-    ms_value_add_double(row, "pipeline_s", m->pipeline_s);
-    ms_value_add_double(row, "bubble_s", m->bubble_s);
-    ms_value_add_double(row, "data_s", m->data_s);
-    ms_value_add_double(row, "memory_B", m->memory_B);
+/* Add the sizes of a mesh, its cost with its four terms [s], and its memory [B] to a row. */
+static void add_mesh(const ms_textbook_mesh *mesh, ms_value *row) {
+    ms_value_add_int(row, "dp", mesh->dp);
+    ms_value_add_int(row, "pp", mesh->pp);
+    ms_value_add_int(row, "tp", mesh->tp);
+    ms_value_add_double(row, "cost_s", mesh->cost_s);
+    ms_value_add_double(row, "tensor_s", mesh->tensor_s);
+    ms_value_add_double(row, "pipeline_s", mesh->pipeline_s);
+    ms_value_add_double(row, "bubble_s", mesh->bubble_s);
+    ms_value_add_double(row, "data_s", mesh->data_s);
+    ms_value_add_double(row, "memory_B", mesh->memory_B);
 }
 
-static ms_status print(const ms_invocation *call, const textbook_findings *f) {
+/* Print the numbers of legal and feasible meshes, the best of them, and the best mesh with all
+ * three kinds of parallelism (ms_textbook_first_of_three). */
+static ms_status print(const ms_invocation *call, const textbook_findings *found) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_value *counts = ms_value_add(root, "counts", MS_VALUE_OBJECT);
-    ms_value_add_int(counts, "legal", (int64_t)f->count);
-    ms_value_add_int(counts, "feasible", (int64_t)f->fitting);
+    ms_value_add_int(counts, "legal", (int64_t)found->count);
+    ms_value_add_int(counts, "feasible", (int64_t)found->fitting);
     ms_value *rows = ms_value_add(root, "results", MS_VALUE_ARRAY);
-    for (size_t i = 0; i < f->shown; i++) {
-        add_mesh(&f->meshes[i], ms_value_add(rows, NULL, MS_VALUE_OBJECT));
+    for (size_t i = 0; i < found->shown; i++) {
+        add_mesh(&found->meshes[i], ms_value_add(rows, NULL, MS_VALUE_OBJECT));
     }
-    const ms_textbook_mesh *three = ms_textbook_first_of_three(f->meshes, f->count);
+    const ms_textbook_mesh *three = ms_textbook_first_of_three(found->meshes, found->count);
     if (three != NULL && ms_cli_has(call, "json")) {
         add_mesh(three, ms_value_add(root, "best_of_three", MS_VALUE_OBJECT));
     } else if (three != NULL) { /* a page shows it as a table of one row */
@@ -106,22 +121,23 @@ static ms_status print(const ms_invocation *call, const textbook_findings *f) {
     return ms_cli_show(call, NULL, MS_TEXTBOOK_TABLES, root);
 }
 
+/* Read the input, evaluate all meshes and print the best.  MS_E_NO: no mesh fits. */
 static ms_status run(const ms_invocation *call) {
     ms_textbook input;
-    textbook_findings f = {0};
+    textbook_findings found = {0};
     long top = 4;
     ms_status status = read_input(call, &input);
     status = status == MS_OK ? ms_cli_int(call, "top", top, 1, TOP_MAX, &top) : status;
     if (status == MS_OK) {
-        status =
-            ms_textbook_search(&input, call->arena, call->diag, &f.meshes, &f.count, &f.fitting);
+        status = ms_textbook_search(&input, call->arena, call->diag, &found.meshes, &found.count,
+                                    &found.fitting);
     }
     if (status != MS_OK) {
         return status;
     }
-    f.shown = (size_t)top < f.fitting ? (size_t)top : f.fitting;
-    status = print(call, &f);
-    return status == MS_OK && f.fitting == 0 ? MS_E_NO : status;
+    found.shown = (size_t)top < found.fitting ? (size_t)top : found.fitting;
+    status = print(call, &found);
+    return status == MS_OK && found.fitting == 0 ? MS_E_NO : status;
 }
 
 const ms_command ms_cmd_textbook = {

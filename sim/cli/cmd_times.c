@@ -1,4 +1,6 @@
-/* meshsim times: kernels and collectives of a file, each timed alone. */
+/* meshsim times: times kernels and collectives that a file lists, each alone on an idle platform by
+ * the cost model, for programs that fit or validate platforms (search/times.h). A point is one
+ * kernel or collective; a variant is the platform with a list of overrides. */
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +9,7 @@
 #include "cli/shown_tables.h"
 #include "search/times.h"
 
+/* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"platform", "P.yaml",
      .help = "platform file, or the name of one, in place of the points' own"},
@@ -16,7 +19,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Every key below a mapping that says a number, and where it stands. */
+/* Add each key below a mapping, at any depth, whose value is a number: its value in SI units, and
+ * the file and line that it comes from.  path: key path of the mapping; "" for the root. */
 static void add_keys(const ms_node *mapping, const char *path, ms_value *out) {
     for (const ms_node *node = mapping->first; node != NULL && out != NULL; node = node->next) {
         const char *dot = path[0] == '\0' ? "" : ".";
@@ -36,6 +40,8 @@ static void add_keys(const ms_node *mapping, const char *path, ms_value *out) {
     }
 }
 
+/* Add a row for each measured kernel of the GPU type: its kind, sizes and time.  table: NULL: the
+ * type has no measured kernels. */
 static void add_measured(const ms_kernel_table *table, ms_value *root) {
     ms_value *list = ms_value_add(root, "measured", MS_VALUE_ARRAY);
     for (const ms_timed_kind *kind = MS_TIMED_KINDS; table != NULL && kind->sizes > 0; kind++) {
@@ -52,15 +58,17 @@ static void add_measured(const ms_kernel_table *table, ms_value *root) {
     }
 }
 
+/* Make the tree that --json prints: the times [s] by variant and point, the numbers of the
+ * platform, and its measured kernels. */
 static ms_value *make_tree(const ms_times *times, ms_arena *arena) {
     ms_value *root = ms_value_new_object(arena);
     ms_value_add_string(root, "platform", times->platform.name);
     ms_value_add_int(root, "gpus", ms_platform_gpus(&times->platform));
     ms_value *variants = ms_value_add(root, "times_s", MS_VALUE_ARRAY);
-    for (size_t v = 0; v < times->variant_count; v++) {
+    for (size_t variant = 0; variant < times->variant_count; variant++) {
         ms_value *list = ms_value_add(variants, NULL, MS_VALUE_ARRAY);
         for (size_t i = 0; i < times->point_count; i++) {
-            ms_value_add_double(list, NULL, times->times_s[v * times->point_count + i]);
+            ms_value_add_double(list, NULL, times->times_s[variant * times->point_count + i]);
         }
     }
     add_keys(times->keys, "", ms_value_add(root, "keys", MS_VALUE_OBJECT));
@@ -68,8 +76,8 @@ static ms_value *make_tree(const ms_times *times, ms_arena *arena) {
     return root;
 }
 
-/* Add the values that text and Markdown show and --json does not print: the overrides of each
- * variant, and a row for each point on each of them. */
+/* Add the object `page`: values that text and Markdown show and --json does not print. They are the
+ * overrides of each variant, and a row for each point on each variant. */
 static void add_page(const ms_times *times, ms_value *root) {
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
     ms_value *variants = ms_value_add(page, "variants", MS_VALUE_ARRAY);
@@ -94,8 +102,10 @@ static void add_page(const ms_times *times, ms_value *root) {
     }
 }
 
-/* Options come in the place of what the file says. */
-static ms_status take_options(const ms_invocation *call, ms_times *times) {
+/* Apply --platform and --set to what the file says. --platform replaces the file's platform
+ * together with its overrides; --set is applied behind the overrides that are left.  MS_E_USAGE
+ * (reported): no platform is named. */
+static ms_status apply_options(const ms_invocation *call, ms_times *times) {
     const char *name = ms_cli_value(call, "platform", NULL);
     ms_node *sets = NULL;
     ms_status status = ms_cli_platform_changes(call, &sets);
@@ -111,13 +121,14 @@ static ms_status take_options(const ms_invocation *call, ms_times *times) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(call->diag) : status;
 }
 
+/* Read the file of points (`-`: the standard input), time them, and print the times. */
 static ms_status run(const ms_invocation *call) {
     const char *path = call->positionals[0];
     const char *file = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
     ms_times times;
     ms_status status =
         ms_times_read(file, ms_cli_data_folder(call->arena), call->arena, call->diag, &times);
-    status = status == MS_OK ? take_options(call, &times) : status;
+    status = status == MS_OK ? apply_options(call, &times) : status;
     status = status == MS_OK ? ms_times_run(&times, call->arena, call->diag) : status;
     if (status != MS_OK) {
         return status;

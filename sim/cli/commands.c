@@ -1,8 +1,11 @@
+/* The table of commands (commands.h): those of this program, and behind them those of the Python
+ * package. */
 #include "cli/commands.h"
 
 #include <string.h>
 
-/* In the order of the help page. A row is added together with its file. */
+/* The commands of this program in the order of the help page. A new command adds a row here and its
+ * file cmd_NAME.c. */
 static const ms_command *const OWN[] = {
     &ms_cmd_new,
     &ms_cmd_run,
@@ -23,6 +26,7 @@ static const ms_command *const OWN[] = {
     NULL,
 };
 
+/* Commands of this program; room for all, with those of the Python package (5). */
 enum { OWN_COUNT = sizeof OWN / sizeof OWN[0] - 1, COUNT_MAX = OWN_COUNT + 8 };
 
 const ms_command *const *ms_cli_commands(void) {
@@ -35,6 +39,7 @@ const ms_command *const *ms_cli_commands(void) {
     return all;
 }
 
+/* The command of a name in a list that NULL ends; NULL: there is none. */
 static const ms_command *find(const ms_command *const *list, const char *name) {
     while (*list != NULL && strcmp((*list)->name, name) != 0) {
         list++;

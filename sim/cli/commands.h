@@ -1,5 +1,5 @@
-/* The table of commands. A command is one file cmd_NAME.c, declared here and named in commands.c;
- * those that the Python package answers are found by tool_commands.c. */
+/* The table of commands. A command is one file cmd_NAME.c, declared here and listed in commands.c.
+ * tool_commands.c finds the commands that the Python package answers. */
 #ifndef MS_CLI_COMMANDS_H
 #define MS_CLI_COMMANDS_H
 
@@ -26,13 +26,14 @@ extern const ms_command ms_cmd_schema;
 const ms_command *const *ms_cli_commands(void);
 /** Command of a name, NULL if there is none.  O(commands). */
 const ms_command *ms_cli_find_command(const char *name);
-/** Report a command that there is not, with the nearest one, and return MS_E_USAGE. */
+/** Report a command that does not exist, with the nearest one.  Returns MS_E_USAGE. */
 ms_status ms_cli_unknown_command(const char *name, ms_diag *diag);
 
 /** The commands that the Python package beside the program answers, as it describes them itself
- * (scripts/python/meshsim/tools/_describe.py), NULL behind the last; read once from the tools.json
- * that the build makes, and static from then on. Without that file they have their names alone, and
- * running one says what is missing. */
+ * (scripts/python/meshsim/tools/_describe.py); NULL behind the last. They are read from tools.json,
+ * which the build makes, at the first call, and are static from then on. Where that file is
+ * missing, only their names are known, and running one reports that the package is not
+ * installed. */
 const ms_command *const *ms_cli_tool_commands(void);
 
 #endif

@@ -1,8 +1,10 @@
-/* CSV from the tree that --json prints, so that a figure has one name in all forms. */
+/* Writes a result as CSV from the tree that --json prints, so that a figure has one name in all
+ * forms (render.h). */
 #include <string.h>
 
 #include "cli/render.h"
 
+/* Keys of the lists whose entries become rows. */
 static const char *const LISTS[] = {"results", "rows", "left_out"};
 
 /* A cell of a row: the name of its column, and its value. A cell without a name ends its row. */
@@ -13,7 +15,8 @@ typedef struct csv_cell {
 
 /* ---- cells ---- */
 
-/* Add the cells of an object.  before: the prefix of its column names, up to a dot; "": none. */
+/* Append the cells of an object, nested objects included.  before: prefix of the names of its
+ * columns, such as "gap."; "": none.  cells: of csv_cell. */
 static void add_cells(const ms_value *object, const char *before, ms_vector *cells) {
     for (const ms_value *child = object->first; child != NULL; child = child->next) {
         const char *name = ms_arena_printf(object->arena, "%s%s", before, child->key);
@@ -28,7 +31,8 @@ static void add_cells(const ms_value *object, const char *before, ms_vector *cel
     }
 }
 
-/* The value of a column in the row that begins at the cell `from`; NULL: the row has none. */
+/* The value of a column in the row that begins at cell `from`; NULL: the row has no such cell. In a
+ * list without end marks, the whole list is searched. */
 static const ms_value *find(const ms_vector *cells, size_t from, const char *name) {
     for (; from < cells->count && MS_AT(cells, csv_cell, from).name != NULL; from++) {
         if (strcmp(MS_AT(cells, csv_cell, from).name, name) == 0) {
@@ -40,6 +44,7 @@ static const ms_value *find(const ms_vector *cells, size_t from, const char *nam
 
 /* ---- text ---- */
 
+/* Append a text, in quotes where it has a comma, a quote or a line end (RFC 4180). */
 static void add_text(const char *text, ms_buffer *out) {
     if (strpbrk(text, ",\"\r\n") == NULL) {
         ms_buffer_puts(out, text);
@@ -53,6 +58,8 @@ static void add_text(const char *text, ms_buffer *out) {
     ms_buffer_puts(out, "\"");
 }
 
+/* Append a value without quotes: a text, a list with "; " between its entries, a number as in JSON;
+ * nothing for null. */
 static void add_plain(const ms_value *value, ms_buffer *out) {
     if (value->type == MS_VALUE_STRING) {
         ms_buffer_puts(out, value->as.string);
@@ -66,7 +73,7 @@ static void add_plain(const ms_value *value, ms_buffer *out) {
     }
 }
 
-/* Append the row that begins at the cell `from`. */
+/* Append the row that begins at cell `from`.  columns: of csv_cell, in the order of the file. */
 static void add_row(const ms_vector *cells, size_t from, const ms_vector *columns, ms_buffer *out) {
     for (size_t i = 0; i < columns->count; i++) {
         const ms_value *value = find(cells, from, MS_AT(columns, csv_cell, i).name);
@@ -102,7 +109,7 @@ void ms_show_csv(const ms_value *tree, ms_buffer *out) {
         }
     }
     ms_buffer_puts(out, "\n");
-    bool is_begin = true;
+    bool is_begin = true; /* of a row: the first cell, and each cell behind an end mark */
     for (size_t i = 0; i < cells.count; i++) {
         if (is_begin) {
             add_row(&cells, i, &columns, out);

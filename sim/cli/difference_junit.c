@@ -1,7 +1,8 @@
-/* A comparison as JUnit's XML, which continuous integration shows as tests. */
+/* Writes a comparison of traces as JUnit's XML, which continuous integration shows as tests: a
+ * suite for each trace, a test case for each guard, which fails if a quantity breaks the guard. */
 #include "cli/show_difference.h"
 
-/* One line of a failure or of the inputs: "step_time_s: 0.1 -> 0.2 (+100 %)". */
+/* Append a difference as a line: "step_time_s: 0.1 -> 0.2 (+100 %)". */
 static void add_line(const ms_difference *difference, ms_arena *arena, ms_buffer *out) {
     const char *sides[2];
     if (!ms_show_sides(difference, arena, sides)) {
@@ -21,28 +22,35 @@ static void add_line(const ms_difference *difference, ms_arena *arena, ms_buffer
     ms_buffer_end_part(&relative, out);
 }
 
+/* Number of test cases of a trace: one for each guard, or one where no guard was named and
+ * everything but texts is guarded. */
 static size_t guard_count(const ms_compare_rules *rules) {
     return rules->guard_count == 0 ? 1 : rules->guard_count;
 }
 
-static bool is_of(const ms_difference *difference, size_t guard) {
+/* Whether a difference broke the guard of an index. */
+static bool breaks(const ms_difference *difference, size_t guard) {
     return difference->has_failed && difference->guard == (int)guard;
 }
 
 /* The first difference that broke a guard; NULL: none did. */
 static const ms_difference *first_failure(const ms_compared_trace *trace, size_t guard) {
     for (size_t i = 0; i < trace->differences.count; i++) {
-        if (is_of(&trace->differences.items[i], guard)) {
+        if (breaks(&trace->differences.items[i], guard)) {
             return &trace->differences.items[i];
         }
     }
     return NULL;
 }
 
+/* Whether the test case of a guard has failed. A trace that is missing on one side fails all its
+ * test cases or none. */
 static bool has_failed(const ms_compared_trace *trace, size_t guard) {
     return trace->side == MS_COMPARE_BOTH ? first_failure(trace, guard) != NULL : trace->has_failed;
 }
 
+/* Append the failure of a test case: that the trace is missing, or the differences that broke the
+ * guard. */
 static void add_failure(const ms_compared_trace *trace, size_t guard, ms_arena *arena,
                         ms_buffer *out) {
     if (trace->side != MS_COMPARE_BOTH) {
@@ -55,7 +63,7 @@ static void add_failure(const ms_compared_trace *trace, size_t guard, ms_arena *
     add_line(first_failure(trace, guard), arena, out);
     ms_buffer_puts(out, "\">");
     for (size_t i = 0; i < trace->differences.count; i++) {
-        if (is_of(&trace->differences.items[i], guard)) {
+        if (breaks(&trace->differences.items[i], guard)) {
             add_line(&trace->differences.items[i], arena, out);
             ms_buffer_puts(out, "\n");
         }
@@ -63,6 +71,7 @@ static void add_failure(const ms_compared_trace *trace, size_t guard, ms_arena *
     ms_buffer_puts(out, "</failure>\n");
 }
 
+/* Append the test case of one guard for one trace. */
 static void add_case(const ms_compared_trace *trace, size_t guard, const ms_shown_comparison *shown,
                      ms_buffer *out) {
     ms_buffer name = {0};
@@ -81,6 +90,7 @@ static void add_case(const ms_compared_trace *trace, size_t guard, const ms_show
     ms_buffer_puts(out, "    </testcase>\n");
 }
 
+/* Number of failed test cases of a trace. */
 static size_t failures_of(const ms_compared_trace *trace, const ms_compare_rules *rules) {
     size_t count = 0;
     for (size_t guard = 0; guard < guard_count(rules); guard++) {
@@ -89,6 +99,7 @@ static size_t failures_of(const ms_compared_trace *trace, const ms_compare_rules
     return count;
 }
 
+/* Append a title and a line for each difference; nothing where there is none. */
 static void add_list(const char *title, const ms_differences *differences, ms_arena *arena,
                      ms_buffer *out) {
     for (size_t i = 0; i < differences->count; i++) {
@@ -98,7 +109,8 @@ static void add_list(const char *title, const ms_differences *differences, ms_ar
     }
 }
 
-/* A line; nothing where there is nothing to say. */
+/* Append a sentence about a trace and a line feed; nothing where the sentence is empty.  say:
+ * writes the sentence. */
 static void add_note(const ms_compared_trace *trace,
                      void (*say)(const ms_compared_trace *trace, ms_buffer *out), ms_buffer *out) {
     ms_buffer text = {0};
@@ -108,6 +120,8 @@ static void add_note(const ms_compared_trace *trace,
     ms_buffer_end_part(&text, out);
 }
 
+/* Append the suite of one trace: its test cases, and as output its changed defaults and inputs,
+ * which are not guarded. */
 static void add_suite(const ms_compared_trace *trace, const ms_shown_comparison *shown,
                       ms_buffer *out) {
     ms_buffer_puts(out, "  <testsuite name=\"");

@@ -1,11 +1,13 @@
-/* The tables of `meshsim compare`, as text or in Markdown. */
+/* Prints the tables of `meshsim compare`, as text or in Markdown: a head with both sides and the
+ * guards, for folders an overview of the traces, and a row for each difference. */
 #include "cli/show_difference.h"
 #include "cli/shown_tables.h"
 
+/* Appends a sentence about a trace, or nothing. */
 typedef void (*sentence)(const ms_compared_trace *trace, ms_buffer *out);
 
-/* Add what a function says of a trace, which may be nothing, to a list.  name: of the trace, which
- * is told of folders; "": it is not. */
+/* Add the sentence about a trace to a list, unless the sentence is empty.  name: of the trace, put
+ * before the sentence; "" where two files are compared. */
 static void add_sentence(const char *name, const ms_compared_trace *trace, sentence say,
                          ms_value *list) {
     ms_buffer text = {0};
@@ -19,6 +21,8 @@ static void add_sentence(const char *name, const ms_compared_trace *trace, sente
     }
 }
 
+/* Add a row for each difference: key, both sides, relative change, and "!" if it breaks a guard.
+ * name: as in add_sentence. */
 static void add_rows(const char *name, const ms_differences *differences, ms_value *list) {
     for (size_t i = 0; i < differences->count; i++) {
         const ms_difference *difference = &differences->items[i];
@@ -36,7 +40,7 @@ static void add_rows(const char *name, const ms_differences *differences, ms_val
     }
 }
 
-/* A row of the overview of two folders. */
+/* Add a row for a trace to the overview of two folders. */
 static void add_overview_row(const ms_compared_trace *trace, ms_value *list) {
     static const char *const SIDES[] = {[MS_COMPARE_BOTH] = "",
                                         [MS_COMPARE_ONLY_A] = "only in a",
@@ -52,6 +56,8 @@ static void add_overview_row(const ms_compared_trace *trace, ms_value *list) {
     ms_value_add_string(row, "mark", trace->has_failed ? "!" : "");
 }
 
+/* Add both paths, the guards, the tolerances, and for folders the count of traces and their
+ * overview. */
 static void add_head(const ms_shown_comparison *shown, ms_value *root) {
     const ms_trace_comparison *comparison = shown->comparison;
     ms_buffer texts[3] = {{0}};
@@ -74,7 +80,8 @@ static void add_head(const ms_shown_comparison *shown, ms_value *root) {
     }
 }
 
-/* Add what there is to say of each trace beyond its row of the overview. */
+/* Add the sentences and differences of each trace. Of two folders, traces without any difference
+ * and those on one side only are in the overview alone. */
 static void add_traces(const ms_trace_comparison *comparison, ms_value *root) {
     ms_value *notes = ms_value_add(root, "notes", MS_VALUE_ARRAY);
     ms_value *versions = ms_value_add(root, "versions", MS_VALUE_ARRAY);

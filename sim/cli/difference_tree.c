@@ -1,7 +1,9 @@
-/* A comparison as one JSON object. */
+/* Makes the tree that `meshsim compare --json` prints: the traces, and their changed defaults,
+ * inputs, versions and results, each as a list of rows. */
 #include "cli/show_difference.h"
 
-/* A copy of a leaf under a new key; what a tree is, in words; null for what is missing. */
+/* Add a copy of a value under a new key: a leaf as it is, a list or object as a text with its size,
+ * a missing value (NULL) as null. */
 static void add_value(ms_value *parent, const char *key, const ms_value *value) {
     if (value == NULL || (value->type != MS_VALUE_ARRAY && value->type != MS_VALUE_OBJECT)) {
         ms_value_add_leaf(parent, key, value);
@@ -15,6 +17,8 @@ static void add_value(ms_value *parent, const char *key, const ms_value *value) 
     ms_value_add_string(parent, key, ms_buffer_keep(&text, parent->arena));
 }
 
+/* Add a row for a difference.  trace: its name; NULL where two files are compared, and rows name no
+ * trace.  Returns the row. */
 static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference *difference) {
     ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
     ms_value_add_string(row, "trace", trace); /* NULL adds nothing */
@@ -24,7 +28,7 @@ static ms_value *add_row(ms_value *rows, const char *trace, const ms_difference 
     return row;
 }
 
-/* Numbers of an object in a summary, under the same key. */
+/* Add a copy of the numbers in an object of a trace's summary, under the same key. */
 static void add_numbers(const ms_value *summary, const char *key, ms_value *parent) {
     const ms_value *object = ms_value_get(summary, key);
     ms_value *copy = ms_value_add(parent, key, MS_VALUE_OBJECT);
@@ -36,7 +40,8 @@ static void add_numbers(const ms_value *summary, const char *key, ms_value *pare
     }
 }
 
-/* Of one side what a picture of both shows; null where there is none. */
+/* Add the figures of one side of a trace that a picture of both shows.  side: "a" or "b".  summary:
+ * NULL: the side has no such trace, which gives null. */
 static void add_side(const char *side, const ms_value *summary, ms_value *row) {
     if (summary == NULL) {
         ms_value_add(row, side, MS_VALUE_NULL);
@@ -49,6 +54,8 @@ static void add_side(const char *side, const ms_value *summary, ms_value *row) {
     add_numbers(summary, "memory", object);
 }
 
+/* Add a row for a pair of traces: where they are, whether they are equal, and the figures of
+ * both. */
 static void add_trace(ms_value *traces, const ms_compared_trace *trace) {
     static const char *const SIDES[] = {
         [MS_COMPARE_BOTH] = "both", [MS_COMPARE_ONLY_A] = "a", [MS_COMPARE_ONLY_B] = "b"};
@@ -66,7 +73,7 @@ static void add_trace(ms_value *traces, const ms_compared_trace *trace) {
     add_side("b", trace->summary[1], row);
 }
 
-/* Both versions of traces whose figures differ, where they are not the same. */
+/* Add a row with the versions that wrote two traces, if the versions and the figures differ. */
 static void add_versions(ms_value *rows, const char *name, const ms_compared_trace *trace) {
     if (!ms_show_has_versions(trace)) {
         return;
@@ -77,6 +84,7 @@ static void add_versions(ms_value *rows, const char *name, const ms_compared_tra
     ms_value_add_string(row, "b", trace->versions[1]);
 }
 
+/* Add a row for each difference.  name: of the trace, or NULL as in add_row. */
 static void add_rows(ms_value *rows, const char *name, const ms_differences *differences) {
     for (size_t i = 0; i < differences->count; i++) {
         add_row(rows, name, &differences->items[i]);

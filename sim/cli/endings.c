@@ -1,20 +1,22 @@
-/* Refuses output files whose name ends like another format than the one that would be written, and
- * '-' where the output needs a file. */
+/* Refuses output files whose name ends like another format than the one that the option writes, and
+ * '-' where the output needs a file. The message names an option or a command that writes the other
+ * format. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cli/cli.h"
 
+/* Most endings of a format; bytes of a text that lists formats. */
 enum { ENDINGS_MAX = 4, TEXT_SIZE = 96 };
 
-/* A format by the endings of its files. */
+/* A format of files, recognised by the endings of their names. */
 typedef struct file_format {
-    const char *noun;
-    const char *endings[ENDINGS_MAX];
-    const char
-        *maker; /* a command line that writes the format, up to the file's name; NULL: none does */
-    const char *verb; /* what that command does with the format */
+    const char *noun;                 /* for messages, such as "a picture" */
+    const char *endings[ENDINGS_MAX]; /* NULL behind the last */
+    const char *maker; /* a command line that writes the format, up to the file's name; NULL: no
+                          command writes it */
+    const char *verb;  /* end of the sentence "'meshsim ...' writes it" */
 } file_format;
 
 static const file_format FORMATS[] = {
@@ -39,13 +41,15 @@ static const file_format FORMATS[] = {
     {"text", {".txt", ".log"}, NULL, NULL},
 };
 
+/* The ending of a file name from its last dot on, such as ".svg"; "" without a dot. */
 static const char *ending_of(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(slash == NULL ? path : slash, '.');
     return dot == NULL ? "" : dot;
 }
 
-/* The format that a file's name says; NULL where it says none. */
+/* The format that the ending of a file name stands for, in any case of letters; NULL: an unknown
+ * ending, or none. */
 static const file_format *format_of(const char *path) {
     const char *ending = ending_of(path);
     for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
@@ -58,7 +62,8 @@ static const file_format *format_of(const char *path) {
     return NULL;
 }
 
-/* Whether an option writes a format: the format's first ending is among the option's endings. */
+/* Whether an option writes a format: the format's first ending is among the endings in the option's
+ * row. */
 static bool is_written_by(const ms_option *option, const file_format *format) {
     return option->writes != NULL && strstr(option->writes, format->endings[0]) != NULL;
 }
@@ -74,7 +79,8 @@ static const ms_option *sibling_of(const ms_command *command, const ms_option *s
     return NULL;
 }
 
-/* "a picture or JSON": what an option writes. */
+/* Write into `text` the formats that an option writes, such as "a picture or JSON"; "a folder"
+ * where it writes none of the known formats. */
 static void describe(const ms_option *option, char *text, size_t size) {
     size_t length = 0;
     snprintf(text, size, "a folder");
@@ -86,6 +92,9 @@ static void describe(const ms_option *option, char *text, size_t size) {
     }
 }
 
+/* Report that a file name has the ending of another format than its option writes, and how that
+ * format can be written: by another option of the command, by another command, or not at all.
+ * format: of `path`.  Returns MS_E_USAGE. */
 static ms_status refuse(const ms_invocation *call, const ms_option *option,
                         const file_format *format, const char *path) {
     const ms_option *sibling = sibling_of(call->command, option, format);
@@ -107,6 +116,8 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
     return MS_E_USAGE;
 }
 
+/* Check the last file name that was given for one option.  MS_E_USAGE (reported). A name without a
+ * known ending is accepted. */
 static ms_status check_ending(const ms_invocation *call, const ms_option *option,
                               const ms_given *given) {
     const char *path = given->count == 0 ? "" : given->values[given->count - 1];

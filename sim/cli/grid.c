@@ -1,4 +1,6 @@
-/* Turns a table and the tree of a result into rows and columns of texts (grid.h). */
+/* Makes the grid of a table: finds the rows and columns that have values in the tree of a result,
+ * and formats every value as the text of a cell (grid.h). A column without any value is left
+ * out. */
 #include "cli/grid.h"
 
 #include <math.h>
@@ -7,22 +9,23 @@
 #include "base/units.h"
 #include "cli/show_text.h"
 
+/* Bytes of a formatted number; columns of a bar for a share of 1; settings that are printed as a
+ * command: of more the number is printed. */
 enum { NUMBER_B = 48, BAR_WIDTH = 34, SETTINGS_MAX = 2 };
 
 /* Numbers below this share of a table's reference number (`dust_of`) are rounding errors. */
 static const double DUST = 1e-12;
 
-/* Whole numbers below this size are exact. */
+/* Whole numbers below this size are exact as doubles, and are printed with all digits. */
 static const double COUNT_MAX = 1e15;
 
 /* ---- values ---- */
 
-/* A row of a table: its value in the tree, its place among the rows from 0, and the size below
- * which its numbers are rounding errors. */
+/* A row of a table. */
 typedef struct shown_row {
-    const ms_value *value;
-    size_t place;
-    double dust;
+    const ms_value *value; /* the row in the tree */
+    size_t place;          /* its index in the list, from 0 */
+    double dust;           /* numbers of at most this size are rounding errors, shown as 0 */
 } shown_row;
 
 /* The child of an object whose key is the first `length` bytes of `key`; NULL: there is none. */
@@ -36,7 +39,7 @@ static const ms_value *child_of(const ms_value *object, const char *key, size_t 
     return child;
 }
 
-/* The value that a path leads to; NULL: there is none. */
+/* The value that a path of keys with '/' between them leads to; NULL: there is none. */
 static const ms_value *find(const ms_value *value, const char *path) {
     while (*path != '\0' && value != NULL) {
         size_t length = strcspn(path, "/");
@@ -46,7 +49,9 @@ static const ms_value *find(const ms_value *value, const char *path) {
     return value;
 }
 
-static bool is_none(const ms_value *value) {
+/* Whether a cell is left empty: the value is missing, null, an empty list or object, or an empty
+ * text. */
+static bool is_empty_value(const ms_value *value) {
     bool holds_nothing = value != NULL &&
                          (value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT) &&
                          value->count == 0;
@@ -54,6 +59,7 @@ static bool is_none(const ms_value *value) {
     return value == NULL || value->type == MS_VALUE_NULL || holds_nothing || is_empty;
 }
 
+/* The number of an integer or a double. */
 static double number_of(const ms_value *value) {
     return value->type == MS_VALUE_INT ? (double)value->as.integer : value->as.number;
 }
@@ -62,6 +68,8 @@ static double number_of(const ms_value *value) {
 
 static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, ms_buffer *out);
 
+/* Write a leaf without a unit: a text, "yes" or "no", or a number with at most ten digits, whole
+ * numbers with all digits. Lists and objects are not written. */
 static void write_plain(const ms_value *value, ms_buffer *out) {
     if (value->type == MS_VALUE_STRING) {
         ms_buffer_puts(out, value->as.string);
@@ -76,13 +84,13 @@ static void write_plain(const ms_value *value, ms_buffer *out) {
     }
 }
 
-/* Four significant digits, or all digits before the decimal point where these are more. */
+/* Write four significant digits, or all digits before the decimal point where these are more. */
 static void write_digits(double number, ms_buffer *out) {
     bool is_large = number >= 1000 || number <= -1000;
     ms_buffer_printf(out, is_large ? "%.0f" : "%.4g", number);
 }
 
-/* A count as people say it. */
+/* Write a count with a word, such as "174.6 billion". */
 static void write_large(double count, ms_buffer *out) {
     static const struct {
         double scale;
@@ -95,6 +103,8 @@ static void write_large(double count, ms_buffer *out) {
     ms_buffer_printf(out, "%.4g%s", count / SCALES[i].scale, SCALES[i].word);
 }
 
+/* Write a number by the kind of its column: as a share, a bar, a count, or a quantity with a
+ * unit. */
 static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
     static const ms_dimension DIMS[] = {
         [MS_SHOWN_TIME] = MS_DIM_TIME,      [MS_SHOWN_BYTES] = MS_DIM_BYTES,
@@ -116,11 +126,12 @@ static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
     }
 }
 
+/* Whether a value is an integer or a double. */
 static bool is_number(const ms_value *value) {
     return value != NULL && (value->type == MS_VALUE_INT || value->type == MS_VALUE_DOUBLE);
 }
 
-/* Write a setting as an option --set, quoted for a shell. */
+/* Write a setting, an entry "key: value" of an object, as an option --set, quoted for a shell. */
 static void write_setting(const ms_value *setting, ms_buffer *out) {
     ms_buffer text = {0};
     ms_buffer_printf(&text, "%s=", setting->key);
@@ -130,15 +141,18 @@ static void write_setting(const ms_value *setting, ms_buffer *out) {
     ms_buffer_end_part(&text, out);
 }
 
-/* Write a part of a command line; a line feed before each option marks where it may be broken. */
+/* Write a part of a command line. The blank before each option becomes a line feed, which marks
+ * where the line may be broken. */
 static void write_options(const char *text, ms_buffer *out) {
     for (const char *at = text; *at != '\0'; at++) {
         ms_buffer_add(out, strncmp(at, " --", 3) == 0 ? "\n" : at, 1);
     }
 }
 
+/* Write a value that is no list or object, by the kind of its column. */
 static void write_leaf(const ms_value *value, ms_shown_kind kind, ms_buffer *out) {
-    bool is_measured = kind != MS_SHOWN_TEXT && kind != MS_SHOWN_COUNT && kind < MS_SHOWN_BELOW;
+    bool is_measured = /* the kind gives numbers a form of their own */
+        kind != MS_SHOWN_TEXT && kind != MS_SHOWN_COUNT && kind < MS_SHOWN_BELOW;
     if (is_number(value) && is_measured) {
         write_number(number_of(value), kind, out);
     } else if (kind == MS_SHOWN_COMMAND && value->type == MS_VALUE_STRING) {
@@ -148,6 +162,8 @@ static void write_leaf(const ms_value *value, ms_shown_kind kind, ms_buffer *out
     }
 }
 
+/* Write a list or object with commas between its entries, or as a command line. Empty entries are
+ * left out. */
 static void write_parts(const ms_value *whole, ms_shown_kind kind, ms_buffer *out) {
     const char *between = "";
     if (kind == MS_SHOWN_COMMAND && whole->type == MS_VALUE_OBJECT && whole->count > SETTINGS_MAX) {
@@ -155,7 +171,7 @@ static void write_parts(const ms_value *whole, ms_shown_kind kind, ms_buffer *ou
         return;
     }
     for (const ms_value *part = whole->first; part != NULL; part = part->next) {
-        if (is_none(part)) {
+        if (is_empty_value(part)) {
             continue;
         }
         ms_buffer_puts(out, between);
@@ -170,6 +186,8 @@ static void write_parts(const ms_value *whole, ms_shown_kind kind, ms_buffer *ou
     }
 }
 
+/* Write a value by the kind of its column.  dust: numbers of at most this size are written as 0; 0:
+ * none are. */
 static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, ms_buffer *out) {
     if (value->type == MS_VALUE_ARRAY || value->type == MS_VALUE_OBJECT) {
         write_parts(value, kind, out);
@@ -180,12 +198,14 @@ static void write_cell(const ms_value *value, ms_shown_kind kind, double dust, m
     }
 }
 
+/* Whether rates of a row are shown in bits per second. */
 static bool is_in_bits(const ms_value *row) {
     const ms_value *word = ms_value_get(row, "in_bits");
     return word != NULL && word->type == MS_VALUE_BOOL && word->as.boolean;
 }
 
-/* The text of a cell.  "@" is the row's key, or in a list its number from 1. */
+/* Make the text of a cell in the tree's arena; "" for an empty cell.  The path "@" is the row's
+ * key, or in a list its number from 1. */
 static const char *cell_of(const shown_row *row, const ms_shown_column *column,
                            const ms_value *tree) {
     ms_buffer text = {0};
@@ -200,7 +220,7 @@ static const char *cell_of(const shown_row *row, const ms_shown_column *column,
     } else if (is_number(value) && column->kind == MS_SHOWN_RATE && is_in_bits(row->value)) {
         char number[NUMBER_B];
         ms_buffer_puts(&text, ms_unit_format_bits(number_of(value), number, sizeof number));
-    } else if (!is_none(value)) {
+    } else if (!is_empty_value(value)) {
         write_cell(value, column->kind, row->dust, &text);
     }
     const char *kept = ms_buffer_keep(&text, tree->arena);
@@ -209,6 +229,7 @@ static const char *cell_of(const shown_row *row, const ms_shown_column *column,
 
 /* ---- rows ---- */
 
+/* Whether a value is the number 0. */
 static bool is_zero(const ms_value *value) {
     return is_number(value) && number_of(value) == 0;
 }
@@ -217,18 +238,21 @@ const ms_value *ms_grid_holder(const ms_shown_table *table, const ms_value *tree
     return find(tree, table->path);
 }
 
+/* The size up to which numbers of a row are rounding errors: DUST times the table's reference
+ * number, which the row has, or else the tree. */
 static double dust_of(const ms_shown_table *table, const ms_value *row, const ms_value *tree) {
     const char *path = table->dust_of;
     return path == NULL ? 0.0 : DUST * ms_value_number(row, path, ms_value_number(tree, path, 0.0));
 }
 
-/* List the rows of a table.  rows_out: [count of the holder].  Returns how many they are. */
+/* List the rows of a table that are not left out.  rows_out: [entries of the holder].  Returns the
+ * number of rows. */
 static size_t list_rows(const ms_shown_table *table, const ms_value *tree, shown_row *rows_out) {
     size_t count = 0;
     size_t place = 0;
     for (const ms_value *child = ms_grid_holder(table, tree)->first; child != NULL;
          child = child->next, place++) {
-        bool is_there = table->needs == NULL || !is_none(find(child, table->needs));
+        bool is_there = table->needs == NULL || !is_empty_value(find(child, table->needs));
         bool is_empty = table->skips_zero && is_zero(find(child, table->columns[1].path));
         if (is_there && !is_empty) {
             rows_out[count++] = (shown_row){child, place, dust_of(table, child, tree)};
@@ -237,15 +261,16 @@ static size_t list_rows(const ms_shown_table *table, const ms_value *tree, shown
     return count;
 }
 
+/* Whether a row has a value at a path; "@" always has.  rows: [count]. */
 static bool has_some(const shown_row *rows, size_t count, const char *path) {
     bool is_there = strcmp(path, "@") == 0;
     for (size_t i = 0; i < count && !is_there; i++) {
-        is_there = !is_none(find(rows[i].value, path));
+        is_there = !is_empty_value(find(rows[i].value, path));
     }
     return is_there;
 }
 
-/* The last two words of a dotted key. */
+/* The last two words of a dotted key: "mesh.tp" of "sets.mesh.tp". */
 static const char *short_key(const char *key) {
     int dots = 0;
     const char *at = key + strlen(key);
@@ -255,13 +280,15 @@ static const char *short_key(const char *key) {
     return at;
 }
 
+/* Append a column to the grid, unless the grid is full. */
 static void add_column(const ms_shown_column *column, ms_grid *grid) {
     if (grid->count < MS_GRID_COLUMNS_MAX) {
         grid->columns[grid->count++] = column;
     }
 }
 
-/* Add a column for each key of the object that a path such as "varied/@" names in the row. */
+/* Append a column for each key of the object that a path such as "varied/@" names in a row. All
+ * rows have the same keys there, so one row is enough. */
 static void add_keys(const shown_row *row, const ms_shown_column *all, ms_arena *arena,
                      ms_grid *grid) {
     const char *path = ms_arena_strndup(arena, all->path, strlen(all->path) - 2);
@@ -277,7 +304,7 @@ static void add_keys(const shown_row *row, const ms_shown_column *all, ms_arena 
     }
 }
 
-/* List the columns that some row has. */
+/* List the columns that have a value in some row.  rows: [grid->rows]. */
 static void list_columns(const ms_shown_table *table, const shown_row *rows, ms_arena *arena,
                          ms_grid *grid) {
     for (const ms_shown_column *column = table->columns; column->path != NULL; column++) {
@@ -290,12 +317,12 @@ static void list_columns(const ms_shown_table *table, const shown_row *rows, ms_
     }
 }
 
-/* The grid of a table whose rows are the entries of a list or object of the tree. It has no rows
- * where the tree has no such entry, or where memory runs out, which the arena remembers. */
+/* Make the grid of a table whose rows are the entries of a list or object of the tree. It has no
+ * rows where the tree has no such entry, or where memory runs out, which the arena remembers. */
 static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
     const ms_value *holder = ms_grid_holder(table, tree);
     ms_grid grid = {.count = 0};
-    shown_row *rows = is_none(holder) ? NULL : MS_NEW(tree->arena, shown_row, holder->count);
+    shown_row *rows = is_empty_value(holder) ? NULL : MS_NEW(tree->arena, shown_row, holder->count);
     if (rows == NULL) {
         return grid;
     }
@@ -309,7 +336,8 @@ static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
     return grid;
 }
 
-/* A row for each fact that the tree has: its heading and its value. */
+/* Make the grid of a table of facts: a row with heading and value for each column that has a value
+ * in the tree. */
 static ms_grid make_facts(const ms_shown_table *table, const ms_value *tree) {
     static const ms_shown_column PAIR[] = {{"", "", MS_SHOWN_TEXT}, {"", "", MS_SHOWN_COUNT}};
     const shown_row row = {tree, 0, dust_of(table, tree, tree)};
@@ -321,7 +349,7 @@ static ms_grid make_facts(const ms_shown_table *table, const ms_value *tree) {
     grid.cells = MS_NEW(tree->arena, const char *, 2 * count + 1);
     for (size_t i = 0; i < count && grid.cells != NULL; i++) {
         const ms_shown_column *column = &table->columns[i];
-        if (!is_none(find(tree, column->path))) {
+        if (!is_empty_value(find(tree, column->path))) {
             grid.cells[2 * grid.rows] = column->heading;
             grid.cells[2 * grid.rows++ + 1] = cell_of(&row, column, tree);
         }

@@ -1,4 +1,5 @@
-/* Help pages and manual pages. */
+/* Makes help pages (--help) and manual pages (roff) from the tables of commands, options and modes.
+ * Help pages have 80 columns; a text begins at a fixed column and is wrapped there. */
 #include "cli/help.h"
 
 #include <ctype.h>
@@ -7,8 +8,10 @@
 #include "cli/commands.h"
 #include "cli/show_text.h"
 
+/* Columns, from 0, at which the texts of options, commands and modes begin. */
 enum { OPTION_TEXT_COLUMN = 30, COMMAND_TEXT_COLUMN = 14, MODE_TEXT_COLUMN = 13 };
 
+/* The program in one line. */
 static const char SUMMARY[] = "cluster simulator for large-model training";
 
 /* Exit codes and what they mean. */
@@ -26,20 +29,21 @@ static const struct exit_code {
     {NULL, NULL},
 };
 
-/* Column that the end of the text stands at. */
+/* Column, from 0, at which the next character of the page stands. */
 static size_t current_column(const ms_buffer *out) {
     const char *text = ms_buffer_text(out);
     const char *feed = strrchr(text, '\n');
     return strlen(feed == NULL ? text : feed + 1);
 }
 
+/* Append blanks up to a column; none where the line is longer already. */
 static void pad_to(ms_buffer *out, size_t column) {
     for (size_t at = current_column(out); at < column; at++) {
         ms_buffer_puts(out, " ");
     }
 }
 
-/* Append lines of text from a column on, each wrapped at the page's edge. */
+/* Append a text of one or several lines, each indented to a column and wrapped at column 80. */
 static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
     while (*text != '\0') {
         ms_buffer line = {0};
@@ -52,6 +56,7 @@ static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
     }
 }
 
+/* Append an option as a user types it: "-o, --output FILE". */
 static void add_option_words(const ms_option *option, ms_buffer *out) {
     if (option->letter != '\0') {
         ms_buffer_printf(out, "-%c, ", option->letter);
@@ -62,7 +67,8 @@ static void add_option_words(const ms_option *option, ms_buffer *out) {
     }
 }
 
-/* "[1,3]": the modes that take an option, where not all do. */
+/* Append the numbers of the modes that take an option, such as " [1,3]"; nothing where all modes
+ * do. */
 static void add_modes(ms_buffer *out, const ms_command *command, const ms_option *option) {
     const char *before = " [";
     for (unsigned i = 0; option->modes != 0 && command->modes[i].usage != NULL; i++) {
@@ -74,6 +80,7 @@ static void add_modes(ms_buffer *out, const ms_command *command, const ms_option
     ms_buffer_puts(out, option->modes != 0 ? "]" : "");
 }
 
+/* Append the text of an option: its help, whether it may be repeated, its default and its modes. */
 static void add_option_text(const ms_command *command, const ms_option *option, ms_buffer *out) {
     ms_buffer_puts(out, option->help);
     if (option->is_repeatable) {
@@ -85,10 +92,12 @@ static void add_option_text(const ms_command *command, const ms_option *option, 
     add_modes(out, command, option);
 }
 
+/* Append an option's words and text to a help page; the text begins on a new line where the words
+ * are too long. */
 static void add_option(ms_buffer *out, const ms_command *command, const ms_option *option) {
     ms_buffer_puts(out, option->letter == '\0' ? "      " : "  ");
     add_option_words(option, out);
-    if (current_column(out) + 2 > OPTION_TEXT_COLUMN) {
+    if (current_column(out) + 2 > OPTION_TEXT_COLUMN) { /* 2: blanks between words and text */
         ms_buffer_puts(out, "\n");
     }
     ms_buffer text = {0};
@@ -103,6 +112,7 @@ ms_option ms_cli_help_option(const ms_command *command) {
                        .help = "print this page"};
 }
 
+/* Append all options of a command, under the headings of their sections, and --help. */
 static void add_options(ms_buffer *out, const ms_command *command) {
     bool has_sections = command->options != NULL && command->options->section != NULL;
     ms_buffer_puts(out, has_sections ? "" : "\noptions:\n");
@@ -117,9 +127,11 @@ static void add_options(ms_buffer *out, const ms_command *command) {
     add_option(out, command, &help);
 }
 
-/* Append a command line, broken as a shell allows it, with its line feed. */
+/* Append a command line, indented, broken at blanks where it is too long; a broken line ends with a
+ * backslash. */
 static void break_example(const char *text, ms_buffer *out) {
     ms_buffer line = {0};
+    /* ms_show_wrapped_at breaks a command at line feeds. */
     for (; *text != '\0'; text++) {
         ms_buffer_add(&line, *text == ' ' ? "\n" : text, 1);
     }
@@ -128,11 +140,13 @@ static void break_example(const char *text, ms_buffer *out) {
     ms_buffer_end_part(&line, out);
 }
 
+/* The positional arguments of a command as the help page prints them; "" without any. */
 static const char *positional_help(const ms_command *command) {
     return command->positional_help == NULL ? "" : command->positional_help;
 }
 
-/* What may stand behind the command's name; of a command with modes, each with its number. */
+/* Append the usage of a command: one line, or for a command with modes a line and a summary for
+ * each, with its number. */
 static void add_usage(ms_buffer *out, const ms_command *command) {
     static const char MARGIN[] = "       ";
     if (command->modes == NULL) {
@@ -185,9 +199,9 @@ void ms_cli_help_program(ms_buffer *out) {
 
 /* ---- manual pages ---- */
 
-/* Text for roff: no accidental requests, escapes or typographic hyphens; a blank line becomes a
- * paragraph, and a line of its own stays one.  line_feed: request that keeps it, "" where roff
- * keeps lines by itself. */
+/* Append a text for roff: leading dots, backslashes and hyphens are escaped, and a blank line
+ * becomes a paragraph.  line_feed: request that keeps a line break of the text, such as ".br\n"; ""
+ * inside .EX, where roff keeps lines. */
 static void add_lines(ms_buffer *out, const char *text, const char *line_feed) {
     bool is_line_start = true;
     for (; *text != '\0'; text++) {
@@ -213,11 +227,13 @@ static void add_lines(ms_buffer *out, const char *text, const char *line_feed) {
     ms_buffer_puts(out, "\n");
 }
 
+/* Append a text for roff that keeps its line breaks. */
 static void add_roff(ms_buffer *out, const char *text) {
     add_lines(out, text, ".br\n");
 }
 
-/* ".TH MESHSIM-RUN 1 ..." and the section NAME; `command` NULL: the program's. */
+/* Append the title of a manual page, ".TH MESHSIM\-RUN 1 ...", and its section NAME.  command:
+ * NULL: the page of the program. */
 static void begin_page(const ms_command *command, ms_buffer *out) {
     ms_buffer_puts(out, ".TH MESHSIM");
     for (const char *at = command == NULL ? "" : command->name; *at != '\0'; at++) {
@@ -231,6 +247,7 @@ static void begin_page(const ms_command *command, ms_buffer *out) {
     add_roff(out, command == NULL ? SUMMARY : command->summary);
 }
 
+/* Append the section of exit codes. */
 static void add_exits(ms_buffer *out) {
     ms_buffer_puts(out, ".SH EXIT STATUS\n");
     for (const struct exit_code *row = EXITS; row->code != NULL; row++) {
@@ -239,7 +256,8 @@ static void add_exits(ms_buffer *out) {
     }
 }
 
-/* Add the usage of a command, or that of each mode with its number, as --help numbers them. */
+/* Append the section SYNOPSIS: the usage of a command, or that of each mode with the number that
+ * --help gives the mode. */
 static void add_synopsis(const ms_command *command, ms_buffer *out) {
     ms_buffer_puts(out, ".SH SYNOPSIS\n");
     if (command->modes == NULL) {
@@ -259,6 +277,7 @@ static void add_synopsis(const ms_command *command, ms_buffer *out) {
     ms_buffer_puts(out, ".PP\nAn option with numbers behind it goes with these modes only.\n");
 }
 
+/* Append an option's words and text to a manual page. */
 static void add_man_option(const ms_command *command, const ms_option *option, ms_buffer *out) {
     ms_buffer words = {0};
     ms_buffer text = {0};
@@ -271,6 +290,8 @@ static void add_man_option(const ms_command *command, const ms_option *option, m
     ms_buffer_end_part(&text, out);
 }
 
+/* Append the section OPTIONS: all options of a command, under the headings of their sections, and
+ * --help. */
 static void add_man_options(const ms_command *command, ms_buffer *out) {
     ms_buffer_puts(out, ".SH OPTIONS\n");
     for (const ms_option *option = command->options; option != NULL && option->name != NULL;
@@ -285,6 +306,7 @@ static void add_man_options(const ms_command *command, ms_buffer *out) {
     add_man_option(command, &help, out);
 }
 
+/* Append the section EXAMPLE of a command that has one. */
 static void add_example(const ms_command *command, ms_buffer *out) {
     ms_buffer lines = {0};
     break_example(command->example, &lines);

@@ -1,5 +1,5 @@
-/* Help pages and manual pages, generated from the command and option tables, and `meshsim help`.
- * That command is no row of the table of commands, because it reads that table. */
+/* Help pages and manual pages, generated from the tables of commands and options, and the command
+ * `meshsim help`. That command has no row in the table of commands, because it reads that table. */
 #ifndef MS_CLI_HELP_H
 #define MS_CLI_HELP_H
 
@@ -7,24 +7,26 @@
 
 /** Append the page of the whole program, 80 columns: usage, commands, exit codes. */
 void ms_cli_help_program(ms_buffer *out);
-/** Append the page of one command, 80 columns: usage, description, options with defaults, example.
- */
+/** Append the page of one command, 80 columns: usage, description, options with defaults,
+ * example. */
 void ms_cli_help_command(const ms_command *command, ms_buffer *out);
 
-/** The row of --help, which every command has; its letter is -h where the command has no -h. */
+/** The row of the option --help, which every command has. It has the letter -h unless the command
+ * has an option -h of its own. */
 ms_option ms_cli_help_option(const ms_command *command);
 
-/** Append meshsim(1), in the man(7) macros of roff: commands and exit codes. */
+/** Append the manual page meshsim(1), in the man(7) macros of roff: commands and exit codes. */
 void ms_cli_man_program(ms_buffer *out);
-/** Append meshsim-COMMAND(1): all that `meshsim COMMAND --help` says. */
+/** Append the manual page meshsim-COMMAND(1), with the contents of `meshsim COMMAND --help`. */
 void ms_cli_man_command(const ms_command *command, ms_buffer *out);
 
-/* Run `meshsim help WORDS...`: [count] without "help" itself.  MS_E_USAGE (reported), else as
- * ms_cli_print_page. */
+/* Run `meshsim help WORDS...`: print a help page, with --man a manual page, with --complete the
+ * words that complete a command line.  words: [count] behind "help".  MS_E_USAGE (reported), else
+ * as ms_cli_print_page. */
 ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *const *words);
 
-/* Print the help page of a command, or its manual page; NULL: that of the program. Returns as
- * ms_cli_print_page. */
+/* Print the help page of a command.  command: NULL: the page of the program.  is_man: print the
+ * manual page instead.  Returns as ms_cli_print_page. */
 ms_status ms_cli_print_help(const ms_invocation *call, const ms_command *command, bool is_man);
 
 #endif

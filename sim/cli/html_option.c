@@ -1,3 +1,6 @@
+/* Writes results as a page of HTML (--html): collects the input files that the page keeps, so that
+ * a result can be reproduced from it, and hands them with the result tree to trace/report
+ * (html_option.h). */
 #include "cli/html_option.h"
 
 #include <string.h>
@@ -7,9 +10,10 @@
 #include "cli/job_options.h"
 #include "cli/show_text.h"
 
-/* Texts above it are not kept in a page [B]. */
+/* Longest text of an input that a page keeps [B]; of a longer file only the name is kept. */
 enum { TEXT_MAX_B = 512 * 1024 };
 
+/* Whether a file is among the first `count` files of a list. */
 static bool is_among(const ms_words *files, size_t count, const char *file) {
     bool is_found = false;
     for (size_t i = 0; i < count; i++) {
@@ -18,7 +22,8 @@ static bool is_among(const ms_words *files, size_t count, const char *file) {
     return is_found;
 }
 
-/* A file as it was named, or the installed workload of that name. */
+/* The path of an input file; a name that is no file in the current folder is that of an installed
+ * workload. */
 static const char *path_of(const char *file, ms_arena *arena) {
     bool is_name = strchr(file, '/') == NULL && !ms_file_is_there(file);
     const char *path =
@@ -27,8 +32,9 @@ static const char *path_of(const char *file, ms_arena *arena) {
     return path == NULL ? file : path;
 }
 
-/* Read the inputs that a page keeps; a file that is gone by now, or was a pipe, is left out. texts:
- * one buffer for each file. */
+/* Read the input files that a page keeps, each once. A file that no longer exists, or was a pipe,
+ * is left out.  texts: [files->count] empty buffers, which the caller releases.  inputs:
+ * [files->count], filled in; they borrow the texts.  Returns how many inputs were read. */
 static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *texts,
                           ms_page_input *inputs) {
     ms_diag silent;

@@ -1,3 +1,6 @@
+/* Options of commands that take a workload or a platform (job_options.h): they become a request for
+ * the workload, which the reader of workloads applies, or overrides of a platform. A set is an
+ * override "key.path=value". */
 #include "cli/job_options.h"
 
 #include <limits.h>
@@ -7,13 +10,14 @@
 #include "base/failure.h"
 #include "base/usage.h"
 
+/* Where `cmake --install` puts platforms and workloads. */
 #ifndef MESHSIM_DATA_DIR
 #define MESHSIM_DATA_DIR "/usr/local/share/meshsim"
 #endif
 
-/* `folder` below the one that holds the running program's folder, if there are platforms in it,
- * else NULL. The program's folder has no link in it, so that what stands before it is its last
- * name. */
+/* The path PARENT`folder`, where PARENT is the parent of the folder that the running program is in;
+ * NULL unless it has a folder `platforms`. The program's folder is a resolved path, so that cutting
+ * its last name off gives the parent. */
 static const char *beside_program(ms_arena *arena, const char *folder) {
     char program[PATH_MAX];
     if (!ms_program_folder(program, sizeof program)) {
@@ -27,16 +31,14 @@ static const char *beside_program(ms_arena *arena, const char *folder) {
     return is_there ? path : NULL;
 }
 
-/* Folder whose platforms/ are found by name: $MESHSIM_DATA; else ../share/meshsim beside the
- * program (installed anywhere) or .. (a build folder in the source tree); else where `cmake
- * --install` puts it. In `arena` or static. */
+/* The order in which folders are tried is described in job_options.h. */
 const char *ms_cli_data_folder(ms_arena *arena) {
     const char *given = getenv("MESHSIM_DATA");
     if (given != NULL && given[0] != '\0') {
         return given;
     }
-    const char *found = beside_program(arena, "/share/meshsim");
-    found = found == NULL ? beside_program(arena, "") : found;
+    const char *found = beside_program(arena, "/share/meshsim"); /* an installation */
+    found = found == NULL ? beside_program(arena, "") : found;   /* a build in the source tree */
     return found == NULL ? MESHSIM_DATA_DIR : found;
 }
 
@@ -44,16 +46,18 @@ const char *ms_cli_fidelity_word(int index) {
     return index < MS_FIDELITY_COUNT ? ms_fidelity_name((ms_fidelity)index) : NULL;
 }
 
-/* Whether the user gave an option that the command may or may not have. */
+/* Whether the user gave an option, which the command may lack. */
 static bool is_given(const ms_invocation *call, const char *name) {
     return ms_cli_knows(call, name) && ms_cli_has(call, name);
 }
 
-/* The --set options, and behind them the keys that have options of their own. */
+/* List the sets of --set, and behind them those of --overlap, --sends and --granularity, so that
+ * these options win over --set.  *sets_out: in the call's arena.  MS_E_USAGE (reported);
+ * MS_E_NOMEM. */
 static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
     static const struct {
         const char *name;
-        const char *key; /* of two words */
+        const char *key; /* its values are two words, which the option takes as well */
     } SHORT[] = {{"overlap", "schedule.overlap"},
                  {"sends", "schedule.sends"},
                  {"granularity", "granularity"}};
@@ -115,7 +119,8 @@ bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settin
     return sets != NULL;
 }
 
-/* Which ranks are simulated. */
+/* Read --fold, --no-fold and --no-fast-forward: which ranks and microbatches are simulated.
+ * Commands have --no-fold, and may have the others.  MS_E_USAGE (reported). */
 static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     static const char *const FOLDS[] = {"exact", "bounded", "off", NULL};
     int fold = 0;
@@ -129,7 +134,7 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     return status;
 }
 
-/* Which solver finds how flows share links. */
+/* Read --solver: what computes how flows share links.  MS_E_USAGE (reported). */
 static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
     static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
     int solver = 0;
@@ -159,7 +164,7 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
                : status;
 }
 
-/* An override of a platform may be written as for a workload, with "platform." in front. */
+/* An override of a platform without "platform.", with which it may begin as in a workload. */
 static const char *without_prefix(const char *assignment) {
     static const char PREFIX[] = "platform.";
     size_t length = sizeof PREFIX - 1;
@@ -170,7 +175,7 @@ ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **overrides
     ms_given sets = ms_cli_all(call, "set");
     ms_status status = ms_yaml_parse("{}", 2, "--set", call->arena, call->diag, overrides_out);
     if (status == MS_OK) {
-        (*overrides_out)->mark.file = NULL; /* the mapping itself stands nowhere */
+        (*overrides_out)->mark.file = NULL; /* the empty mapping has no place in a file */
     }
     for (size_t i = 0; i < sets.count && status == MS_OK; i++) {
         status =
@@ -195,7 +200,8 @@ ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
     return ms_platform_load(name, folders, overrides, call->arena, call->diag, platform_out, NULL);
 }
 
-/* As many ranks as fill the nodes of a choice. */
+/* Ranks that fill all nodes a placement may use: those that it lists, else all but its spare
+ * nodes. */
 static int count_ranks(const ms_rank_placement_choice *choice, const ms_platform *platform) {
     int spares = choice->spare_count + (int)choice->spares.count;
     int left = platform->nodes > spares ? platform->nodes - spares : 1;

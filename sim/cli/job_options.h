@@ -1,5 +1,6 @@
-/* What commands that take a workload or a platform share: options, the request made of them, the
- * folder of installed data, and what they say of a job. */
+/* What commands share that take a workload or a platform: option rows, the request for the
+ * workload, the folder of installed data, the placement of ranks, and facts about a job that their
+ * pages show. */
 #ifndef MS_CLI_JOB_OPTIONS_H
 #define MS_CLI_JOB_OPTIONS_H
 
@@ -7,14 +8,15 @@
 #include "cluster/placement/placement.h"
 #include "simulate/run/job.h"
 
-/* Rows of the option tables of such commands: {MS_OPTION_SET}, or {MS_OPTION_SET, .modes = IN}. */
+/* Rows for the option tables of such commands: {MS_OPTION_SET}, or with further members
+ * {MS_OPTION_SET, .modes = IN}. */
 #define MS_OPTION_PLATFORM                                                                         \
     "platform", "P.yaml", .help = "platform file, or the name of one, instead of the workload's"
 #define MS_OPTION_SET                                                                              \
     "set", "key.path=value", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,                \
                              .help = "override a key of the workload, or of its platform as "      \
                                      "platform.KEY; null takes it out"
-/* The same of a command that takes a platform alone. */
+/* --set of a command that takes a platform alone. */
 #define MS_OPTION_SET_PLATFORM                                                                     \
     "set", "KEY=VALUE", .is_repeatable = true, .takes = MS_TAKES_PLATFORM_KEY,                     \
                         .help = "override a key of the platform, such as platform.nodes=128"
@@ -43,61 +45,65 @@
             "what finds how transfers share links: SimGrid, or max-min fairness of meshsim's "     \
             "own, which finds the same in less time where there are millions, as with --no-fold"
 
-/* Words of --fidelity, NULL behind the last. */
+/* Words of --fidelity by index; NULL behind the last. */
 const char *ms_cli_fidelity_word(int index);
 
-/* What the command line says of a workload: --platform, --set and --fidelity, which the command
- * has, and --overlap, --sends and --granularity, where it has them, in the place of their keys.
- * MS_E_USAGE, MS_E_NOMEM (reported). */
+/* Make the request for a workload from the options: --platform, --set and --fidelity, which the
+ * command has to have, and --overlap, --sends and --granularity where it has them.  workload: path
+ * or name.  *request_out: in the call's arena.  MS_E_USAGE, MS_E_NOMEM (reported). */
 ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
                              ms_job_request *request_out);
 
-/* Put settings behind those of a request.  *out: its list of settings is in `arena`.  Returns false
- * when memory runs out. */
+/* Copy a request with further overrides behind its own, so that they win.  *out: its list is in
+ * `arena`.  Returns false when memory runs out. */
 bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
                            ms_job_request *out);
 
-/* Read the workload named first on the command line. Returns as ms_job_load. */
+/* Load the workload that the first positional argument names, with --fold, --no-fold,
+ * --no-fast-forward and --solver, and write notes for keys without effect and a missing framework.
+ * Returns as ms_job_load. */
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
 
-/* The same, and hand back the request, which commands need that read the job again with other
+/* As ms_cli_load_job.  *request_out: the request, for commands that load the job again with other
  * settings. */
 ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
                                 ms_job *job_out);
 
-/* Folder of installed data, in which platforms/ and workloads/ are: $MESHSIM_DATA; else
- * ../share/meshsim beside the program (installed anywhere) or .. (a build folder in the source
- * tree); else where `cmake --install` puts it. In `arena` or static. */
+/* The folder of installed data, which holds platforms/ and workloads/: $MESHSIM_DATA; else
+ * ../share/meshsim from the program's folder (an installation) or .. (a build folder in the source
+ * tree), if it holds platforms/; else the path that `cmake --install` uses.  In `arena` or
+ * static. */
 const char *ms_cli_data_folder(ms_arena *arena);
 
-/* The command's --set options for a platform as one mapping, empty without any.  *changes_out: in
- * `arena`.  Returns as ms_node_set. */
+/* The --set options of a command that takes a platform, as one mapping; empty without any.
+ * *changes_out: in the call's arena.  Returns as ms_node_set. */
 ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **changes_out);
 
-/* Load a platform by path or name (looked up as ms_platform_folders says) with
- * the command's --set options, whose keys may begin with "platform.". Everything lives in
- * call->arena. Returns as ms_platform_load. */
+/* Load a platform by path or name (found as ms_platform_folders describes) with the command's --set
+ * options, whose keys may begin with "platform.".  *platform_out: its contents are in the call's
+ * arena.  Returns as ms_platform_load. */
 ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
                                ms_platform *platform_out);
 
-/* The option, for the tables of the commands that have it. */
+/* Row of --placement for the tables of the commands that have it. */
 #define MS_OPTION_PLACEMENT                                                                        \
     "placement", "MAPPING", .help = "where ranks sit, as in a workload: '{nodes: [0-3], spares: 1}'"
 
-/* Place the ranks as --placement says; without it, rank r on GPU r.  ranks: their number; 0: as
- * many as the nodes have GPUs that --placement names or leaves.  Returns MS_OK; MS_E_INPUT or
- * MS_E_USAGE (reported); MS_E_IO; MS_E_NOMEM. */
+/* Place ranks on GPUs by --placement; without it rank r is on GPU r.  ranks: their number; 0: as
+ * many as the GPUs of the nodes that --placement names, or does not keep as spares.
+ * *placement_out: in the call's arena.  Returns MS_OK; MS_E_INPUT or MS_E_USAGE (reported);
+ * MS_E_IO; MS_E_NOMEM. */
 ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *platform, int ranks,
                                 ms_rank_placement *placement_out);
 
-/* Write a note for a job that names no framework: what Megatron Core's profile would assume for
- * keys that the workload's file does not set. There is no note for a job with a framework, or with
- * given costs, which no framework changes.  Returns MS_OK; MS_E_NOMEM (reported). */
+/* Write a note for a job that names no framework: the keys that Megatron Core's profile would
+ * assume and the workload's file does not set. A job with a framework gets no note, nor does one
+ * with given costs, which no framework changes.  Returns MS_OK; MS_E_NOMEM (reported). */
 ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec,
                                 const char *data_folder);
 
-/* Add the object `page` to a tree: the cluster's nodes, the schedule's stages and other words that
- * --json has no keys for.  Returns it; NULL when memory runs out. */
+/* Add the object `page` to a tree: facts about the job that text and Markdown show and --json has
+ * no keys for, such as its nodes and stages.  Returns the object; NULL when memory runs out. */
 ms_value *ms_show_add_job(const ms_job *job, ms_value *root);
 
 #endif

@@ -1,4 +1,7 @@
-/* Plans: what makes an engine that exists run all shards of a study. */
+/* Writes plans (--plan of `search` and `sweep`): a file with which an existing workflow engine,
+ * Makeflow or Slurm, runs all shards of a study. A shard is a share of the study's simulations;
+ * each writes its own file in the folder of --store, and `meshsim merge` makes one store of
+ * them. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,34 +12,37 @@
 
 #include "cli/study_options.h"
 
-/* Letters that no shell takes for anything else. */
+/* LETTERS: characters that have no special meaning in a shell or in a Makeflow file name. PLAIN:
+ * those of words that need no quotes. */
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+,./-"
 #define PLAIN   LETTERS ":="
 
+/* Shards of a plan without --shards. */
 enum { SHARDS_DEFAULT = 16 };
 
 /* A plan while it is written. */
 typedef struct plan {
     const ms_invocation *call;
-    const char *place;   /* the folder that the command stands in */
-    const char *program; /* this one */
-    const char *folder;  /* of the shards, absolute */
-    const char *file;    /* the plan's */
+    const char *place;   /* the current folder, absolute */
+    const char *program; /* path of this program, absolute */
+    const char *folder;  /* folder of the shards, absolute */
+    const char *file;    /* path of the plan, as the user gave it */
     const char *jobs;    /* simulations at once of a shard */
-    long shards;
-    bool is_slurm;     /* else Makeflow's */
-    ms_buffer command; /* of a shard, up to its number */
-    ms_buffer text;
+    long shards;         /* number of shards */
+    bool is_slurm;       /* for Slurm, else for Makeflow */
+    ms_buffer command;   /* shell command of a shard, up to its number "I/N" */
+    ms_buffer text;      /* of the plan */
 } plan;
 
 /* ---- words ---- */
 
-/* Lines of a plan end at line feeds, also in quotes and in comments. */
-static ms_status check_word(const plan *p, const char *word) {
+/* Check that a word has no control character: lines of a plan end at line feeds, also in quotes and
+ * in comments.  MS_E_USAGE (reported). */
+static ms_status check_word(const plan *draft, const char *word) {
     for (const char *c = word; *c != '\0'; c++) {
         if (iscntrl((unsigned char)*c)) {
             return ms_diag_usage(
-                p->call->diag,
+                draft->call->diag,
                 "a plan cannot hold '%s', which has a line feed or another control character",
                 word);
         }
@@ -44,8 +50,9 @@ static ms_status check_word(const plan *p, const char *word) {
     return MS_OK;
 }
 
-/* A word as a shell reads it. Makeflow reads commands before the shell does: it keeps quotes, but
- * takes a backslash off in any of them, and knows no other way to write a single quote. */
+/* Append a word so that a shell reads it unchanged. Makeflow parses a command before the shell
+ * does: it keeps quotes, but removes a backslash inside any quotes, and knows no other way to write
+ * a single quote. */
 static void add_quoted(ms_buffer *out, const char *word, bool is_makeflow) {
     if (word[0] != '\0' && strspn(word, PLAIN) == strlen(word)) {
         ms_buffer_puts(out, word);
@@ -64,76 +71,82 @@ static void add_quoted(ms_buffer *out, const char *word, bool is_makeflow) {
     ms_buffer_puts(out, "'");
 }
 
-/* A word of the command, behind a blank. */
-static ms_status add_word(plan *p, const char *word) {
-    ms_buffer_puts(&p->command, " ");
-    add_quoted(&p->command, word, !p->is_slurm);
-    return check_word(p, word);
+/* Append a blank and a word to the command of a shard. */
+static ms_status add_word(plan *draft, const char *word) {
+    ms_buffer_puts(&draft->command, " ");
+    add_quoted(&draft->command, word, !draft->is_slurm);
+    return check_word(draft, word);
 }
 
-/* The same word for a user who reads the plan and copies from it, in the call's arena. */
-static const char *show(const plan *p, const char *word) {
+/* A word quoted for a user's shell, who copies it from a comment of the plan.  In the call's
+ * arena. */
+static const char *show(const plan *draft, const char *word) {
     ms_buffer text = {0};
     add_quoted(&text, word, false);
-    return ms_buffer_keep(&text, p->call->arena);
+    return ms_buffer_keep(&text, draft->call->arena);
 }
 
-static ms_status add_option(plan *p, const ms_option *option, const ms_given *given) {
+/* Append an option to the command of a shard, once for each time it was given. */
+static ms_status add_option(plan *draft, const ms_option *option, const ms_given *given) {
     size_t count = ms_cli_argument_count(option);
     ms_status status = MS_OK;
     for (size_t i = 0; i < given->count && status == MS_OK; i++) {
-        ms_buffer_printf(&p->command, " --%s", option->name);
+        ms_buffer_printf(&draft->command, " --%s", option->name);
         for (size_t word = 0; word < count && status == MS_OK; word++) {
-            status = add_word(p, given->values[i * count + word]);
+            status = add_word(draft, given->values[i * count + word]);
         }
     }
     return status;
 }
 
-/* This command line, for a shard, without the options that are the plan's own. */
-static ms_status make_command(plan *p) {
+/* Make the command of a shard, up to its number: this command line in its folder, with --store and
+ * --shard, and without the options that are the plan's own. */
+static ms_status make_command(plan *draft) {
     static const char *const OWN[] = {"plan", "shards", "shard", "store", "jobs", "resume", NULL};
-    const ms_invocation *call = p->call;
+    const ms_invocation *call = draft->call;
     const ms_option *options = call->command->options;
     ms_status status = MS_OK;
-    ms_buffer_puts(&p->command, "cd");
-    status = add_word(p, p->place);
-    ms_buffer_puts(&p->command, " &&");
-    status = status == MS_OK ? add_word(p, p->program) : status;
-    ms_buffer_printf(&p->command, " %s", call->command->name);
+    ms_buffer_puts(&draft->command, "cd");
+    status = add_word(draft, draft->place);
+    ms_buffer_puts(&draft->command, " &&");
+    status = status == MS_OK ? add_word(draft, draft->program) : status;
+    ms_buffer_printf(&draft->command, " %s", call->command->name);
     for (size_t i = 0; i < call->positional_count && status == MS_OK; i++) {
-        status = add_word(p, call->positionals[i]);
+        status = add_word(draft, call->positionals[i]);
     }
     for (size_t i = 0; options[i].name != NULL && status == MS_OK; i++) {
         status = ms_cli_is_among(options[i].name, OWN)
                      ? MS_OK
-                     : add_option(p, &options[i], &call->given[i]);
+                     : add_option(draft, &options[i], &call->given[i]);
     }
-    ms_buffer_printf(&p->command, " --jobs %s --store", p->jobs);
-    status = status == MS_OK ? add_word(p, p->folder) : status;
-    ms_buffer_puts(&p->command, " --shard ");
+    ms_buffer_printf(&draft->command, " --jobs %s --store", draft->jobs);
+    status = status == MS_OK ? add_word(draft, draft->folder) : status;
+    ms_buffer_puts(&draft->command, " --shard ");
     return status;
 }
 
-/* ---- engines ---- */
+/* ---- the files of Makeflow and Slurm ---- */
 
-/* Makeflow reads the names of files back from its log, where blanks separate them. */
-static ms_status check_makeflow_folder(const plan *p) {
-    for (const char *c = p->folder; *c != '\0'; c++) {
+/* Check that Makeflow can name files in the folder of the shards. It reads file names back from its
+ * log, where blanks separate them.  MS_E_USAGE (reported). */
+static ms_status check_makeflow_folder(const plan *draft) {
+    for (const char *c = draft->folder; *c != '\0'; c++) {
         bool is_ascii = (unsigned char)*c < 0x80;
         if (is_ascii && strchr(LETTERS, *c) == NULL) {
-            return ms_diag_usage(p->call->diag,
+            return ms_diag_usage(draft->call->diag,
                                  "Makeflow cannot name files in '%s', which has a '%c': give "
                                  "'--store' another folder, with its whole path",
-                                 p->folder, *c);
+                                 draft->folder, *c);
         }
     }
     return MS_OK;
 }
 
-static void write_makeflow(plan *p) {
-    ms_buffer *out = &p->text;
-    const char *file = show(p, p->file);
+/* Write the plan for Makeflow: a rule that makes the file of each shard, and a rule that merges
+ * them into study.db. */
+static void write_makeflow(plan *draft) {
+    ms_buffer *out = &draft->text;
+    const char *file = show(draft, draft->file);
     ms_buffer_printf(out,
                      "# %ld shards of a study, and one store made of them. Here:\n"
                      "#   makeflow -R %s\n"
@@ -143,34 +156,36 @@ static void write_makeflow(plan *p) {
                      "#   makeflow -T wq -R --shared-fs / -p 9123 %s\n"
                      "#   work_queue_worker MANAGER 9123\n"
                      "CORES=%s\n",
-                     p->shards, file, file, p->jobs);
-    for (long i = 0; i < p->shards; i++) {
-        ms_buffer_printf(out, "\n%s/shard-%ld-of-%ld.db:\n\t%s%ld/%ld\n", p->folder, i, p->shards,
-                         ms_buffer_text(&p->command), i, p->shards);
+                     draft->shards, file, file, draft->jobs);
+    for (long shard = 0; shard < draft->shards; shard++) {
+        ms_buffer_printf(out, "\n%s/shard-%ld-of-%ld.db:\n\t%s%ld/%ld\n", draft->folder, shard,
+                         draft->shards, ms_buffer_text(&draft->command), shard, draft->shards);
     }
-    ms_buffer_printf(out, "\n%s/study.db:", p->folder);
-    for (long i = 0; i < p->shards; i++) {
-        ms_buffer_printf(out, " %s/shard-%ld-of-%ld.db", p->folder, i, p->shards);
+    ms_buffer_printf(out, "\n%s/study.db:", draft->folder);
+    for (long shard = 0; shard < draft->shards; shard++) {
+        ms_buffer_printf(out, " %s/shard-%ld-of-%ld.db", draft->folder, shard, draft->shards);
     }
     ms_buffer_puts(out, "\n\tLOCAL ");
-    add_quoted(out, p->program, true);
-    ms_buffer_printf(out, " merge %s\n", p->folder);
+    add_quoted(out, draft->program, true);
+    ms_buffer_printf(out, " merge %s\n", draft->folder);
 }
 
-/* A backslash in the name of a file tells Slurm to leave '%a' in it as it is. */
-static ms_status check_slurm_folder(const plan *p) {
-    if (strchr(p->folder, '\\') == NULL) {
+/* Check that the folder of the shards has no backslash in its name, which would make Slurm keep
+ * '%a' in the name of an error file unchanged.  MS_E_USAGE (reported). */
+static ms_status check_slurm_folder(const plan *draft) {
+    if (strchr(draft->folder, '\\') == NULL) {
         return MS_OK;
     }
     return ms_diag_usage(
-        p->call->diag,
+        draft->call->diag,
         "Slurm cannot name files in '%s', which has a '\\': give '--store' another folder",
-        p->folder);
+        draft->folder);
 }
 
-/* The file of a shard's messages as sbatch reads it behind #SBATCH: in quotes as a shell takes
- * them, since a backslash before a blank does not keep it together, and '%' of the folder twice, as
- * one stands for a number.  Tried with Slurm 22.05 of Debian 12; sbatch(1), "filename pattern". */
+/* Append the file of a shard's messages as sbatch reads it behind "#SBATCH --error=". It stands in
+ * quotes, since a backslash before a blank does not keep the name together; '%' in the folder is
+ * doubled, as a single '%' begins a pattern.  Tried with Slurm 22.05 of Debian 12; source:
+ * sbatch(1), "filename pattern". */
 static void add_sbatch_errors(ms_buffer *out, const char *folder) {
     ms_buffer name = {0};
     for (const char *c = folder; *c != '\0'; c++) {
@@ -182,9 +197,10 @@ static void add_sbatch_errors(ms_buffer *out, const char *folder) {
     ms_buffer_end_part(&name, out);
 }
 
-static void write_slurm(plan *p) {
-    ms_buffer *out = &p->text;
-    const char *file = show(p, p->file);
+/* Write the plan for Slurm: a job array whose task number is the number of the shard. */
+static void write_slurm(plan *draft) {
+    ms_buffer *out = &draft->text;
+    const char *file = show(draft, draft->file);
     ms_buffer_printf(out,
                      "#!/bin/sh\n"
                      "# %ld shards of a study:  sbatch %s\n"
@@ -196,106 +212,116 @@ static void write_slurm(plan *p) {
                      "#SBATCH --cpus-per-task=%s\n"
                      "#SBATCH --output=/dev/null\n"
                      "#SBATCH --error=",
-                     p->shards, file, show(p, p->program), show(p, p->folder), file, p->shards - 1,
-                     p->jobs);
-    add_sbatch_errors(out, p->folder);
-    ms_buffer_printf(out, "\n%s\"$SLURM_ARRAY_TASK_ID/%ld\"\n", ms_buffer_text(&p->command),
-                     p->shards);
+                     draft->shards, file, show(draft, draft->program), show(draft, draft->folder),
+                     file, draft->shards - 1, draft->jobs);
+    add_sbatch_errors(out, draft->folder);
+    ms_buffer_printf(out, "\n%s\"$SLURM_ARRAY_TASK_ID/%ld\"\n", ms_buffer_text(&draft->command),
+                     draft->shards);
 }
 
 /* ---- the plan ---- */
 
-static ms_status read_engine(plan *p) {
+/* Read --plan, "makeflow=FILE" or "slurm=FILE".  MS_E_USAGE (reported). */
+static ms_status read_engine(plan *draft) {
     static const char MAKEFLOW[] = "makeflow=";
     static const char SLURM[] = "slurm=";
-    const char *word = ms_cli_value(p->call, "plan", "");
-    p->is_slurm = strncmp(word, SLURM, sizeof SLURM - 1) == 0;
+    const char *word = ms_cli_value(draft->call, "plan", "");
+    draft->is_slurm = strncmp(word, SLURM, sizeof SLURM - 1) == 0;
     bool is_makeflow = strncmp(word, MAKEFLOW, sizeof MAKEFLOW - 1) == 0;
-    p->file = strchr(word, '=') == NULL ? "" : strchr(word, '=') + 1;
-    if ((!p->is_slurm && !is_makeflow) || p->file[0] == '\0') {
-        return ms_diag_usage(
-            p->call->diag, "option '--plan': expected makeflow=FILE or slurm=FILE, got '%s'", word);
+    draft->file = strchr(word, '=') == NULL ? "" : strchr(word, '=') + 1;
+    if ((!draft->is_slurm && !is_makeflow) || draft->file[0] == '\0') {
+        return ms_diag_usage(draft->call->diag,
+                             "option '--plan': expected makeflow=FILE or slurm=FILE, got '%s'",
+                             word);
     }
     return MS_OK;
 }
 
-static ms_status check_options(const plan *p) {
+/* Refuse options beside --plan that ask for results, which a plan does not have, or that a plan
+ * sets for each shard; require --store.  MS_E_USAGE (reported). */
+static ms_status check_options(const plan *draft) {
     static const char *const OTHERS[] = {"shard",   "fresh",  "json",   "csv",      "plot", "html",
                                          "explain", "whatif", "output", "markdown", NULL};
-    const ms_option *options = p->call->command->options;
+    const ms_option *options = draft->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {
-        if (p->call->given[i].count > 0 && ms_cli_is_among(options[i].name, OTHERS)) {
-            return ms_diag_usage(p->call->diag, "options '--plan' and '--%s' do not go together",
-                                 options[i].name);
+        if (draft->call->given[i].count > 0 && ms_cli_is_among(options[i].name, OTHERS)) {
+            return ms_diag_usage(draft->call->diag,
+                                 "options '--plan' and '--%s' do not go together", options[i].name);
         }
     }
-    if (!ms_cli_has(p->call, "store")) {
-        return ms_diag_usage(p->call->diag, "option '--plan' needs '--store', a folder");
+    if (!ms_cli_has(draft->call, "store")) {
+        return ms_diag_usage(draft->call->diag, "option '--plan' needs '--store', a folder");
     }
     return MS_OK;
 }
 
-/* Find the current folder and the file of this program, both of which all machines must see. */
-static ms_status find_places(plan *p) {
-    ms_arena *arena = p->call->arena;
+/* Find the current folder, the file of this program and the folder of the shards, all of which
+ * every machine must see, and check that the engine can name them.  MS_E_IO, MS_E_NOMEM, MS_E_USAGE
+ * (reported). */
+static ms_status find_places(plan *draft) {
+    ms_arena *arena = draft->call->arena;
     char path[PATH_MAX];
-    const char *store = ms_cli_value(p->call, "store", "");
-    p->place = getcwd(path, sizeof path) == NULL ? NULL : ms_arena_strdup(arena, path);
-    p->program = realpath("/proc/self/exe", path) == NULL ? NULL : ms_arena_strdup(arena, path);
-    if (p->place == NULL || p->program == NULL) {
-        ms_diag_error(p->call->diag, "cannot tell the folder or the program of this command");
+    const char *store = ms_cli_value(draft->call, "store", "");
+    draft->place = getcwd(path, sizeof path) == NULL ? NULL : ms_arena_strdup(arena, path);
+    draft->program = realpath("/proc/self/exe", path) == NULL ? NULL : ms_arena_strdup(arena, path);
+    if (draft->place == NULL || draft->program == NULL) {
+        ms_diag_error(draft->call->diag, "cannot tell the folder or the program of this command");
         return MS_E_IO;
     }
-    p->folder = store[0] == '/' ? store : ms_arena_printf(arena, "%s/%s", p->place, store);
-    if (p->folder == NULL) {
-        return ms_diag_no_memory(p->call->diag);
+    draft->folder = store[0] == '/' ? store : ms_arena_printf(arena, "%s/%s", draft->place, store);
+    if (draft->folder == NULL) {
+        return ms_diag_no_memory(draft->call->diag);
     }
-    ms_status status = check_word(p, p->file);
-    status = status == MS_OK ? check_word(p, p->folder) : status;
+    ms_status status = check_word(draft, draft->file);
+    status = status == MS_OK ? check_word(draft, draft->folder) : status;
     if (status != MS_OK) {
         return status;
     }
-    return p->is_slurm ? check_slurm_folder(p) : check_makeflow_folder(p);
+    return draft->is_slurm ? check_slurm_folder(draft) : check_makeflow_folder(draft);
 }
 
-/* Make the folder of the shards, into which Slurm writes before a shard could make it. */
-static ms_status make_folder(const plan *p) {
+/* Make the folder of the shards: Slurm opens a task's error file in it before the shard could make
+ * it.  MS_E_IO (reported). */
+static ms_status make_folder(const plan *draft) {
     struct stat found;
-    bool is_there = mkdir(p->folder, 0777) == 0 || errno == EEXIST;
-    if (is_there && stat(p->folder, &found) == 0 && !S_ISDIR(found.st_mode)) {
+    bool is_there = mkdir(draft->folder, 0777) == 0 || errno == EEXIST;
+    if (is_there && stat(draft->folder, &found) == 0 && !S_ISDIR(found.st_mode)) {
         errno = ENOTDIR;
         is_there = false;
     }
     if (!is_there) {
-        ms_diag_error(p->call->diag, "cannot make the folder '%s': %s", p->folder, strerror(errno));
+        ms_diag_error(draft->call->diag, "cannot make the folder '%s': %s", draft->folder,
+                      strerror(errno));
     }
     return is_there ? MS_OK : MS_E_IO;
 }
 
-static ms_status make_plan(plan *p) {
-    ms_status status = check_options(p);
-    status = status == MS_OK ? read_engine(p) : status;
-    status = status == MS_OK
-                 ? ms_cli_int(p->call, "shards", SHARDS_DEFAULT, 1, MS_SHARDS_MAX, &p->shards)
-                 : status;
-    status = status == MS_OK ? find_places(p) : status;
-    status = status == MS_OK ? make_command(p) : status;
-    status = status == MS_OK ? make_folder(p) : status;
+/* Check the options, and make the text of the plan in draft->text. */
+static ms_status make_plan(plan *draft) {
+    ms_status status = check_options(draft);
+    status = status == MS_OK ? read_engine(draft) : status;
+    status = status == MS_OK ? ms_cli_int(draft->call, "shards", SHARDS_DEFAULT, 1, MS_SHARDS_MAX,
+                                          &draft->shards)
+                             : status;
+    status = status == MS_OK ? find_places(draft) : status;
+    status = status == MS_OK ? make_command(draft) : status;
+    status = status == MS_OK ? make_folder(draft) : status;
     if (status == MS_OK) {
-        (p->is_slurm ? write_slurm : write_makeflow)(p);
-        bool has_failed = p->command.failed || p->text.failed || p->call->arena->has_failed;
-        status = has_failed ? ms_diag_no_memory(p->call->diag) : MS_OK;
+        (draft->is_slurm ? write_slurm : write_makeflow)(draft);
+        bool has_failed =
+            draft->command.failed || draft->text.failed || draft->call->arena->has_failed;
+        status = has_failed ? ms_diag_no_memory(draft->call->diag) : MS_OK;
     }
     return status;
 }
 
 ms_status ms_cli_write_plan(const ms_invocation *call) {
-    plan p = {.call = call, .jobs = ms_cli_value(call, "jobs", "1")};
-    ms_status status = make_plan(&p);
-    ms_buffer_release(&p.command);
+    plan draft = {.call = call, .jobs = ms_cli_value(call, "jobs", "1")};
+    ms_status status = make_plan(&draft);
+    ms_buffer_release(&draft.command);
     if (status != MS_OK) {
-        ms_buffer_release(&p.text);
+        ms_buffer_release(&draft.text);
         return status;
     }
-    return ms_cli_write_file(call, p.file, &p.text);
+    return ms_cli_write_file(call, draft.file, &draft.text);
 }

@@ -1,4 +1,6 @@
-/* Reads the options of `meshsim mesh` that give the mesh, and changes to it (mesh_options.h). */
+/* Reads the options of `meshsim mesh` that give the mesh, and those that change it
+ * (mesh_options.h). A mesh lays named axes over ranks; the innermost axis is the fastest
+ * varying. */
 #include "cli/mesh_options.h"
 
 #include <limits.h>
@@ -12,13 +14,14 @@
 /* Most GPUs that --devices may list, as many as a mesh may have ranks. */
 enum { DEVICES_MAX = 1 << 24 };
 
-/* Axes as the user named them. */
+/* Axes with their sizes, in the order of an option. */
 typedef struct axis_sizes {
-    const char *names[MS_MESH_AXES_MAX];
-    int sizes[MS_MESH_AXES_MAX];
+    const char *names[MS_MESH_AXES_MAX]; /* [count] */
+    int sizes[MS_MESH_AXES_MAX];         /* [count] */
     int count;
 } axis_sizes;
 
+/* Index of an axis in a list; -1: the list lacks it. */
 static int index_of(const axis_sizes *list, const char *name) {
     for (int i = 0; i < list->count; i++) {
         if (strcmp(list->names[i], name) == 0) {
@@ -57,7 +60,8 @@ char *ms_cli_cut_pair(const ms_invocation *call, const char *option, char *item,
     return equals + 1;
 }
 
-/* "dp=2" into name and size. */
+/* Read "AXIS=SIZE", and append the axis to a list.  item: is cut in place; the list borrows it.
+ * MS_E_USAGE (reported), also for an axis that is in the list already. */
 static ms_status read_axis(const ms_invocation *call, const char *option, char *item,
                            axis_sizes *list) {
     const char *value = ms_cli_cut_pair(call, option, item, "AXIS=SIZE");
@@ -78,17 +82,19 @@ static ms_status read_axis(const ms_invocation *call, const char *option, char *
     return MS_OK;
 }
 
+/* Read an option "AXIS=SIZE,...", such as --shape.  list: empty before the call. */
 static ms_status read_shape(const ms_invocation *call, const char *option, axis_sizes *list) {
     ms_words words = {.count = 0};
     ms_status status = ms_cli_words(call, option, ms_cli_value(call, option, ""), &words);
     for (size_t i = 0; i < words.count && status == MS_OK; i++) {
+        /* The words are in a copy of the option, which may be written to. */
         status = read_axis(call, option, (char *)(uintptr_t)words.items[i], list);
     }
     return status;
 }
 
-/* Read --order: names of axes, the outermost (slowest varying rank) first, none of them twice. The
- * default is the order of Megatron-LM without experts: an axis `ep` has to be named in --order. */
+/* Read --order: names of axes, the outermost (slowest varying rank) first, each once. The default
+ * is the order of Megatron-LM without experts; an axis `ep` has to be named in --order. */
 static ms_status read_order(const ms_invocation *call, ms_words *order) {
     ms_status status =
         ms_cli_words(call, "order", ms_cli_value(call, "order", "pp,dp,cp,tp"), order);
@@ -107,9 +113,9 @@ static ms_status read_order(const ms_invocation *call, ms_words *order) {
     return status;
 }
 
-/* Put the axes of --shape into the order of --order, the outermost first. An axis that only one of
- * the two options names is a usage error. Axes of the default order that --shape does not name are
- * left out. *out: empty before the call. */
+/* Sort the axes of --shape as --order lists them, the outermost first. An axis that only one of the
+ * two options names is refused; axes of the default order that --shape lacks are left out.  *out:
+ * empty before the call.  MS_E_USAGE (reported). */
 static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, const ms_words *order,
                          axis_sizes *out) {
     bool is_default = !ms_cli_has(call, "order");
@@ -135,6 +141,8 @@ static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, con
     return MS_OK;
 }
 
+/* Read the mesh from --shape and --order.  MS_E_USAGE (reported), as every fault is one of these
+ * options. */
 static ms_status read_given(const ms_invocation *call, ms_mesh *mesh_out) {
     if (!ms_cli_has(call, "shape")) {
         return ms_diag_usage(call->diag, "--shape is required, such as --shape dp=2,pp=2,tp=2");
@@ -150,6 +158,8 @@ static ms_status read_given(const ms_invocation *call, ms_mesh *mesh_out) {
     return status == MS_E_INPUT ? MS_E_USAGE : status;
 }
 
+/* Make the mesh of --auto, which fills all GPUs of the platform: dp is what the axes of --shape
+ * leave.  platform: NULL is refused. */
 static ms_status read_automatic(const ms_invocation *call, const ms_platform *platform,
                                 ms_mesh *mesh_out) {
     axis_sizes given = {.count = 0};
@@ -170,6 +180,7 @@ static ms_status read_automatic(const ms_invocation *call, const ms_platform *pl
     return status == MS_OK ? ms_mesh_automatic(&wish, call->diag, mesh_out) : status;
 }
 
+/* Step: put the ranks on the GPUs that --devices lists, in its order. */
 static ms_status set_devices(const ms_invocation *call, ms_mesh *mesh) {
     const char *text = ms_cli_value(call, "devices", "");
     int count = ms_ranges_read(text, DEVICES_MAX, NULL);
@@ -186,6 +197,7 @@ static ms_status set_devices(const ms_invocation *call, ms_mesh *mesh) {
     return ms_mesh_set_devices(mesh, devices, count, call->arena, call->diag);
 }
 
+/* Step: lay the axes of --reshape over the same ranks. */
 static ms_status reshape(const ms_invocation *call, ms_mesh *mesh) {
     axis_sizes list = {.count = 0};
     ms_status status = read_shape(call, "reshape", &list);
@@ -196,13 +208,16 @@ static ms_status reshape(const ms_invocation *call, ms_mesh *mesh) {
     return ms_mesh_reshape(mesh, &shape, call->arena, call->diag, mesh);
 }
 
+/* Step: put the axes into the order of --transpose. */
 static ms_status transpose(const ms_invocation *call, ms_mesh *mesh) {
     ms_words order = {.count = 0};
     ms_status status = ms_cli_words(call, "transpose", ms_cli_value(call, "transpose", ""), &order);
     return status == MS_OK ? ms_mesh_transpose(mesh, &order, call->diag, mesh) : status;
 }
 
-static ms_status cut(const ms_invocation *call, ms_mesh *mesh) {
+/* Step: keep the ranks at the coordinates that --sub gives, "AXIS=COORDINATE,..."; these axes are
+ * then gone. */
+static ms_status select_part(const ms_invocation *call, ms_mesh *mesh) {
     ms_words items = {.count = 0};
     ms_status status = ms_cli_words(call, "sub", ms_cli_value(call, "sub", ""), &items);
     for (size_t i = 0; i < items.count && status == MS_OK; i++) {
@@ -212,6 +227,7 @@ static ms_status cut(const ms_invocation *call, ms_mesh *mesh) {
         if (value == NULL) {
             return MS_E_USAGE;
         }
+        /* ms_ranges_read alone would accept a list or a range. */
         bool is_number = value[strspn(value, "0123456789")] == '\0';
         if (!is_number || ms_ranges_read(value, DEVICES_MAX, &coordinate) != 1) {
             return ms_diag_usage(call->diag, "--sub: axis '%s' needs a coordinate of at least 0",
@@ -222,6 +238,7 @@ static ms_status cut(const ms_invocation *call, ms_mesh *mesh) {
     return status;
 }
 
+/* Step: join the axes of each --flatten into one axis. */
 static ms_status flatten(const ms_invocation *call, ms_mesh *mesh) {
     ms_given given = ms_cli_all(call, "flatten");
     ms_status status = MS_OK;
@@ -234,16 +251,17 @@ static ms_status flatten(const ms_invocation *call, ms_mesh *mesh) {
     return status;
 }
 
-/* What is done to the mesh, in this order. */
+/* Changes of the mesh by option, which are applied in this order. */
 static const struct {
     const char *option;
     ms_status (*apply)(const ms_invocation *call, ms_mesh *mesh);
 } STEPS[] = {
-    {"devices", set_devices}, {"reshape", reshape}, {"transpose", transpose}, {"sub", cut},
-    {"flatten", flatten},
+    {"devices", set_devices}, {"reshape", reshape}, {"transpose", transpose},
+    {"sub", select_part},     {"flatten", flatten},
 };
 
-/* The GPU of each rank as --placement says, which the mesh then carries. */
+/* Put each rank on the GPU that --placement gives it.  MS_E_USAGE (reported) without a platform, or
+ * beside --devices. */
 static ms_status place(const ms_invocation *call, const ms_platform *platform, ms_mesh *mesh,
                        ms_rank_placement *placement_out) {
     if (platform == NULL || ms_cli_has(call, "devices")) {
@@ -270,6 +288,7 @@ ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platfor
     if (status == MS_OK && ms_cli_has(call, "placement")) {
         status = place(call, platform, &mesh, placement_out);
     }
+    /* A placement replaces --devices, the first step, and so comes before the others. */
     for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && status == MS_OK; i++) {
         if (ms_cli_has(call, STEPS[i].option)) {
             status = STEPS[i].apply(call, &mesh);

@@ -1,4 +1,6 @@
-/* The tensor that `meshsim mesh` lays over a mesh. */
+/* Reads the tensor that `meshsim mesh` lays over a mesh, its sharding spec, and the spec to
+ * redistribute it to (mesh_options.h). A spec gives each axis of the mesh a placement: replicate,
+ * partial (a summand), or a shard of one dimension. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,9 +9,10 @@
 #include "base/units.h"
 #include "cli/mesh_options.h"
 
-/* Largest dimension, so that bytes stay exact in a double. */
+/* Largest size of a dimension, so that its bytes are exact in a double. */
 #define DIMENSION_MAX 1000000000000LL
 
+/* Read the size of one dimension of --tensor.  MS_E_USAGE (reported). */
 static ms_status read_dimension(const ms_invocation *call, const char *text, int64_t *out) {
     char *end = NULL;
     long long size = strtoll(text, &end, 10);
@@ -23,6 +26,7 @@ static ms_status read_dimension(const ms_invocation *call, const char *text, int
     return MS_OK;
 }
 
+/* Read the shape of --tensor and the bytes of --element-size.  MS_E_USAGE (reported). */
 static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
     ms_words sizes = {.count = 0};
     const char *element = ms_cli_value(call, "element-size", "2 B");
@@ -41,7 +45,8 @@ static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
     return status;
 }
 
-/* "replicate", "partial" or "shard1". */
+/* Read a placement: "replicate", "partial", or "shard" with the dimension, such as "shard1".
+ * option: for the message.  MS_E_USAGE (reported). */
 static ms_status read_placement(const ms_invocation *call, const char *option, const char *text,
                                 ms_tensor_placement *out) {
     char *end = NULL;
@@ -62,12 +67,13 @@ static ms_status read_placement(const ms_invocation *call, const char *option, c
     return MS_OK;
 }
 
-/* Axes that are not named replicate. */
+/* Read a spec, "AXIS=PLACEMENT,..."; axes that are not named replicate.  option: --spec or
+ * --redistribute.  MS_E_USAGE (reported). */
 static ms_status read_spec(const ms_invocation *call, const char *option, const ms_mesh *mesh,
                            ms_spec *spec_out) {
     ms_words items = {.count = 0};
     bool is_set[MS_MESH_AXES_MAX] = {false};
-    ms_spec spec = {0};
+    ms_spec spec = {0}; /* 0: replicate */
     ms_status status = ms_cli_words(call, option, ms_cli_value(call, option, ""), &items);
     for (size_t i = 0; i < items.count && status == MS_OK; i++) {
         char *item = (char *)(uintptr_t)items.items[i];
@@ -87,40 +93,43 @@ static ms_status read_spec(const ms_invocation *call, const char *option, const 
     return status;
 }
 
-static ms_status move_tensor(const ms_invocation *call, const ms_mesh *mesh, ms_tensor_study *s) {
-    ms_status status = read_spec(call, "redistribute", mesh, &s->target);
-    status = status == MS_OK
-                 ? ms_reshard(mesh, &s->tensor, &s->spec, &s->target, call->diag, &s->plan)
-                 : status;
-    status = status == MS_OK
-                 ? ms_spec_local_shape(mesh, &s->target, &s->tensor, call->diag, s->target_local)
-                 : status;
+/* Read --redistribute, and find the collectives that bring the tensor to that spec, and the part
+ * that each rank then holds. */
+static ms_status move_tensor(const ms_invocation *call, const ms_mesh *mesh,
+                             ms_tensor_study *study) {
+    ms_status status = read_spec(call, "redistribute", mesh, &study->target);
+    status = status == MS_OK ? ms_reshard(mesh, &study->tensor, &study->spec, &study->target,
+                                          call->diag, &study->plan)
+                             : status;
+    status = status == MS_OK ? ms_spec_local_shape(mesh, &study->target, &study->tensor, call->diag,
+                                                   study->target_local)
+                             : status;
     return status;
 }
 
 ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
                              ms_tensor_study *study_out) {
     static const char *const NEED_TENSOR[] = {"spec", "redistribute", "element-size"};
-    ms_tensor_study s = {.is_given = ms_cli_has(call, "tensor"),
-                         .is_moved = ms_cli_has(call, "redistribute")};
-    for (size_t i = 0; i < 3 && !s.is_given; i++) {
+    ms_tensor_study study = {.is_given = ms_cli_has(call, "tensor"),
+                             .is_moved = ms_cli_has(call, "redistribute")};
+    for (size_t i = 0; i < 3 && !study.is_given; i++) {
         if (ms_cli_has(call, NEED_TENSOR[i])) {
             return ms_diag_usage(call->diag, "--%s needs --tensor, such as --tensor 1024,4096",
                                  NEED_TENSOR[i]);
         }
     }
-    ms_status status = s.is_given ? read_tensor(call, &s.tensor) : MS_OK;
+    ms_status status = study.is_given ? read_tensor(call, &study.tensor) : MS_OK;
     if (status == MS_OK && ms_cli_has(call, "spec")) {
-        status = read_spec(call, "spec", mesh, &s.spec);
+        status = read_spec(call, "spec", mesh, &study.spec);
     }
-    if (status == MS_OK && s.is_given) {
-        status = ms_spec_local_shape(mesh, &s.spec, &s.tensor, call->diag, s.local);
+    if (status == MS_OK && study.is_given) {
+        status = ms_spec_local_shape(mesh, &study.spec, &study.tensor, call->diag, study.local);
     }
-    if (status == MS_OK && s.is_moved) {
-        status = move_tensor(call, mesh, &s);
+    if (status == MS_OK && study.is_moved) {
+        status = move_tensor(call, mesh, &study);
     }
     if (status == MS_OK) {
-        *study_out = s;
+        *study_out = study;
     }
     return status;
 }

@@ -1,8 +1,12 @@
-/* Modes of a command: which one the command line asks for, and whether its options go with it. */
+/* Modes of a command (ms_mode): finds the mode that the command line asks for, by its argument and
+ * its options, checks that all given options belong to the mode, and runs it. A chooser is an
+ * option that selects a mode, such as --compare of `schedule`. */
 #include <string.h>
 
 #include "cli/cli.h"
 
+/* Whether a name is in a list of at most MS_MODE_OPTIONS_MAX names, which NULL ends if it is
+ * shorter. */
 static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name) {
     for (int i = 0; i < MS_MODE_OPTIONS_MAX && names[i] != NULL; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -12,14 +16,14 @@ static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name
     return false;
 }
 
-/* Whether a mode takes an option. An option that names no modes goes with all of them. */
-static bool is_taken(const ms_command *command, const ms_option *option, const ms_mode *mode) {
+/* Whether a mode takes an option. An option without a list of modes belongs to all. */
+static bool takes_option(const ms_command *command, const ms_option *option, const ms_mode *mode) {
     return option->modes == 0 || (option->modes & (1U << (mode - command->modes))) != 0;
 }
 
 /* ---- which mode ---- */
 
-/* Whether the options of this mode, and no others that choose modes, were given. */
+/* Whether all choosers of a mode were given, and no chooser of another mode. */
 static bool is_chosen(const ms_invocation *call, const ms_mode *mode) {
     for (const ms_mode *other = call->command->modes; other->usage != NULL; other++) {
         for (int i = 0; i < MS_MODE_OPTIONS_MAX && other->chosen_by[i] != NULL; i++) {
@@ -32,9 +36,9 @@ static bool is_chosen(const ms_invocation *call, const ms_mode *mode) {
     return true;
 }
 
-/* How well the command line's argument goes with a mode: 2 where the mode names it, 1 where the
- * mode takes any argument, else 0. */
-static int fit_of(const ms_invocation *call, const ms_mode *mode) {
+/* How well the command line's argument suits a mode: 2 where the mode names it, or where neither
+ * has an argument; 1 where the mode takes any argument; else 0. */
+static int argument_fit(const ms_invocation *call, const ms_mode *mode) {
     const char *given = call->positional_count == 0 ? NULL : call->positionals[0];
     const char *word = mode->argument;
     if (given == NULL || word == NULL) {
@@ -46,6 +50,8 @@ static int fit_of(const ms_invocation *call, const ms_mode *mode) {
     return is_said ? 2 : length == 0 ? 1 : 0;
 }
 
+/* Report an argument that the mode nearest to the command line does not take, or one that it lacks.
+ * Returns MS_E_USAGE. */
 static ms_status report_argument(const ms_invocation *call, const ms_mode *mode) {
     if (mode->argument == NULL) {
         ms_diag_error(call->diag, "'--%s' leaves no place for an argument; leave out '%s'",
@@ -57,6 +63,8 @@ static ms_status report_argument(const ms_invocation *call, const ms_mode *mode)
     return MS_E_USAGE;
 }
 
+/* Find the chosen mode that suits the command line's argument best; of two that suit equally, the
+ * first.  MS_E_USAGE (reported): no mode does. */
 static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) {
     const ms_mode *best = NULL;
     const ms_mode *nearest = call->command->modes;
@@ -64,7 +72,8 @@ static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) 
     const ms_mode *mode = nearest;
     do { /* a command that has modes has at least one */
         if (is_chosen(call, mode)) {
-            int fit = fit_of(call, mode);
+            int fit = argument_fit(call, mode);
+            /* For the message: the first mode whose choosers were given. */
             nearest = is_chosen(call, nearest) ? nearest : mode;
             best = fit > best_fit ? mode : best;
             best_fit = fit > best_fit ? fit : best_fit;
@@ -75,15 +84,17 @@ static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) 
     return best == NULL ? report_argument(call, nearest) : MS_OK;
 }
 
-/* ---- options that do not go with it ---- */
+/* ---- options that do not belong to the mode ---- */
 
-/* The option that chooses all modes which take `option`, but not this mode; NULL: there is none. */
+/* A chooser of all modes that take `option` which does not choose `mode`: with this option the
+ * given one would be allowed.  NULL: there is none. */
 static const char *missing_chooser(const ms_command *command, const ms_option *option,
                                    const ms_mode *mode) {
     for (const ms_option *chooser = command->options; chooser->name != NULL; chooser++) {
         bool is_common = !is_in(mode->chosen_by, chooser->name);
         for (const ms_mode *other = command->modes; other->usage != NULL && is_common; other++) {
-            is_common = !is_taken(command, option, other) || is_in(other->chosen_by, chooser->name);
+            is_common =
+                !takes_option(command, option, other) || is_in(other->chosen_by, chooser->name);
         }
         if (is_common) {
             return chooser->name;
@@ -92,13 +103,14 @@ static const char *missing_chooser(const ms_command *command, const ms_option *o
     return NULL;
 }
 
-/* "'--compare' and with 'search'": what chooses the modes that take an option, each once. */
+/* Append the arguments and choosers of the modes that take an option, each once: "'--compare' and
+ * with 'search'". */
 static void list_choosers(const ms_command *command, const ms_option *option, ms_buffer *out) {
     const char *last = "";
     for (const ms_mode *mode = command->modes; mode->usage != NULL; mode++) {
         bool has_word = mode->argument != NULL;
         const char *chooser = has_word ? mode->argument : mode->chosen_by[0];
-        if (is_taken(command, option, mode) && strcmp(chooser, last) != 0) {
+        if (takes_option(command, option, mode) && strcmp(chooser, last) != 0) {
             ms_buffer_printf(out, "%s'%s%s'", last[0] == '\0' ? "" : " and with ",
                              has_word ? "" : "--", chooser);
             last = chooser;
@@ -106,14 +118,15 @@ static void list_choosers(const ms_command *command, const ms_option *option, ms
     }
 }
 
-/* Refuse an option that a mode does not take. Where the first mode takes the option, `refusal` of
- * the mode says why the mode does not. */
+/* Report an option that a mode does not take, with the option that it needs, with the `refusal` of
+ * the mode where the first mode takes the option, or with the modes that take it.  Returns
+ * MS_E_USAGE. */
 static ms_status refuse(const ms_invocation *call, const ms_option *option, const ms_mode *mode) {
     const ms_command *command = call->command;
     const char *chooser = missing_chooser(command, option, mode);
     if (chooser != NULL) {
         ms_diag_error(call->diag, "'--%s' goes with '--%s'", option->name, chooser);
-    } else if (mode->refusal != NULL && is_taken(command, option, command->modes)) {
+    } else if (mode->refusal != NULL && takes_option(command, option, command->modes)) {
         ms_diag_error(call->diag, "'--%s' %s", option->name, mode->refusal);
     } else {
         ms_buffer choosers = {0};
@@ -124,15 +137,17 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option, cons
     return MS_E_USAGE;
 }
 
+/* Check that the mode takes every option that was given. */
 static ms_status check_taken(const ms_invocation *call, const ms_mode *mode) {
     for (const ms_option *option = call->command->options; option->name != NULL; option++) {
-        if (ms_cli_has(call, option->name) && !is_taken(call->command, option, mode)) {
+        if (ms_cli_has(call, option->name) && !takes_option(call->command, option, mode)) {
             return refuse(call, option, mode);
         }
     }
     return MS_OK;
 }
 
+/* Check that the options which the mode requires were given. */
 static ms_status check_needs(const ms_invocation *call, const ms_mode *mode) {
     for (int i = 0; i < MS_MODE_OPTIONS_MAX && mode->needs[i] != NULL; i++) {
         if (!ms_cli_has(call, mode->needs[i])) {
@@ -142,9 +157,11 @@ static ms_status check_needs(const ms_invocation *call, const ms_mode *mode) {
     return MS_OK;
 }
 
+/* Check the rules of the mode, each about two options that exclude or need each other. */
 static ms_status check_rules(const ms_invocation *call, const ms_mode *mode) {
     for (const ms_option_rule *rule = mode->rules; rule != NULL && rule->option != NULL; rule++) {
         bool has_other = ms_cli_has(call, rule->other);
+        /* Exclusive options break the rule if both are given, others if the second is missing. */
         if (!ms_cli_has(call, rule->option) || has_other != rule->is_exclusive) {
             continue;
         }

@@ -1,20 +1,23 @@
-/* A job without a framework overlaps, fuses and shards only what its file says, which is less than
- * any software does. Its step is longer than a user expects, and a search over it prefers other
- * meshes. A note says so, with what a framework would assume. */
+/* The note that a workload without a framework gets from `run`, `check` and `search`. Such a job
+ * overlaps, fuses and shards only what its file says, which is less than any training framework
+ * does: its step is longer than a user expects, and a search over it prefers other meshes. The note
+ * lists the keys that the profile of Megatron Core would assume. A profile is a file of default
+ * choices for a framework. */
 #include <string.h>
 
 #include "cli/job_options.h"
 
-/* The framework that `import hf` and `new` assume as well. */
+/* The framework of the note, which `import hf` and `new` assume as well. */
 static const char USUAL[] = "megatron-core";
 
-/* Top-level keys that are the job's own: its sizes, and the model, whose family decides which
- * choices of a profile hold. */
+/* Top-level keys that the note leaves out. They belong to the job: its sizes, and its model, whose
+ * family decides which of a profile's choices hold. */
 static const char *const OF_JOB[] = {"name", "description", "framework", "platform",
                                      "mesh", "batch",       "model",     NULL};
 
-/* Append a value as YAML flow text; of a mapping only the keys that the workload does not give.
- *  given: the workload's value of the same key; NULL: it gives none. */
+/* Append a value of the profile as YAML flow text, such as "{a: 1, b: [2]}"; of a mapping only the
+ * keys that the workload does not give. given: the workload's value of the same key; NULL: the
+ * workload gives none. */
 static void add_value(const ms_node *node, const ms_node *given, ms_buffer *out) {
     static const char *const BRACKETS[] = {"{}", "[]"};
     if (node->type == MS_NODE_SCALAR) {
@@ -36,13 +39,14 @@ static void add_value(const ms_node *node, const ms_node *given, ms_buffer *out)
     ms_buffer_printf(out, "%c", ends[1]);
 }
 
-/* Append what a profile says and the workload does not.  given: the workload's tree; NULL: it comes
- * from no file. */
+/* Append "key=value" for each key of the profile that the workload does not give, with commas;
+ * "nothing more" if there is none. given: the workload's tree; NULL: the workload comes from no
+ * file. */
 static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buffer *out) {
     bool is_first = true;
     for (const ms_node *child = profile->first; child != NULL; child = child->next) {
         const ms_node *own = ms_node_get(given, child->key);
-        bool is_said =
+        bool is_said = /* else of a mapping the keys that the workload lacks are listed */
             ms_cli_is_among(child->key, OF_JOB) || (own != NULL && child->type != MS_NODE_MAPPING);
         ms_buffer value = {0};
         add_value(child, own, &value);
@@ -56,7 +60,8 @@ static void add_assumptions(const ms_node *profile, const ms_node *given, ms_buf
     ms_buffer_puts(out, is_first ? "nothing more" : "");
 }
 
-/* Read the framework's profile as a tree.  Returns NULL where it cannot be read. */
+/* Read the profile of USUAL as a tree in `arena`. Returns NULL where it cannot be read; nothing is
+ * reported, as the note is no part of the result. */
 static const ms_node *read_profile(const char *data_folder, ms_arena *arena) {
     ms_diag mute;
     ms_job_spec spec;

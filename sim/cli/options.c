@@ -1,3 +1,6 @@
+/* Parses the command line of a command by its option table, and gives commands the values of their
+ * options (cli.h). A word is one argument as the shell passes it; options have long names
+ * ("--set"), and some a letter ("-p"). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -5,14 +8,15 @@
 
 #include "cli/cli.h"
 
-/* Where the parser stands. */
+/* State of the parser. */
 typedef struct parser {
     ms_invocation *call;
-    const char *const *words;
+    const char *const *words; /* [count] behind the command's name */
     size_t count;
-    size_t at; /* next word */
+    size_t at; /* index of the next word */
 } parser;
 
+/* Number of rows in the option table of a command. */
 static size_t option_count(const ms_command *command) {
     size_t count = 0;
     while (command->options != NULL && command->options[count].name != NULL) {
@@ -52,8 +56,8 @@ const ms_option *ms_cli_find_letter(const ms_command *command, char letter) {
     return NULL;
 }
 
-/* Whether a word can only be an option of this command, so that it is no argument of the option
- * before it. */
+/* Whether a word can only be an option of this command, so that it is not the argument of the
+ * option before it. "-3" is one only where the command has an option -3. */
 static bool is_option_word(const ms_command *command, const char *word) {
     if (word[0] != '-' || word[1] == '\0') {
         return false;
@@ -61,7 +65,7 @@ static bool is_option_word(const ms_command *command, const char *word) {
     return word[1] == '-' || ms_cli_find_letter(command, word[1]) != NULL;
 }
 
-/* Nearest long option to the first `length` bytes of `name`, NULL if none is near. */
+/* The long option nearest to the first `length` bytes of `name`; NULL if none is near. */
 static const char *nearest_option(const ms_invocation *call, const char *name, size_t length) {
     const char *names[MS_OPTION_COUNT_MAX + 1];
     size_t count = option_count(call->command);
@@ -73,6 +77,8 @@ static const char *nearest_option(const ms_invocation *call, const char *name, s
     return word == NULL ? NULL : ms_nearest_word(word, names, count + 1);
 }
 
+/* Report an unknown option with the nearest known one.  word: as typed, with its dashes.  Returns
+ * MS_E_USAGE. */
 static ms_status report_unknown(const ms_invocation *call, const char *word) {
     const char *name = word + strspn(word, "-");
     const char *nearest = nearest_option(call, name, strcspn(name, "="));
@@ -86,9 +92,10 @@ static ms_status report_unknown(const ms_invocation *call, const char *word) {
     return MS_E_USAGE;
 }
 
-/* Take an option with its arguments; `attached` is the text behind '=' or behind the letter, NULL
- * if none. */
-static ms_status take_option(parser *cursor, const ms_option *option, const char *attached) {
+/* Store an option with its arguments, which follow in the next words.  attached: the first argument
+ * where it stands in the option's own word, behind '=' or the letter; NULL: none does.  MS_E_USAGE
+ * (reported): given twice, or too few arguments. */
+static ms_status read_option(parser *cursor, const ms_option *option, const char *attached) {
     ms_invocation *call = cursor->call;
     size_t count = ms_cli_argument_count(option);
     ms_given *given = &call->given[option - call->command->options];
@@ -117,7 +124,8 @@ static ms_status take_option(parser *cursor, const ms_option *option, const char
     return MS_OK;
 }
 
-static ms_status take_long(parser *cursor, const char *word) {
+/* Read a long option, "--name" or "--name=VALUE". */
+static ms_status read_long(parser *cursor, const char *word) {
     const ms_invocation *call = cursor->call;
     const char *name = word + 2;
     size_t length = strcspn(name, "=");
@@ -130,11 +138,11 @@ static ms_status take_long(parser *cursor, const char *word) {
         return ms_diag_usage(call->diag, "option '--%s' takes no argument, got '%s'", option->name,
                              attached);
     }
-    return take_option(cursor, option, attached);
+    return read_option(cursor, option, attached);
 }
 
-/* "-p 4", "-p4", and flags in one word such as "-jv". */
-static ms_status take_letters(parser *cursor, const char *word) {
+/* Read short options: "-p 4", "-p4", and flags in one word such as "-jv". */
+static ms_status read_letters(parser *cursor, const char *word) {
     const ms_command *command = cursor->call->command;
     for (const char *letter = word + 1; *letter != '\0'; letter++) {
         const ms_option *option = ms_cli_find_letter(command, *letter);
@@ -142,9 +150,9 @@ static ms_status take_letters(parser *cursor, const char *word) {
             return report_unknown(cursor->call, word);
         }
         if (ms_cli_argument_count(option) > 0) {
-            return take_option(cursor, option, letter[1] == '\0' ? NULL : letter + 1);
+            return read_option(cursor, option, letter[1] == '\0' ? NULL : letter + 1);
         }
-        ms_status status = take_option(cursor, option, NULL);
+        ms_status status = read_option(cursor, option, NULL);
         if (status != MS_OK) {
             return status;
         }
@@ -152,7 +160,8 @@ static ms_status take_letters(parser *cursor, const char *word) {
     return MS_OK;
 }
 
-static ms_status take_positional(ms_invocation *call, const char *word) {
+/* Store a positional argument.  MS_E_USAGE (reported): the command takes no further one. */
+static ms_status read_positional(ms_invocation *call, const char *word) {
     if (call->positional_count == call->command->positionals[1]) {
         return ms_diag_usage(call->diag, "superfluous argument '%s'", word);
     }
@@ -160,6 +169,8 @@ static ms_status take_positional(ms_invocation *call, const char *word) {
     return MS_OK;
 }
 
+/* Whether --help or -h is among the words before "--". -h counts only where the command has no
+ * option -h of its own. */
 static bool asks_for_help(const parser *cursor) {
     bool has_own_h = ms_cli_find_letter(cursor->call->command, 'h') != NULL;
     for (size_t i = 0; i < cursor->count && strcmp(cursor->words[i], "--") != 0; i++) {
@@ -171,19 +182,21 @@ static bool asks_for_help(const parser *cursor) {
     return false;
 }
 
+/* Read all words: options, positional arguments ("-" is one), and "--", behind which all words are
+ * positional. */
 static ms_status parse_words(parser *cursor) {
     bool has_ended = false;
     while (cursor->at < cursor->count) {
         const char *word = cursor->words[cursor->at++];
         ms_status status = MS_OK;
         if (has_ended || word[0] != '-' || word[1] == '\0') {
-            status = take_positional(cursor->call, word);
+            status = read_positional(cursor->call, word);
         } else if (strcmp(word, "--") == 0) {
             has_ended = true;
         } else if (word[1] == '-') {
-            status = take_long(cursor, word);
+            status = read_long(cursor, word);
         } else {
-            status = take_letters(cursor, word);
+            status = read_letters(cursor, word);
         }
         if (status != MS_OK) {
             return status;
@@ -196,7 +209,7 @@ bool ms_cli_knows(const ms_invocation *call, const char *name) {
     return ms_cli_find_option(call->command, name, strlen(name)) != NULL;
 }
 
-/* A result is printed as a page, as JSON or as Markdown. */
+/* Refuse --json and --markdown together. */
 static ms_status check_forms(const ms_invocation *call) {
     static const char *const FORMS[] = {"json", "markdown", NULL};
     bool has_both = ms_cli_knows(call, FORMS[0]) && ms_cli_knows(call, FORMS[1]);
@@ -226,7 +239,8 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
     return status == MS_OK ? ms_cli_check_endings(call) : status;
 }
 
-/* Index of an option in the table of the command. */
+/* Index of an option in the table of the command. An unknown name is a bug of the command and ends
+ * the program. */
 static size_t own_option(const ms_invocation *call, const char *name) {
     const ms_option *option = ms_cli_find_option(call->command, name, strlen(name));
     if (option == NULL) {
@@ -254,6 +268,8 @@ const char *ms_cli_value(const ms_invocation *call, const char *name, const char
                                                : given->values[(given->count - 1) * arguments];
 }
 
+/* Whether an option was given that writes to the standard output: a flag such as --json, or an
+ * option with the file '-'.  option: index into the table. */
 static bool wants_stdout(const ms_invocation *call, size_t option) {
     const ms_given *given = &call->given[option];
     bool is_flag = ms_cli_argument_count(&call->command->options[option]) == 0;

@@ -1,3 +1,6 @@
+/* Writes the results of commands to files and to the standard output. Within a program run results
+ * are kept in memory until the command has ended (ms_invocation.results): files are written first,
+ * and nothing is printed if a file cannot be written. A target is a file that a result goes to. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +20,8 @@ ms_status ms_cli_finish_stdout(const ms_invocation *call) {
     return MS_OK;
 }
 
-/* No result is written after a failed system call, as something may be missing in it. */
+/* Refuse to write a result after a failed system call, as something may be missing in the result.
+ * MS_E_NOMEM or MS_E_IO (reported). */
 static ms_status check_failures(const ms_invocation *call) {
     ms_status status = ms_failure_since(0, MS_OK);
     if (status != MS_OK) {
@@ -26,12 +30,15 @@ static ms_status check_failures(const ms_invocation *call) {
     return status;
 }
 
+/* Write a text to the standard output.  MS_E_IO (reported). */
 static ms_status print_now(const ms_invocation *call, const char *text, size_t length) {
     errno = 0;
     fwrite(text, 1, length, stdout);
     return ms_cli_finish_stdout(call);
 }
 
+/* Write a result to its target.  path: of a file; "-": the standard output; NULL: the standard
+ * error. */
 static ms_status write_now(const ms_invocation *call, const char *path, const char *text,
                            size_t length) {
     if (path == NULL) {
@@ -42,7 +49,9 @@ static ms_status write_now(const ms_invocation *call, const char *path, const ch
                                   : ms_picture_write(path, text, length, call->diag);
 }
 
-static bool keep(ms_vector *results, const char *path, const char *text, size_t length) {
+/* Append a copy of a result to the kept results.  path: as in ms_cli_result, borrowed.  Returns
+ * false when memory runs out. */
+static bool keep_result(ms_vector *results, const char *path, const char *text, size_t length) {
     ms_cli_result result = {.path = path};
     ms_buffer_add(&result.text, text, length);
     bool is_kept = !result.text.failed && ms_vector_add(results, &result, 1) != NULL;
@@ -52,7 +61,8 @@ static bool keep(ms_vector *results, const char *path, const char *text, size_t 
     return is_kept;
 }
 
-/* Keep a result until the command has ended, as memory may run out while a later one is made. */
+/* Keep a result until the command has ended, as memory may run out while a later result is made;
+ * write it at once where the caller keeps no results. */
 static ms_status write_result(const ms_invocation *call, const char *path, const char *text,
                               size_t length) {
     ms_status status = check_failures(call);
@@ -60,18 +70,19 @@ static ms_status write_result(const ms_invocation *call, const char *path, const
         return status != MS_OK ? status : write_now(call, path, text, length);
     }
     const char *copy = ms_arena_strdup(call->arena, path);
-    bool is_kept = copy != NULL && keep(call->results, copy, text, length);
+    bool is_kept = copy != NULL && keep_result(call->results, copy, text, length);
     return is_kept ? MS_OK : ms_diag_no_memory(call->diag);
 }
 
 void ms_cli_tell(ms_vector *results, const char *text) {
-    bool is_behind = results != NULL && results->count > 0;
-    if (!is_behind || !keep(results, NULL, text, strlen(text))) {
+    /* Behind kept results the message is kept, too, so that both appear in order. */
+    bool has_earlier = results != NULL && results->count > 0;
+    if (!has_earlier || !keep_result(results, NULL, text, strlen(text))) {
         fputs(text, stderr);
     }
 }
 
-/* Write the kept results of one sort: to_files: those that go to files; else those that go to the
+/* Write the kept results of one kind.  to_files: those that go to files; else those that go to the
  * standard streams. */
 static ms_status write_kept(const ms_invocation *call, bool to_files) {
     ms_status status = MS_OK;
@@ -99,8 +110,8 @@ ms_status ms_cli_write_results(const ms_invocation *call, ms_status status) {
     return status;
 }
 
-/* Names and texts on a page come from files, traces and the command line, so none goes out as it
- * is, whatever a command put there. */
+/* Names and texts on a page come from files, traces and the command line, and might hold control
+ * characters: every page is filtered here, whatever the command has done. */
 ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
     ms_buffer shown = {0};
     ms_terminal_write_text(&shown, ms_buffer_text(page));
@@ -109,7 +120,7 @@ ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
 }
 
 ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root) {
-    if (root == NULL || root->arena->has_failed) { /* then something may be missing in it */
+    if (root == NULL || root->arena->has_failed) { /* an incomplete tree */
         return ms_diag_no_memory(call->diag);
     }
     ms_buffer text = {0};
@@ -125,6 +136,8 @@ ms_status ms_cli_write_file(const ms_invocation *call, const char *path, ms_buff
     return status;
 }
 
+/* Check that the files that options name can be written.  options: names, NULL behind the last; an
+ * option that is not given, or names '-', passes. */
 static ms_status check_files(const ms_invocation *call, const char *const *options) {
     ms_status status = MS_OK;
     for (size_t i = 0; options[i] != NULL && status == MS_OK; i++) {
@@ -136,7 +149,7 @@ static ms_status check_files(const ms_invocation *call, const char *const *optio
 
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files) {
     enum { FILES_MAX = 7 };
-    const char *names[FILES_MAX + 3] = {"json"};
+    const char *names[FILES_MAX + 3] = {"json"}; /* + json, markdown and NULL */
     size_t count = 1;
     if (ms_cli_knows(call, "markdown")) {
         names[count++] = "markdown";

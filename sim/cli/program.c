@@ -1,4 +1,5 @@
-/* One call of the program. */
+/* Runs the program for one command line (meshsim/program.h): finds the command, parses its options,
+ * runs it, writes its results and messages, and returns the exit code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,8 +14,9 @@
 #include "cli/help.h"
 #include "meshsim/program.h"
 
-/* A closed standard stream would lend its number to the next file we open, which then gets our
- * output. Open it the wrong way round instead: every use of it fails. */
+/* Occupy the descriptors of standard streams that are closed. Otherwise the next file that is
+ * opened would get such a number, and output for the stream would end up in that file. Each is
+ * opened in the wrong direction, so that every use of it fails. */
 static void guard_standard_streams(void) {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
         if (fcntl(file, F_GETFD) == -1 && errno == EBADF) {
@@ -26,6 +28,8 @@ static void guard_standard_streams(void) {
     }
 }
 
+/* Parse the words of a command and run it, or print its help page.  words: [count] behind the
+ * command's name. */
 static ms_status run_command(ms_invocation *call, int count, char *const *words) {
     bool wants_help = false;
     ms_status status = ms_cli_parse(call, (size_t)count, (const char *const *)words, &wants_help);
@@ -43,11 +47,12 @@ static ms_status run_command(ms_invocation *call, int count, char *const *words)
     return status;
 }
 
+/* Whether a word is one of two words. */
 static bool is_one_of(const char *word, const char *a, const char *b) {
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-/* Lines that work as they stand, in any folder. */
+/* Commands for a user who gives none; they work in any folder. */
 static const char FIRST_STEPS[] =
     "to begin with, type\n"
     "  meshsim run tiny -o tiny.h5            # a small model on one node: where a step's time "
@@ -55,6 +60,8 @@ static const char FIRST_STEPS[] =
     "  meshsim report tiny.h5 -o tiny.html    # the same as a page for a browser\n"
     "  meshsim new --model tiny --platform dgx-h100 --gpus 16 -o my.yaml    # one of your own\n";
 
+/* Run what the first word asks for: help, the version, or a command.  words: [count] with the name
+ * of the program first. */
 static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
     if (count < 2) {
         ms_diag_error(call->diag, "no command given");
@@ -78,32 +85,35 @@ static ms_status dispatch(ms_invocation *call, int count, char *const *words) {
     return run_command(call, count - 2, words + 2);
 }
 
-/* The messages of one call of the program. */
+/* State of the messages of one program run. */
 typedef struct talk {
     ms_diag *diag;
-    ms_vector *results;
-    int errors_told;
+    ms_vector *results; /* as in ms_invocation */
+    int errors_told;    /* errors that were written so far */
 } talk;
 
-/* After a failed system call only that failure is reported, as it may be the cause of any later
- * error. */
+/* Write a message: `write` of the program's ms_diag, with a talk as its context. Errors are written
+ * at once; notes and warnings in order with the kept results. After a failed system call only that
+ * failure is written, once, as it may be the cause of any later error. */
 static void write_message(void *context, const char *text) {
-    talk *t = context;
+    talk *state = context;
     bool has_failed = ms_failure_count() > 0;
-    if (has_failed && t->errors_told == 0) {
+    if (has_failed && state->errors_told == 0) {
         fprintf(stderr, "meshsim: error: %s\n", ms_failure_text());
-        t->errors_told = 1;
-    } else if (!has_failed && t->diag->errors > t->errors_told) {
+        state->errors_told = 1;
+    } else if (!has_failed && state->diag->errors > state->errors_told) {
         fputs(text, stderr);
-        t->errors_told = t->diag->errors;
+        state->errors_told = state->diag->errors;
     } else if (!has_failed) {
-        ms_cli_tell(t->results, text);
+        ms_cli_tell(state->results, text);
     }
 }
 
-static void finish_talk(const ms_invocation *call, ms_status status) {
+/* Write the messages that are due at the end: a failed system call that no code reported, the
+ * number of faults beyond the limit, and how to get help. */
+static void finish_messages(const ms_invocation *call, ms_status status) {
     if (ms_failure_count() > 0 && call->diag->errors == 0) {
-        ms_diag_error(call->diag, "%s", ms_failure_text()); /* the failed call was not reported */
+        ms_diag_error(call->diag, "%s", ms_failure_text());
     }
     ms_diag_finish(call->diag);
     if (status == MS_E_USAGE) {
@@ -112,8 +122,8 @@ static void finish_talk(const ms_invocation *call, ms_status status) {
     }
 }
 
-/* The exit code. After an interrupt that let the program end by itself, the code is that with which
- * a signal handler would have ended it. */
+/* The exit code of the program. After an interrupt that let the program end by itself, the code is
+ * 128 and the number of the signal, as if the signal had ended it. */
 static int exit_code(ms_status status) {
     int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
     return number != 0 ? MS_EXIT_SIGNAL + number : ms_status_exit_code(status);
@@ -121,7 +131,7 @@ static int exit_code(ms_status status) {
 
 int ms_program_main(int count, char *const *words) {
     guard_standard_streams();
-    ms_interrupt_install(); /* a closed pipe is a write error, exit 4, not a silent death */
+    ms_interrupt_install(); /* also makes a closed pipe a write error with exit code 4 */
     ms_diag diag;
     ms_vector results = {.item_B = sizeof(ms_cli_result)};
     talk told = {.diag = &diag, .results = &results};
@@ -131,7 +141,7 @@ int ms_program_main(int count, char *const *words) {
     ms_invocation call = {.arena = &arena, .diag = &diag, .results = &results};
     ms_status status = ms_failure_since(0, dispatch(&call, count, words));
     status = ms_cli_write_results(&call, status);
-    finish_talk(&call, status);
+    finish_messages(&call, status);
     ms_arena_release(&arena);
     return exit_code(status);
 }

@@ -1,3 +1,6 @@
+/* Draws the line of progress of `run` on a terminal (progress.h). A thread of its own draws the
+ * line from the state in base/progress.h, while the main thread simulates. Messages of the main
+ * thread wipe the line first; a lock keeps the two threads from writing at once. */
 #include "cli/progress.h"
 
 #include <signal.h>
@@ -13,16 +16,20 @@
 /* Most columns of the line, and bytes of its text before it is cut. */
 enum { COLUMNS_MAX = 79, LINE_B = 160 };
 
+/* Seconds before the line is first drawn, and between two drawings. */
 static const double QUIET_S = 2.0;
 static const double REDRAW_S = 0.2;
-static const char WIPE[] = "\r\x1b[K"; /* to the start of the line, and clear it */
+
+/* Moves the cursor to the start of the line and clears the line. */
+static const char WIPE[] = "\r\x1b[K";
 
 /* ---- the line ---- */
 
-/* A count in at most six columns: "812", "8.4 M". */
+/* Write a count in at most six columns: "812", "8.4 M".  Returns text_out. */
 static const char *short_count(double count, char text_out[16]) {
     static const char *const PREFIXES[] = {"", " k", " M", " G"};
     size_t at = 0;
+    /* Limits at which rounding would give one digit more: 999.5 prints as 1000, 99.95 as 100.0. */
     for (; count >= 999.5 && at + 1 < sizeof PREFIXES / sizeof PREFIXES[0]; at++) {
         count /= 1000.0;
     }
@@ -30,6 +37,7 @@ static const char *short_count(double count, char text_out[16]) {
     return text_out;
 }
 
+/* Write a time as whole seconds, minutes or hours.  Returns text_out. */
 static const char *short_time(double time_s, char text_out[32]) {
     if (time_s < 99.5) {
         snprintf(text_out, 32, "%.0f s", time_s);
@@ -41,7 +49,8 @@ static const char *short_time(double time_s, char text_out[32]) {
     return text_out;
 }
 
-/* The text of the line.  now_s: on the clock of ms_wall_s(). */
+/* Write the text of the line: the phase, and where the number of its operations is known, their
+ * share, rate and time left.  now_s: on the clock of ms_wall_s(). */
 static void make_line(const ms_progress *now, double now_s, char line_out[LINE_B]) {
     char count[16];
     char rate[16];
@@ -61,12 +70,13 @@ static void make_line(const ms_progress *now, double now_s, char line_out[LINE_B
 
 /* ---- drawing ---- */
 
+/* Write to the terminal. A failure is ignored, as a terminal that is gone needs no line. */
 static void put(const char *text, size_t length) {
-    ssize_t ignored =
-        write(STDERR_FILENO, text, length); /* a terminal that is gone needs no line */
+    ssize_t ignored = write(STDERR_FILENO, text, length);
     (void)ignored;
 }
 
+/* Remove the line from the terminal, if it is drawn. The lock is held. */
 static void wipe(ms_cli_progress *progress) {
     if (progress->is_drawn) {
         put(WIPE, sizeof WIPE - 1);
@@ -74,13 +84,15 @@ static void wipe(ms_cli_progress *progress) {
     }
 }
 
-/* Most columns of the line: fewer than the terminal has, since a line that wraps is not wiped. */
+/* Most columns of the line: fewer than the terminal has, since a line that wraps cannot be
+ * wiped. */
 static int columns(void) {
     struct winsize size;
     bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
     return is_known && size.ws_col <= COLUMNS_MAX ? size.ws_col - 1 : COLUMNS_MAX;
 }
 
+/* Draw the line with the present state. The lock is held. */
 static void draw(ms_cli_progress *progress) {
     const ms_progress now = ms_progress_now();
     char text[sizeof WIPE + LINE_B];
@@ -94,17 +106,21 @@ static void draw(ms_cli_progress *progress) {
     progress->is_drawn = true;
 }
 
+/* Add seconds, >= 0, to a point of time. */
 static void add_seconds(struct timespec *at, double seconds) {
     at->tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
     at->tv_sec += (time_t)seconds + at->tv_nsec / 1000000000;
     at->tv_nsec %= 1000000000;
 }
 
+/* Main function of the drawing thread: draw every REDRAW_S, first at progress->first, until the end
+ * is signalled. */
 static void *draw_until_end(void *context) {
     ms_cli_progress *progress = context;
     struct timespec next = progress->first;
     pthread_mutex_lock(&progress->lock);
     while (!progress->has_ended) {
+        /* Not 0: the time is up. 0: the end was signalled, or the wait ended by chance. */
         if (pthread_cond_timedwait(&progress->wake, &progress->lock, &next) != 0 &&
             !progress->has_ended) {
             draw(progress);
@@ -116,8 +132,10 @@ static void *draw_until_end(void *context) {
     return NULL;
 }
 
-/* ---- the thread that works ---- */
+/* ---- the main thread ---- */
 
+/* Write a message, with the line wiped first: `write` of the ms_diag while the line may be
+ * drawn. */
 static void write_message(void *context, const char *text) {
     ms_cli_progress *progress = context;
     pthread_mutex_lock(&progress->lock);
@@ -126,7 +144,8 @@ static void write_message(void *context, const char *text) {
     pthread_mutex_unlock(&progress->lock);
 }
 
-/* Start the thread that draws, with all signals blocked: the thread that works handles them. */
+/* Start the drawing thread, with all signals blocked in it, so that the main thread handles
+ * them. */
 static bool start_thread(ms_cli_progress *progress) {
     sigset_t all;
     sigset_t before;
@@ -150,7 +169,7 @@ void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call)
     pthread_mutex_init(&progress->lock, NULL);
     pthread_cond_init(&progress->wake, &clock);
     pthread_condattr_destroy(&clock);
-    ms_interrupt_say_last(WIPE); /* before there can be a line */
+    ms_interrupt_say_last(WIPE); /* before a line can be drawn */
     progress->has_thread = start_thread(progress);
     if (progress->has_thread) {
         call->diag->write = write_message;

@@ -1,4 +1,4 @@
-/* The line that tells a terminal how far a long run has come. */
+/* A line on the terminal that shows the progress of a long run. */
 #ifndef MS_CLI_PROGRESS_H
 #define MS_CLI_PROGRESS_H
 
@@ -8,24 +8,26 @@
 
 #include "cli/cli.h"
 
-/* A thread that draws, and what it shares with the thread that works. */
+/* The drawing thread, and the state that it shares with the main thread. */
 typedef struct ms_cli_progress {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct timespec first; /* when it draws first, on the clock that is never set */
-    bool has_thread;
-    bool has_ended; /* guarded by lock, as the next one */
-    bool is_drawn;
-    ms_diag *diag;
-    ms_diag before; /* `diag` as it was */
+    struct timespec first; /* when the line is first drawn, on CLOCK_MONOTONIC */
+    bool has_thread;       /* the thread runs; false without a terminal */
+    bool has_ended;        /* the thread is to end; guarded by `lock` */
+    bool is_drawn;         /* the line is on the terminal; guarded by `lock` */
+    ms_diag *diag;         /* of the call, whose messages wipe the line */
+    ms_diag before;        /* `diag` as it was before ms_cli_progress_start */
 } ms_cli_progress;
 
-/* Show ms_progress_now in a line on stderr, from two seconds after this call on, if stderr is a
- * terminal. Messages of the call's diag take the line away first. */
+/* Show the state of ms_progress_now in a line on the standard error, from two seconds after this
+ * call on, if that is a terminal. Messages of the call's diag wipe the line first.  progress: has
+ * to stay in place until ms_cli_progress_stop. */
 void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call);
 
-/* Take the line away for good.  To be called before results are printed. */
+/* Remove the line, end the drawing thread, and restore the call's diag. To be called before results
+ * are printed; further calls do nothing. */
 void ms_cli_progress_stop(ms_cli_progress *progress);
 
 #endif

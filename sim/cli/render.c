@@ -1,3 +1,6 @@
+/* Prints the tables of a result as text or in Markdown (renderer.md). Text keeps to 80 columns: a
+ * grid is printed in blocks, each with as many of its columns as a line has room for, and texts
+ * that are too long go below their row. */
 #include "cli/render.h"
 
 #include <string.h>
@@ -5,11 +8,12 @@
 #include "cli/grid.h"
 #include "cli/show_text.h"
 
-/* Widths of text [columns]: of the longest name at the begin of a line, of the longest other cell,
- * and of the longest row that has a text beside it. */
+/* Widths in columns of the terminal: of the longest name at the beginning of a line, of the longest
+ * other cell, and of the longest row that has a text beside it. Longer cells are printed below
+ * their row. */
 enum { NAME_WIDTH_MAX = 36, CELL_WIDTH_MAX = 28, BESIDE_MAX = 38 };
 
-/* Whether cells stand at the right of their column. */
+/* Whether the cells of a column are aligned at its right. */
 static bool is_number(ms_shown_kind kind) {
     return kind != MS_SHOWN_TEXT && kind != MS_SHOWN_BAR && kind < MS_SHOWN_BELOW;
 }
@@ -27,6 +31,7 @@ static void show_markdown_text(const char *text, ms_buffer *out) {
     }
 }
 
+/* Write a row of a grid as a line of a Markdown table, without bars. */
 static void write_markdown_row(const ms_grid *grid, size_t row, ms_buffer *out) {
     ms_buffer_puts(out, "|");
     for (size_t c = 0; c < grid->count; c++) {
@@ -39,6 +44,8 @@ static void write_markdown_row(const ms_grid *grid, size_t row, ms_buffer *out) 
     ms_buffer_puts(out, "\n");
 }
 
+/* Write the heading of a Markdown table, and the rule below it that sets the alignment of the
+ * columns. */
 static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
     ms_buffer rule = {0};
     for (size_t c = 0; c < grid->count; c++) {
@@ -54,6 +61,8 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
     ms_buffer_end_part(&rule, out);
 }
 
+/* Write each text of a list as a paragraph that begins with the title.  list: NULL: there is
+ * none. */
 static void write_markdown_notes(const char *title, const ms_value *list, ms_buffer *out) {
     for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
          note = note->next) {
@@ -63,6 +72,8 @@ static void write_markdown_notes(const char *title, const ms_value *list, ms_buf
     }
 }
 
+/* Write the tables of a tree in Markdown; tables without rows, and texts that are printed as they
+ * are, are left out. */
 static void show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
@@ -83,11 +94,13 @@ static void show_markdown(const ms_shown_table *tables, const ms_value *tree, ms
 
 /* ---- a line of text ---- */
 
+/* Append blanks. */
 static void pad(size_t columns, ms_buffer *out) {
     ms_buffer_printf(out, "%*s", (int)columns, "");
 }
 
-/* A text of some bytes in its columns, at their right or left end. */
+/* Write a text of `length` bytes into a field of `width` columns, at its right or left end. Line
+ * feeds become blanks. */
 static void write_aligned(const char *text, size_t length, size_t width, bool at_right,
                           ms_buffer *out) {
     size_t own = ms_show_width(text, length);
@@ -99,7 +112,7 @@ static void write_aligned(const char *text, size_t length, size_t width, bool at
     pad(at_right ? 0 : rest, out);
 }
 
-/* A line ends where its last text does. */
+/* Remove the blanks at the end of the line, and end it. */
 static void end_line(ms_buffer *out) {
     while (out->length > 0 && out->data[out->length - 1] == ' ') {
         out->data[--out->length] = '\0';
@@ -107,23 +120,25 @@ static void end_line(ms_buffer *out) {
     ms_buffer_puts(out, "\n");
 }
 
-/* ---- a block: as many columns as a line has place for ---- */
+/* ---- a block: as many columns as a line has room for ---- */
 
-/* Columns of a grid that stand beside each other: the first one, and those from `from` on. */
+/* Columns of a grid that are printed beside each other: column 0, which names the rows, and the
+ * columns `from` to `to` - 1. */
 typedef struct block {
     const ms_grid *grid;
-    size_t widths[MS_GRID_COLUMNS_MAX];
+    size_t widths[MS_GRID_COLUMNS_MAX]; /* by column of the grid */
     size_t from, to;
-    size_t end;  /* the texts of columns `to` to `end` - 1 stand below their rows */
-    size_t rest; /* column of the line where the text of column `to` begins if it stands beside its
-                    row; 0: it stands below */
+    size_t end;  /* the texts of columns `to` to `end` - 1 are printed below their rows */
+    size_t rest; /* where in the line the text of column `to` begins, if it is printed beside its
+                    row; 0: it is printed below */
 } block;
 
-/* Place of the n-th column of a block in the grid. */
+/* Index in the grid of the n-th column of a block, n from 0. */
 static size_t column_at(const block *b, size_t n) {
     return n == 0 ? 0 : b->from + n - 1;
 }
 
+/* Width of the longest word of a text. */
 static size_t longest_word(const char *text) {
     size_t longest = 0;
     while (*text != '\0') {
@@ -135,8 +150,8 @@ static size_t longest_word(const char *text) {
     return longest;
 }
 
-/* Width of a column: that of its longest cell of at most `most`, or of the longest word of its
- * heading. */
+/* Width of a column: that of its longest cell of at most `most` columns, or of the longest word of
+ * its heading if that is wider. Longer cells are printed below their row. */
 static size_t natural_width(const ms_grid *grid, size_t column, size_t most) {
     size_t width = longest_word(grid->columns[column]->heading);
     for (size_t row = 0; row < grid->rows; row++) {
@@ -147,7 +162,8 @@ static size_t natural_width(const ms_grid *grid, size_t column, size_t most) {
     return width;
 }
 
-/* Where the n-th line of a heading begins, and how many bytes it has; 0: it has fewer lines. */
+/* Find the n-th line, from 0, of a heading that is wrapped at `width`.  *length_out: its bytes; 0:
+ * the heading has fewer lines.  Returns where the line begins. */
 static const char *heading_line(const char *heading, size_t width, size_t n, size_t *length_out) {
     *length_out = ms_show_fitting(heading, width, ' ');
     for (; n > 0 && *length_out > 0; n--) {
@@ -157,6 +173,7 @@ static const char *heading_line(const char *heading, size_t width, size_t n, siz
     return heading;
 }
 
+/* Lines of a heading that is wrapped at `width`. */
 static size_t heading_lines(const char *heading, size_t width) {
     size_t lines = 0;
     size_t length = 0;
@@ -166,8 +183,11 @@ static size_t heading_lines(const char *heading, size_t width) {
     return lines;
 }
 
+/* Write the headings of a block, each wrapped to the width of its column; they end on the same
+ * line. */
 static void write_head(const block *b, ms_buffer *out) {
     size_t lines = 0;
+    /* n: column 0 and the columns `from` to `to` - 1. */
     for (size_t n = 0; n <= b->to - b->from; n++) {
         size_t c = column_at(b, n);
         size_t own = heading_lines(b->grid->columns[c]->heading, b->widths[c]);
@@ -193,18 +213,23 @@ static void write_head(const block *b, ms_buffer *out) {
     }
 }
 
-/* Write the text of a cell below its row. The heading goes before it where the column's other cells
- * stand in the row. */
+/* Write the text of a cell below its row. A cell that is too long for its column gets the column's
+ * heading before its text; texts of columns that are always below have none. */
 static void write_below(const ms_shown_column *column, const char *cell, ms_buffer *out) {
     const char *heading = column->kind < MS_SHOWN_BELOW ? column->heading : "";
     ms_buffer_printf(out, "    %s%s", heading, heading[0] == '\0' ? "" : ": ");
+    /* 4: the margin; 2: ": " */
     ms_show_wrapped_at(4 + strlen(heading) + (heading[0] == '\0' ? 0 : 2), 8, cell, out);
 }
 
+/* Whether a cell is no wider than its column in the block. */
 static bool fits(const block *b, size_t column, const char *cell) {
     return ms_show_width(cell, strlen(cell)) <= b->widths[column];
 }
 
+/* Write a row of a block. A name that is too long gets a line of its own before the row; other
+ * cells that are too long, and texts of the columns behind the block, follow below.  cells:
+ * [columns of the grid]. */
 static void write_row(const block *b, const char *const *cells, ms_buffer *out) {
     if (!fits(b, 0, cells[0])) {
         ms_show_wrapped_at(0, 4, cells[0], out);
@@ -221,6 +246,8 @@ static void write_row(const block *b, const char *const *cells, ms_buffer *out) 
     } else {
         end_line(out);
     }
+    /* Columns from `to` on have width 0 in the block, so that each of their texts is written
+     * below. */
     for (size_t c = b->from; c < (b->rest > 0 ? b->to : b->end); c++) {
         if (!fits(b, c, cells[c])) {
             write_below(b->grid->columns[c], cells[c], out);
@@ -228,6 +255,7 @@ static void write_row(const block *b, const char *const *cells, ms_buffer *out) 
     }
 }
 
+/* Write the headings and all rows of a block. */
 static void write_block(const block *b, ms_buffer *out) {
     write_head(b, out);
     for (size_t row = 0; row < b->grid->rows; row++) {
@@ -235,10 +263,11 @@ static void write_block(const block *b, ms_buffer *out) {
     }
 }
 
-/* Put as many columns beside each other as fit; the others follow in blocks below, behind the first
- * column again. Texts below their rows are the last columns. */
+/* Write a grid: as many columns beside each other as fit into 80, the others in further blocks
+ * below, each behind column 0 again. Columns whose texts are printed below the rows are the last
+ * ones; they follow the rows of the last block. */
 static void write_blocks(const ms_grid *grid, ms_buffer *out) {
-    block b = {.grid = grid, .from = 1, .to = 1};
+    block b = {.grid = grid, .from = 1, .to = 1}; /* column 0 is in every block */
     size_t used = natural_width(grid, 0, NAME_WIDTH_MAX);
     b.widths[0] = used;
     for (; b.to < grid->count && grid->columns[b.to]->kind < MS_SHOWN_BELOW; b.to++) {
@@ -254,6 +283,7 @@ static void write_blocks(const ms_grid *grid, ms_buffer *out) {
         used += 2 + width;
     }
     b.end = grid->count;
+    /* A single column of texts is printed beside the rows where these are short. */
     bool is_beside = b.end == b.to + 1 && grid->columns[b.to]->kind == MS_SHOWN_BELOW;
     b.rest = is_beside && used <= BESIDE_MAX ? used + 2 : 0;
     write_block(&b, out);
@@ -261,6 +291,7 @@ static void write_blocks(const ms_grid *grid, ms_buffer *out) {
 
 /* ---- text ---- */
 
+/* Write a grid of facts: a heading and its value on each line. */
 static void write_facts(const ms_grid *grid, ms_buffer *out) {
     size_t width = natural_width(grid, 0, MS_SHOW_PAGE_WIDTH);
     for (size_t row = 0; row < grid->rows; row++) {
@@ -269,6 +300,7 @@ static void write_facts(const ms_grid *grid, ms_buffer *out) {
     }
 }
 
+/* Write each text of a list as a paragraph below the title.  list: NULL: there is none. */
 static void write_notes(const char *title, const ms_value *list, ms_buffer *out) {
     for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
          note = note->next) {
@@ -277,12 +309,14 @@ static void write_notes(const char *title, const ms_value *list, ms_buffer *out)
     }
 }
 
+/* Write a text as it is; nothing where `text` is NULL or no text. */
 static void write_lines(const ms_value *text, ms_buffer *out) {
     if (text != NULL && text->type == MS_VALUE_STRING) {
         ms_buffer_puts(out, text->as.string);
     }
 }
 
+/* Write the tables of a tree as text; tables without rows are left out. */
 static void show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {

@@ -1,4 +1,5 @@
-/* meshsim help: pages, manual pages, and what a shell may complete. */
+/* meshsim help: prints help pages and manual pages, and answers the completion scripts of
+ * shells. */
 #include <string.h>
 
 #include "cli/commands.h"
@@ -15,6 +16,8 @@ ms_status ms_cli_print_help(const ms_invocation *call, const ms_command *command
     return ms_cli_print_page(call, &page);
 }
 
+/* Print the words that may complete the last of an unfinished command line.  words: [count] behind
+ * "meshsim". */
 static ms_status print_completion(const ms_invocation *call, size_t count,
                                   const char *const *words) {
     ms_buffer page = {0};
@@ -35,6 +38,7 @@ ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *c
     if (count > at + 1) {
         return ms_diag_usage(call->diag, "superfluous argument '%s'", words[at + 1]);
     }
+    /* 'help', 'help help' and 'help --help' print the page of the program. */
     const char *name = count == at ? "help" : words[at];
     const ms_command *command = NULL;
     if (strcmp(name, "help") != 0 && strcmp(name, "--help") != 0) {

@@ -1,16 +1,21 @@
+/* Simulates what-ifs, for `run --whatif` and `search --whatif`: the same job with one improvement
+ * at a time, such as twice a tier's bandwidth. The gain of each shows what limits the job
+ * (search/whatif.h). */
 #include "cli/run_whatif.h"
 #include "cli/study_options.h"
 
 #include "base/progress.h"
 #include "cli/job_options.h"
 
+/* Pass on the number of simulations that have ended: `progress` of ms_whatif_study. */
 static void count_progress(void *context, size_t done, size_t count) {
     (void)context;
     (void)count;
     ms_progress_done((int64_t)done);
 }
 
-/* Simulate the changes of a job. */
+/* Simulate the what-ifs of a job, --jobs at once; gains are not set yet.  request: by which the job
+ * was read. */
 static ms_status simulate(const ms_invocation *call, const ms_job_request *request,
                           const ms_job *job, ms_cli_whatif *whatif) {
     ms_whatif_study study = {.job = job, .request = request, .progress = count_progress};

@@ -1,4 +1,7 @@
-/* meshsim schedule --compare: many schedules in one table. */
+/* meshsim schedule --compare: many schedules in one table. On paper (ms_cli_schedule_compare) each
+ * schedule is evaluated with abstract times; in a workload (ms_cli_schedule_compare_on_platform)
+ * each is simulated in the place of the workload's own schedule. A row is left out of the table
+ * with a reason where its schedule is impossible or exceeds the cap of memory. */
 #include <string.h>
 
 #include "base/target.h"
@@ -12,28 +15,28 @@
 #include "trace/report/report.h"
 #include "trace/summary.h"
 
-/* Options that name a file of the table. */
+/* Options that name a file for the table. */
 static const char *const TABLE_FILES[] = {"csv-table", NULL};
 
 /* ---- what is printed ---- */
 
-/* A table of schedules on paper, and what stands above it. */
+/* A table of schedules on paper, and the facts that are printed above it. */
 typedef struct shown_paper {
-    ms_table table; /*< of ms_paper_row, sorted */
-    int ranks, microbatches;
-    double cap; /*< 0: none */
+    ms_table table;          /*< of ms_paper_row, sorted */
+    int ranks, microbatches; /*< P and M of all schedules */
+    double cap;              /*< microbatches in flight per rank at most; 0: no cap */
 } shown_paper;
 
-/* A table of simulated schedules, and what stands above it. */
+/* A table of simulated schedules, and the facts that are printed above it. */
 typedef struct shown_simulated {
     ms_table table;    /*< of ms_simulated_row, sorted */
     const ms_job *job; /*< the workload with its own schedule */
-    double cap_B;      /*< 0: none */
+    double cap_B;      /*< memory per GPU at most [B]; 0: no cap */
 } shown_simulated;
 
-/* Column of --sort, which is `fallback` where it was not given.
- *  kind: what the known columns are known with, such as " with --workload".  MS_E_USAGE (reported,
- * with the known ones). */
+/* Find the column of --sort.  fallback: name of the default column.  kind: words for the message
+ * about the known columns, such as " with --workload".  MS_E_USAGE (reported, with the known
+ * columns). */
 static ms_status sort_column(const ms_invocation *call, const ms_table_column *columns,
                              const char *fallback, const char *kind,
                              const ms_table_column **column_out) {
@@ -50,8 +53,8 @@ static ms_status sort_column(const ms_invocation *call, const ms_table_column *c
     return MS_E_USAGE;
 }
 
-/* Write the table to the file of --csv-table, then print it unless data took the standard output.
- */
+/* Write the table to the file of --csv-table, then print it, unless that file or the picture is the
+ * standard output. */
 static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
                        const ms_value *tree) {
     static const char *const FILES[] = {"csv-table", "gantt", NULL};
@@ -61,6 +64,7 @@ static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
                : ms_cli_show(call, "a comparison", tables, tree);
 }
 
+/* Make the tree that --json prints for a table on paper. */
 static ms_value *paper_tree(const ms_invocation *call, const shown_paper *shown) {
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_int(root, "p", shown->ranks);
@@ -73,6 +77,7 @@ static ms_value *paper_tree(const ms_invocation *call, const shown_paper *shown)
     return root;
 }
 
+/* Make the tree that --json prints for a table of simulated schedules. */
 static ms_value *simulated_tree(const ms_invocation *call, const shown_simulated *shown) {
     const ms_job *job = shown->job;
     const ms_gpu_type *gpu = &job->platform->gpu;
@@ -91,6 +96,7 @@ static ms_value *simulated_tree(const ms_invocation *call, const shown_simulated
     return root;
 }
 
+/* Print a table of simulated schedules; text and Markdown also show the workload's mesh. */
 static ms_status show_simulated(const ms_invocation *call, const shown_simulated *shown) {
     ms_value *root = simulated_tree(call, shown);
     if (!ms_cli_has(call, "json")) {
@@ -101,7 +107,7 @@ static ms_status show_simulated(const ms_invocation *call, const shown_simulated
 
 /* ---- which schedules ---- */
 
-/* One name of the list; 'all' are all kinds. */
+/* Append the schedule that one name of --compare stands for; "all" stands for every kind. */
 static ms_status add_choice(const ms_invocation *call, const char *name, ms_vector *choices) {
     ms_schedule_choice choice;
     if (strcmp(name, "all") != 0) {
@@ -119,7 +125,8 @@ static ms_status add_choice(const ms_invocation *call, const char *name, ms_vect
     return MS_OK;
 }
 
-/* The schedules of --compare: all kinds, or those of the comma list, in the call's arena. */
+/* Read the comma list of --compare; without a list all kinds.  *choices_out: [*count_out] in the
+ * arena of the call. */
 static ms_status read_choices(const ms_invocation *call, const ms_schedule_choice **choices_out,
                               size_t *count_out) {
     ms_vector choices = {.item_B = sizeof(ms_schedule_choice)};
@@ -137,7 +144,8 @@ static ms_status read_choices(const ms_invocation *call, const ms_schedule_choic
 
 /* ---- on paper ---- */
 
-/* Read P and M from the command line; one that is not given there is that of the first file. */
+/* Read P and M from the command line. A size that is not given there is that of the first csv:FILE
+ * among the schedules.  MS_E_USAGE (reported) where a size is still missing. */
 static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
     ms_schedule_spec *sizes = &study->sizes;
     ms_status status = ms_cli_schedule_sizes(call, sizes);
@@ -150,6 +158,8 @@ static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
                : status;
 }
 
+/* Read all options of a table on paper: schedules, sizes, cap, sort column and times.  study,
+ * costs, shown: filled in; study->costs borrows `costs`. */
 static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
                             ms_schedule_costs *costs, shown_paper *shown) {
     ms_status status = ms_cli_check_targets(call, TABLE_FILES);
@@ -168,7 +178,8 @@ static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
     return status;
 }
 
-/* The picture of the schedules in the table, in the order in which they were named. */
+/* Draw the schedules of the table for --gantt, stacked in the order in which the user named them.
+ * rows: [count]. */
 static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows, size_t count) {
     const char *path = ms_cli_value(call, "gantt", NULL);
     ms_drawn_schedule *drawn = MS_NEW(call->arena, ms_drawn_schedule, count);
@@ -185,6 +196,8 @@ static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows,
                                                 "in P-ths of the model", rows[i].share};
         }
     }
+    /* With no schedule to draw a file is not touched; but '-' must not become an empty picture, so
+     * ms_cli_schedule_gantt reports that there is none. */
     bool is_wanted = kept > 0 || strcmp(path, "-") == 0;
     return is_wanted ? ms_cli_schedule_gantt(call, drawn, kept, path) : MS_OK;
 }
@@ -213,7 +226,8 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
 
 /* ---- in a workload ---- */
 
-/* Read --memory-cap, which is in bytes for simulated schedules. */
+/* Read --memory-cap, which is in bytes for simulated schedules.  *cap_B_out: [B]; unchanged without
+ * the option. */
 static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
     const char *text = ms_cli_value(call, "memory-cap", NULL);
     const char *reason = NULL;
@@ -233,6 +247,8 @@ static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
     return MS_OK;
 }
 
+/* Read all options of a table in a workload: sizes, sort column, cap, --jobs, schedules and traces,
+ * and the request for the workload. */
 static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *study,
                                 ms_job_request *request, shown_simulated *shown) {
     ms_status status = ms_cli_check_targets(call, TABLE_FILES);
@@ -256,7 +272,7 @@ static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *s
                            : status;
 }
 
-/* Draw the traces of the table, in its order. */
+/* Draw the traces of the schedules in the table for --gantt, stacked in the order of the table. */
 static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
     const char *path = ms_cli_value(call, "gantt", NULL);
     const char **traces = MS_NEW(call->arena, const char *, table->count);
@@ -277,7 +293,8 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
                      : ms_report_write(traces, kept, MS_GANTT_PIPELINE_RANKS, path, call->diag);
 }
 
-/* Simulate, sort, draw and print. */
+/* Simulate the schedules of a study, sort the table, draw it and print it.  Returns as
+ * ms_schedules_verdict, or the status of a step that failed. */
 static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
                           shown_simulated *shown) {
     ms_simulated_row *rows = MS_NEW(call->arena, ms_simulated_row, study->count);

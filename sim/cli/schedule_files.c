@@ -1,11 +1,14 @@
-/* Schedules from kinds, files and workloads, and back to files and pictures. */
+/* Loads a schedule for `meshsim schedule` from a kind, a file or a workload, and writes one as
+ * PyTorch's CSV or as a Gantt picture (schedule_options.h). */
 #include <string.h>
 
 #include "cli/job_options.h"
 #include "cli/schedule_options.h"
 #include "estimate/estimate.h"
 
-/* Check that the sizes on the command line are those of the file. */
+/* Check that the sizes given on the command line (0: not given) are those found in the file.
+ * MS_E_USAGE (reported). Where the file has a multiple of the given microbatches, they may be
+ * slices of sequences: the message then names --splits. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *given,
                              const ms_schedule_spec *found) {
     const struct {
@@ -16,7 +19,7 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
                  {"microbatches", given->microbatches, found->microbatches}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i].given != 0 && sizes[i].given != sizes[i].found) {
-            bool may_be_slices =
+            bool may_be_slices = /* 2: microbatches */
                 i == 2 && given->slices == 0 && sizes[i].found % sizes[i].given == 0;
             return ms_diag_usage(
                 call->diag, "'--%s' is %d, and the file has %d; leave it out%s", sizes[i].name,
@@ -50,9 +53,10 @@ ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *sched
     return status;
 }
 
-/* Read the costs from options, with the times of passes replaced by those of the workload. */
-static ms_status take_times(const ms_invocation *call, const ms_job *job,
-                            ms_schedule_costs *costs_out) {
+/* Read the costs of the options (latency, --overlap, --sends), and replace the times of the passes
+ * by the computing times of the workload's stages [s]. */
+static ms_status read_costs_of_workload(const ms_invocation *call, const ms_job *job,
+                                        ms_schedule_costs *costs_out) {
     ms_schedule_costs times;
     ms_status status = ms_cli_schedule_costs(call, job->program.model_stages, costs_out);
     if (status == MS_OK && ms_estimate_pass_times(job, call->arena, &times) != MS_OK) {
@@ -80,12 +84,14 @@ ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedu
     status = status == MS_OK
                  ? ms_schedule_in_workload(&base, choice, &sizes, call->arena, call->diag, job_out)
                  : status;
-    status = status == MS_OK ? take_times(call, job_out, costs_out) : status;
+    status = status == MS_OK ? read_costs_of_workload(call, job_out, costs_out) : status;
     job_out->program.name = choice->name;
     return status;
 }
 
-/* The form and the letters that options ask for; MS_E_USAGE (reported). */
+/* Read --csv-form, --csv-dialect and --merge-bw: which cells a CSV file has.  *is_legacy_out: it
+ * has the letters of 2024, B for the input gradient and BW for the whole backward pass.  MS_E_USAGE
+ * (reported). */
 static ms_status read_form(const ms_invocation *call, ms_csv_form *form_out, bool *is_legacy_out) {
     static const char *const NAMES[] = {"compute", "sends", "comms", NULL};
     static const char *const DIALECTS[] = {"current", "legacy", NULL};
@@ -102,6 +108,8 @@ static ms_status read_form(const ms_invocation *call, ms_csv_form *form_out, boo
 
 ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule *schedule) {
     const char *path = ms_cli_value(call, "csv", NULL);
+    /* A schedule that was read from a file is written back unchanged, unless an option asks for a
+     * form. */
     bool keeps_form = schedule->opened.has_cells && !ms_cli_has(call, "csv-form") &&
                       !ms_cli_has(call, "csv-dialect") && !ms_cli_has(call, "merge-bw");
     ms_csv_form form;
@@ -120,6 +128,8 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     return ms_cli_write_file(call, path, &text);
 }
 
+/* Write Gantt pictures as SVG to a file.  gantts: [count].  MS_E_USAGE (reported): a schedule takes
+ * no time; else as ms_cli_write_file. */
 static ms_status draw(const ms_invocation *call, const ms_gantt *gantts, size_t count,
                       const char *path) {
     ms_buffer svg = {0};

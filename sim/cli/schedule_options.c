@@ -1,3 +1,5 @@
+/* Reads the options of `meshsim schedule`: names of schedules, sizes, times per stage, the memory
+ * cap, and how passes and messages run (schedule_options.h). */
 #include "cli/schedule_options.h"
 
 #include <limits.h>
@@ -59,14 +61,15 @@ ms_status ms_cli_schedule_need_sizes(const ms_invocation *call) {
     return MS_OK;
 }
 
-/* An option with a list of costs, and how many costs the list must have. */
+/* An option that takes a list of costs. */
 typedef struct cost_option {
     const char *name;
-    const char *fallback;
-    const char *unit; /* "stage" or "boundary" */
-    int count;
+    const char *fallback; /* its default */
+    const char *unit;     /* what one cost belongs to: "stage" or "boundary between stages" */
+    int count;            /* costs that the list must have, unless one number stands for all */
 } cost_option;
 
+/* Number of items of a comma list. */
 static size_t count_items(const char *text) {
     size_t count = 1;
     for (; *text != '\0'; text++) {
@@ -75,7 +78,9 @@ static size_t count_items(const char *text) {
     return count;
 }
 
-/* The number at `text` up to a comma or the end. */
+/* Read the number at `text`, which ends at a comma or at the end of the text.  Returns whether it
+ * is a number from 0 to MS_SCHEDULE_COST_MAX. strtod alone would accept hexadecimal numbers, NAN
+ * and blanks. */
 static bool read_cost(const char *text, double *out) {
     size_t width = strcspn(text, ",");
     char *end = NULL;
@@ -85,6 +90,8 @@ static bool read_cost(const char *text, double *out) {
     return is_clean && value >= 0 && value <= MS_SCHEDULE_COST_MAX;
 }
 
+/* Read the list of costs of an option; a single number holds for all stages or boundaries.
+ * *costs_out: [option->count] in the arena of the call.  MS_E_USAGE (reported); MS_E_NOMEM. */
 static ms_status read_costs(const ms_invocation *call, const cost_option *option,
                             const double **costs_out) {
     const char *text = ms_cli_value(call, option->name, option->fallback);
@@ -105,6 +112,7 @@ static ms_status read_costs(const ms_invocation *call, const cost_option *option
             return ms_diag_usage(call->diag, "option '--%s' takes numbers from 0 to %g, got '%.*s'",
                                  option->name, MS_SCHEDULE_COST_MAX, (int)strcspn(text, ","), text);
         }
+        /* A single number is one item also where the list must be empty (p2p of one stage). */
         if (i < (size_t)option->count) {
             costs[i] = value;
         }
@@ -116,6 +124,8 @@ static ms_status read_costs(const ms_invocation *call, const cost_option *option
     return MS_OK;
 }
 
+/* Read --fbscale: an overlapped pair takes so many times the sum of its two passes.  MS_E_USAGE
+ * (reported). */
 static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
     double scale = 1;
     ms_status status = ms_cli_number(call, "fbscale", 1, &scale);
@@ -128,7 +138,9 @@ static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
     return status;
 }
 
-static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs) {
+/* Read --overlap, --sends and --fbscale: how overlapped pairs run, and whether a sending rank
+ * waits. */
+static ms_status read_execution(const ms_invocation *call, ms_schedule_costs *costs) {
     int overlap = 0;
     int sends = 0;
     ms_status status =
@@ -136,8 +148,8 @@ static ms_status read_manner(const ms_invocation *call, ms_schedule_costs *costs
     status = status == MS_OK
                  ? ms_cli_choice(call, "sends", ms_job_spec_words("schedule.sends"), &sends)
                  : status;
-    costs->is_serial = overlap == 1;
-    costs->is_blocking = sends == 1;
+    costs->is_serial = overlap == 1; /* "serial", the second word */
+    costs->is_blocking = sends == 1; /* "blocking", the second word */
     return status == MS_OK ? read_pair_scale(call, &costs->pair_scale) : status;
 }
 
@@ -145,6 +157,7 @@ ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
     double cap = 0;
     const char *reason = NULL;
     const char *text = ms_cli_value(call, "memory-cap", "");
+    /* A text parses as bytes only with a unit; a number of microbatches has none. */
     if (ms_unit_parse(text, MS_DIM_BYTES, &cap, &reason) == MS_OK) {
         ms_diag_error(call->diag,
                       "'--memory-cap %s' is in bytes, which needs '--compare' with '--workload'; "
@@ -161,6 +174,8 @@ ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
     return status;
 }
 
+/* Read the times per stage and the latencies per boundary, from the file of --costs or from --tf,
+ * --tb, --tw and --p2p.  stages: virtual stages of the whole model, P * V. */
 static ms_status read_lists(const ms_invocation *call, int stages, ms_schedule_costs *costs) {
     const struct {
         cost_option option;
@@ -186,7 +201,7 @@ ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
                                 ms_schedule_costs *costs_out) {
     ms_schedule_costs costs = {0};
     ms_status status = read_lists(call, stages, &costs);
-    status = status == MS_OK ? read_manner(call, &costs) : status;
+    status = status == MS_OK ? read_execution(call, &costs) : status;
     if (status == MS_OK) {
         *costs_out = costs;
     }

@@ -1,10 +1,12 @@
-/* meshsim schedule search. */
+/* meshsim schedule search: reads the sizes, times and memory cap of a search for the pipeline
+ * schedule with the shortest span, and runs it (schedule/schedule_search.h). */
 #include <limits.h>
 #include <math.h>
 
 #include "cli/schedule_options.h"
 
-/* More stages than search places. */
+/* Refuse more than two virtual stages per rank, which the search cannot order.  MS_E_USAGE
+ * (reported). */
 static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec *sizes) {
     if (sizes->chunks > 2) {
         return ms_diag_usage(call->diag, "search finds schedules of one stage per rank or of two "
@@ -13,7 +15,9 @@ static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec 
     return MS_OK;
 }
 
-/* The cap in microbatches of a stage; 0: none. */
+/* Read --memory-cap, in microbatches in flight per rank, as the number of microbatches that all V =
+ * `chunks` stages of a rank hold together. A fraction is rounded down.  *cap_out: 0: no cap, also
+ * for one beyond INT_MAX.  MS_E_USAGE (reported). */
 static ms_status read_cap(const ms_invocation *call, int chunks, int *cap_out) {
     double cap = 0;
     ms_status status = ms_cli_schedule_cap(call, &cap);
@@ -27,7 +31,9 @@ static ms_status read_cap(const ms_invocation *call, int chunks, int *cap_out) {
     return status;
 }
 
-/* Sizes and times from the command line, or from a workload whose stages lie as the search's do. */
+/* Read sizes and times from the command line, or from a workload. The workload is laid out with a
+ * schedule whose stages lie on the ranks as those of the search: 1F1B, or ZB-V for two stages in a
+ * V.  *job: that workload; unchanged without --workload.  *costs_out: in the arena of the call. */
 static ms_status read_spec(const ms_invocation *call, ms_job *job, ms_search_spec *spec_out,
                            ms_schedule_costs *costs_out) {
     ms_schedule_spec sizes;

@@ -1,10 +1,12 @@
-/* Words and numbers that all forms of a comparison share. */
+/* Texts that all forms of a comparison of two traces share: page, Markdown, JSON and JUnit's XML
+ * (show_difference.h). */
 #include "cli/show_difference.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The longest number of that many digits is -1.23456789e-100, 16 columns. */
+/* Digits with which two numbers are printed: as few as show that they differ. The longest number
+ * with 9 digits is -1.23456789e-100, 16 columns. */
 enum { LEAST_DIGITS = 6, MOST_DIGITS = 9 };
 
 void ms_show_value(const ms_value *value, int digits, ms_buffer *out) {
@@ -26,6 +28,7 @@ void ms_show_value(const ms_value *value, int digits, ms_buffer *out) {
     }
 }
 
+/* A value as a text in `arena`; NULL when memory runs out.  digits: of numbers. */
 static const char *text_of(const ms_value *value, int digits, ms_arena *arena) {
     ms_buffer text = {0};
     ms_show_value(value, digits, &text);
@@ -98,6 +101,7 @@ void ms_show_unknown_defaults(const ms_compared_trace *trace, ms_buffer *out) {
     }
 }
 
+/* Append how many quantities or traces break the guard. */
 static void add_broken(size_t count, ms_buffer *out) {
     if (count == 0) {
         ms_buffer_puts(out, "none breaks the guard");

@@ -1,3 +1,5 @@
+/* Makes the result tree of `meshsim search`: the tree that --json prints, and the values that only
+ * text, Markdown and pages of HTML show (show_search.h). */
 #include "cli/show_search.h"
 
 #include <math.h>
@@ -7,10 +9,12 @@
 #include "search/points.h"
 #include "simulate/metrics/metrics.h"
 
+/* Seconds of a day. */
 static const double DAY_S = 86400.0;
 
 /* ---- the tree ---- */
 
+/* Add how many candidates were enumerated, left out by reason, and simulated. */
 static void add_counts(const ms_search_counts *counts, ms_value *root) {
     ms_value *tree = ms_value_add(root, "counts", MS_VALUE_OBJECT);
     ms_value_add_int(tree, "enumerated", counts->enumerated);
@@ -25,6 +29,7 @@ static void add_counts(const ms_search_counts *counts, ms_value *root) {
     }
 }
 
+/* Add the sizes of the mesh, and the order of its axes, outermost first. */
 static void add_mesh(const ms_spec_mesh *mesh, ms_value *row) {
     ms_value *sizes = ms_value_add(row, "mesh", MS_VALUE_OBJECT);
     ms_value *order = ms_value_add(row, "order", MS_VALUE_ARRAY);
@@ -34,6 +39,8 @@ static void add_mesh(const ms_spec_mesh *mesh, ms_value *row) {
     }
 }
 
+/* Add the figures of a simulated candidate, the shares of its step by category, and what limits it
+ * most. */
 static void add_figures(const ms_search_row *found, ms_value *row) {
     const ms_run_figures *figures = &found->figures;
     ms_value_add_double(row, "step_time_s", figures->step_time_s);
@@ -54,13 +61,15 @@ static void add_figures(const ms_search_row *found, ms_value *row) {
     ms_value_add_double(row, "limit_share", found->limit_share);
 }
 
-/* What is known of a candidate that was not simulated. */
+/* Add the figures that are known of a candidate that was only estimated. */
 static void add_estimate(const ms_search_row *found, ms_value *row) {
     ms_value_add_double(row, "estimate_s", found->estimate_s);
     ms_value_add_double(row, "bound_s", found->bound_s);
     ms_value_add_double(row, "peak_B", found->figures.peak_B);
 }
 
+/* Add a row for a candidate: its settings, mesh, schedule and sizes, then its figures or its
+ * estimate. */
 static void add_result(const ms_search_row *found, ms_value *list) {
     const ms_job_spec *spec = &found->spec;
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
@@ -82,6 +91,8 @@ static void add_result(const ms_search_row *found, ms_value *list) {
     }
 }
 
+/* Add a list of the reasons for which candidates were left out, each with its count and the
+ * settings of its first candidate.  reasons: [count]. */
 static void add_reason_list(const char *key, const ms_search_reason *reasons, size_t count,
                             ms_value *root) {
     ms_value *list = ms_value_add(root, key, MS_VALUE_ARRAY);
@@ -94,6 +105,7 @@ static void add_reason_list(const char *key, const ms_search_reason *reasons, si
     }
 }
 
+/* Add the objectives of the search, and the limits that candidates had to keep. */
 static void add_goal(const ms_search_goal *goal, ms_value *root) {
     ms_value_add_string(root, "objective", ms_search_quantity_name(goal->objectives[0]));
     if (goal->objective_count > 1) {
@@ -143,7 +155,7 @@ void ms_show_search_rest(const ms_search_findings *result, ms_value *root) {
 
 /* ---- values that text and Markdown show and --json does not print ---- */
 
-/* Whether other columns of its row show a setting. */
+/* Whether a setting, "key=value", is shown by another column of the candidate's row. */
 static bool is_described(const char *setting) {
     static const char *const KEYS[] = {
         "mesh.",        "platform.file=", "platform.nodes=", "schedule.",
@@ -155,7 +167,7 @@ static bool is_described(const char *setting) {
     return is_known;
 }
 
-/* Add the scores of objectives for which --json has no key. */
+/* Add to a row the values of those objectives for which --json has no key. */
 static void add_scores(const ms_search_goal *goal, const ms_search_row *found, ms_value *row) {
     for (int i = 0; i < goal->objective_count; i++) {
         double score = found->score.of[i];
@@ -169,6 +181,8 @@ static void add_scores(const ms_search_goal *goal, const ms_search_row *found, m
     }
 }
 
+/* Extend the row of a candidate with its rank, its distance to the best candidate, and the settings
+ * that no other column shows.  at: index of the candidate, from 0. */
 static void extend_result(const ms_shown_search *shown, size_t at, ms_value *row) {
     const ms_search_row *found = &shown->result->rows[at];
     ms_value_add_int(row, "rank", (int64_t)at + 1);
@@ -184,6 +198,8 @@ static void extend_result(const ms_shown_search *shown, size_t at, ms_value *row
     }
 }
 
+/* Add a row for one category of time: the explained candidate's and the best one's time [s], and
+ * their difference as a share of the best one's step `whole_s`. */
 static void add_difference(const char *what, double own_s, double best_s, double whole_s,
                            ms_value *list) {
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
@@ -193,7 +209,8 @@ static void add_difference(const char *what, double own_s, double best_s, double
     ms_value_add_double(row, "difference", (own_s - best_s) / whole_s);
 }
 
-/* Add where the time of the explained candidate goes, beside the time of the best one. */
+/* Add the table of --explain: by category, where the step's time of the explained candidate goes,
+ * beside that of the best candidate. */
 static void add_explanation(const ms_shown_search *shown, ms_value *page) {
     const ms_run_figures *best = &shown->result->rows[0].figures;
     const ms_run_figures *own = &shown->result->rows[shown->explained - 1].figures;
@@ -209,7 +226,8 @@ static void add_explanation(const ms_shown_search *shown, ms_value *page) {
     add_difference("step", own->step_time_s, best_s, best_s, list);
 }
 
-/* The command that runs a candidate, as a paragraph that is broken between its words. */
+/* Add the command line that runs a candidate; its line feeds mark where it may be broken.  best:
+ * the candidate. */
 static void add_command(const ms_shown_search *shown, const ms_search_row *best, ms_value *page) {
     ms_buffer line = {0};
     ms_buffer_puts(&line, "meshsim run ");
@@ -223,6 +241,8 @@ static void add_command(const ms_shown_search *shown, const ms_search_row *best,
                         kept == NULL ? "" : kept);
 }
 
+/* Add sentences about an interrupted or empty result. Where nothing fits in memory, add the least
+ * memory that any candidate needs. */
 static void add_notes(const ms_search_findings *result, ms_value *page) {
     ms_value *notes = ms_value_add(page, "notes", MS_VALUE_ARRAY);
     bool is_empty = result->row_count == 0;

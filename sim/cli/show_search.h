@@ -1,4 +1,4 @@
-/* What a search found, as a page and as a tree. */
+/* Makes the result tree of `meshsim search`. */
 #ifndef MS_CLI_SHOW_SEARCH_H
 #define MS_CLI_SHOW_SEARCH_H
 
@@ -11,18 +11,20 @@ typedef struct ms_shown_search {
     const ms_search_goal *goal;
     const ms_space *space;
     const ms_search_findings *result;
-    size_t explained; /* rank that is set beside the best one; 0: none */
+    size_t explained; /* rank, from 1, of the candidate that --explain compares with the best one;
+                         0: none */
 } ms_shown_search;
 
-/* The tree of --json, in `arena`; NULL or incomplete when memory runs out. */
+/* Make the tree that --json prints.  In `arena`; NULL or incomplete when memory runs out, which the
+ * arena remembers. */
 ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena);
 
-/* Add to the tree the values that text and Markdown show and --json does not print: the object
- * `page`, and more keys of each result. */
+/* Add to the tree of ms_show_search_tree the values that text and Markdown show and --json does not
+ * print: the object `page`, and further keys of each result.  root: NULL adds nothing. */
 void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root);
 
-/* Add to the tree what else was simulated or estimated, as `rest`: {estimated, results[]}; of those
- * that were estimated only estimate, bound and memory are known. */
+/* Add to the tree, as `rest`: {estimated, results[]}, the candidates that are not among the best.
+ * Of those that were not simulated only estimate, bound and memory are known. */
 void ms_show_search_rest(const ms_search_findings *result, ms_value *root);
 
 #endif

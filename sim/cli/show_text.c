@@ -1,3 +1,5 @@
+/* Texts on pages of 80 columns and in command lines: width, wrapping, and quoting for a shell
+ * (show_text.h). Texts are UTF-8; width is counted in characters. */
 #include "cli/show_text.h"
 
 #include <stdbool.h>
@@ -9,12 +11,12 @@
 size_t ms_show_width(const char *text, size_t length) {
     size_t width = 0;
     for (size_t i = 0; i < length; i++) {
-        width += ((unsigned char)text[i] & 0xC0U) != 0x80U; /* UTF-8: not within a character */
+        width += ((unsigned char)text[i] & 0xC0U) != 0x80U; /* UTF-8: not a continuation byte */
     }
     return width;
 }
 
-/* Bytes of the first `columns` characters of a text, or of the whole text where it is shorter. */
+/* Bytes of the first `columns` characters of a text; of the whole text where it is shorter. */
 static size_t bytes_of(const char *text, size_t columns) {
     size_t length = 0;
     while (text[length] != '\0' && ms_show_width(text, length + 1) <= columns) {
@@ -40,7 +42,7 @@ void ms_show_wrapped_at(size_t used, size_t indent, const char *text, ms_buffer 
     bool is_command = strchr(text, '\n') != NULL;
     char between = is_command ? '\n' : ' ';
     while (*text != '\0') {
-        size_t length =
+        size_t length = /* 2: a blank and a backslash behind a broken line of a command */
             ms_show_fitting(text, MS_SHOW_PAGE_WIDTH - used - (is_command ? 2 : 0), between);
         for (size_t i = 0; i < length; i++) {
             ms_buffer_add(out, text[i] == '\n' ? " " : text + i, 1);
@@ -81,7 +83,7 @@ void ms_show_shell_word(const char *word, ms_buffer *out) {
     ms_buffer_puts(out, "'");
     for (const char *c = word; *c != '\0'; c++) {
         ms_buffer_puts(out, *c == '\'' ? "'\\''" : "");
-        ms_buffer_add(out, c, *c == '\'' ? 0 : 1);
+        ms_buffer_add(out, c, *c == '\'' ? 0 : 1); /* the quote is written above */
     }
     ms_buffer_puts(out, "'");
 }

@@ -1,4 +1,5 @@
-/* Tables of schedules: of one, of many on paper, and of many in a workload. */
+/* The tables that `meshsim schedule` prints of its result tree: for one schedule, for many on
+ * paper, and for many simulated in a workload (render.h). */
 #include "cli/shown_tables.h"
 
 static const ms_shown_column SCHEDULE_FACTS[] = {

@@ -1,8 +1,11 @@
+/* The tables that each command prints of its result tree, by paths into the tree (render.h). Tables
+ * of schedules are in shown_schedule_tables.c. Columns whose path begins with "page/" show values
+ * that --json does not print. */
 #include "cli/shown_tables.h"
 
 /* ---- run ---- */
 
-/* What run and check say of a job first. */
+/* Facts about a job, which run and check print first. */
 static const ms_shown_column JOB_FACTS[] = {
     {"page/framework", "framework", MS_SHOWN_TEXT},
     {"platform", "platform", MS_SHOWN_TEXT},

@@ -10,6 +10,8 @@
 #include "trace/summary.h"
 #include "trace/trace.h"
 
+/* Load and simulate a job, write its trace if one is wanted, and append its summary as JSON.
+ * trace: path, or NULL. */
 static ms_status simulate(const ms_job_request *request, const char *trace, ms_arena *arena,
                           ms_diag *diag, ms_buffer *json) {
     ms_job job;

@@ -1,3 +1,5 @@
+/* Options of the commands that run many simulations (`search`, `sweep`, `schedule --compare`, `run
+ * --whatif`): the store of results, the shard, --jobs, and a line of progress (study_options.h). */
 #include "cli/study_options.h"
 
 #include <unistd.h>
@@ -5,8 +7,8 @@
 #include "base/units.h"
 #include "base/usage.h"
 
-/* How long a shard waits for another process that simulates the same shard [s]. A manager of jobs
- * that has lost sight of a process starts a second one for its shard, while the first may still
+/* How long a process waits for another process that simulates the same shard [s]. A job manager
+ * that has lost contact with a process starts a second one for its shard, while the first may still
  * run. */
 static const double SHARD_WAIT_S = 60.0;
 
@@ -14,7 +16,8 @@ const char *ms_cli_program(ms_arena *arena) {
     return ms_arena_printf(arena, "%s+%s", MESHSIM_VERSION, MS_CLI_RESULT_DIGEST);
 }
 
-/* Options that do not go together, or need each other. */
+/* Check --fresh, --resume, --shard, --shards and --store against each other.  MS_E_USAGE
+ * (reported). */
 static ms_status check_options(const ms_invocation *call) {
     static const char *const NEED_STORE[] = {"fresh", "resume", "shard"};
     if (ms_cli_has(call, "fresh") && ms_cli_has(call, "resume")) {
@@ -25,12 +28,13 @@ static ms_status check_options(const ms_invocation *call) {
             return ms_diag_usage(call->diag, "option '--%s' needs '--store'", NEED_STORE[i]);
         }
     }
-    if (ms_cli_has(call, "shards")) {
+    if (ms_cli_has(call, "shards")) { /* with --plan no store is opened */
         return ms_diag_usage(call->diag, "option '--shards' needs '--plan'");
     }
     return MS_OK;
 }
 
+/* Open the store of a shard in the folder of --store.  text: the value of --shard, "I/N". */
 static ms_status open_shard(const ms_invocation *call, const char *text, ms_cli_store *out) {
     ms_status status = ms_shard_read(text, call->diag, &out->shard);
     if (status != MS_OK) {
@@ -71,9 +75,13 @@ ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, boo
 
 /* ---- simulations at once ---- */
 
-#define WIPE "\r\x1b[K" /* to the start of the line, and clear it */
+/* Moves the cursor to the start of the line and clears the line. */
+#define WIPE "\r\x1b[K"
 
+/* Largest default of --jobs, and its largest value. */
 enum { JOBS_DEFAULT_MAX = 4, JOBS_MAX = 1024 };
+
+/* Progress is shown from this time on [s]. */
 static const double QUIET_S = 2.0;
 
 ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out) {
@@ -87,6 +95,7 @@ ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out) {
     return status;
 }
 
+/* Whether progress is shown after `spent_s` seconds. */
 static bool is_shown(double spent_s) {
     return isatty(STDERR_FILENO) && spent_s >= QUIET_S;
 }

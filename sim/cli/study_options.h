@@ -1,5 +1,5 @@
-/* What commands share that run many simulations: a store of results, shards, how many simulations
- * run at once, and how far they are. */
+/* Options that commands share which run many simulations: a store of results, shards, how many
+ * simulations run at once, and a line of progress. */
 #ifndef MS_CLI_STUDY_OPTIONS_H
 #define MS_CLI_STUDY_OPTIONS_H
 
@@ -7,7 +7,7 @@
 #include "search/shards.h"
 #include "search/store.h"
 
-/* Rows every option table of such a command holds. */
+/* Rows for the option tables of such commands. */
 #define MS_OPTION_STORE                                                                            \
     "store", "FILE.db",                                                                            \
         .help = "keep each result in this SQLite file as soon as it is simulated, and reuse "      \
@@ -28,48 +28,52 @@
         .help = "how many shards a plan has; each should take some seconds with Makeflow, half a " \
                 "minute and more with Slurm"
 
-/* Digest of the sources that results follow from; made by the build
+/* Digest of the sources that determine results; made by the build
  * (scripts/cmake/ResultDigest.cmake). */
 extern const char MS_CLI_RESULT_DIGEST[];
 
-/* Version of the program for keys of stored results: another text where results may differ. */
+/* Version of the program for the keys of stored results: two builds have the same text only if
+ * their results are the same.  In `arena`; NULL when memory runs out. */
 const char *ms_cli_program(ms_arena *arena);
 
-/* Where a study's results are kept. */
+/* The store of a study's results. */
 typedef struct ms_cli_store {
-    ms_store *store;      /* NULL: nowhere */
-    ms_study_shard shard; /* 0 of 1: all of the study */
-    bool is_shard;        /* the study is a shard: `store` is the store of `file` */
-    ms_shard_file file;
+    ms_store *store;      /* NULL: results are not kept */
+    ms_study_shard shard; /* index 0 of 1 where the whole study is simulated */
+    bool is_shard;        /* one shard is simulated: `store` is that of `file` */
+    ms_shard_file file;   /* of the shard; lock_file < 0: not open */
 } ms_cli_store;
 
-/* Open what --store and --shard name.  --fresh and --resume are the command's, too.  *store_out:
- * given to ms_cli_close_store, also after a failure.  MS_E_USAGE (reported), else as ms_store_open.
- */
+/* Open the store that --store and --shard name; --fresh and --resume are read, too.  *store_out: to
+ * be passed to ms_cli_close_store, also after a failure; without --store it holds no store.
+ * MS_E_USAGE (reported), else as ms_store_open or ms_shard_open. */
 ms_status ms_cli_open_store(const ms_invocation *call, ms_cli_store *store_out);
 
-/* Close it; a shard gets the name of a complete one.  is_complete: all points of the study, or of
- * the shard, are there.  Returns as ms_shard_close. */
+/* Close a store; without an open store nothing is done.  is_complete: all points of the study, or
+ * of the shard, are in the store; the file of a shard is then renamed to that of a complete one.
+ * Returns as ms_shard_close. */
 ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, bool is_complete);
 
-/* Write the plan that --plan and --shards ask for.  MS_E_USAGE (reported) for words that a plan
- * cannot hold, else as ms_cli_write_file. */
+/* Write the plan of --plan and --shards, a file for Makeflow or Slurm.  MS_E_USAGE (reported) for
+ * options or words that a plan cannot hold; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_cli_write_plan(const ms_invocation *call);
 
 /* ---- simulations at once ---- */
 
+/* Row of --jobs.  text: its help. */
 #define MS_OPTION_JOBS(text) "jobs", "J", .fallback = "processors, at most 4", .help = (text)
 
-/* Value of --jobs, which the command has; as many as there are processors, at most 4, without it.
- *  MS_E_USAGE (reported). */
+/* Read --jobs, which the command has: simulations at once. The default is the number of processors,
+ * at most 4.  MS_E_USAGE (reported). */
 ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out);
 
-/* Show on a terminal how far the workers are, where they take longer than two seconds.
- *  start_s: const double *, when they began on the clock of ms_wall_s. */
+/* Show on the standard error, if that is a terminal, how many simulations have ended; only where
+ * they take longer than two seconds. `progress` of studies.  start_s: const double *, when the
+ * simulations began on the clock of ms_wall_s. */
 void ms_cli_show_progress(void *start_s, size_t done, size_t count);
 
-/* End the line that ms_cli_show_progress may have begun, so that a message after an interrupt
- * stands on a line of its own. */
+/* End the line that ms_cli_show_progress may have written, so that a message after an interrupt
+ * begins on a new line.  start_s: as for ms_cli_show_progress. */
 void ms_cli_leave_progress(const double *start_s);
 
 #endif

@@ -1,3 +1,5 @@
+/* Runs commands of the Python package beside the program (tool.h): either in the place of this
+ * program, or as a child process that draws a picture and returns it. */
 #include "cli/tool.h"
 
 #include <errno.h>
@@ -12,10 +14,12 @@
 #include "cli/show_text.h"
 #include "trace/report/report.h"
 
-/* Debian's, which has the packages that scripts/setup installs; another one in PATH may not. */
+/* Debian's Python, which has the packages that scripts/setup installs; another Python in PATH may
+ * lack them. */
 static const char PYTHON[] = "/usr/bin/python3";
 
-/* The file with which the package starts; NULL: it is not there, or no memory. */
+/* The path of the package's start file, as installed or in the source tree.  folder: of the running
+ * program.  NULL: the package is not there, or no memory. */
 static const char *find_start(const char *folder, ms_arena *arena) {
     static const char *const PLACES[] = {"/../share/meshsim/python", "/../scripts/python"};
     for (size_t i = 0; i < sizeof PLACES / sizeof PLACES[0]; i++) {
@@ -28,7 +32,8 @@ static const char *find_start(const char *folder, ms_arena *arena) {
     return NULL;
 }
 
-/* Append the option with all its values. */
+/* Append an option as "--name=value", once for each time it was given. Options of tools take at
+ * most one argument.  words: of const char *.  Returns false when memory runs out. */
 static bool add_option(const ms_option *option, const ms_given *given, ms_arena *arena,
                        ms_vector *words) {
     bool is_added = true;
@@ -41,7 +46,9 @@ static bool add_option(const ms_option *option, const ms_given *given, ms_arena 
     return is_added;
 }
 
-/* The beginning of a tool's command line, which its command's words follow. */
+/* Append the beginning of a tool's command line: Python in isolated mode (-I: no PYTHONPATH, no
+ * current folder), the start file, the path of this program, and the tool's name.  MS_E_IO,
+ * MS_E_NOMEM (reported). */
 static ms_status list_start(const ms_invocation *call, const char *command, ms_vector *words) {
     char folder[PATH_MAX];
     char program[PATH_MAX];
@@ -65,15 +72,17 @@ static ms_status list_start(const ms_invocation *call, const char *command, ms_v
                : ms_diag_no_memory(call->diag);
 }
 
+/* Report that Python cannot be started, with errno.  Returns MS_E_IO. */
 static ms_status fail_to_start(const ms_invocation *call) {
     ms_diag_error(call->diag, "cannot start %s: %s; 'apt-get install python3' installs it", PYTHON,
                   strerror(errno));
     return MS_E_IO;
 }
 
-/* ---- in the place of this program ---- */
+/* ---- a tool in the place of this program ---- */
 
-/* List the words of the new program, NULL behind the last. */
+/* List the whole command line of a tool: its beginning, the options that were given, "--" and the
+ * positional arguments, NULL behind the last. */
 static ms_status list_words(const ms_invocation *call, ms_vector *words) {
     static const char *const END[] = {"--", NULL};
     ms_status status = list_start(call, call->command->name, words);
@@ -91,7 +100,7 @@ static ms_status list_words(const ms_invocation *call, ms_vector *words) {
 ms_status ms_cli_run_tool(const ms_invocation *call) {
     ms_vector words = {.item_B = sizeof(const char *)};
     ms_status status = list_words(call, &words);
-    const char *line = ms_show_command_line(call); /* pages show it as it was typed */
+    const char *line = ms_show_command_line(call); /* as the user typed it; pages show it */
     if (status == MS_OK && (line == NULL || setenv("MESHSIM_COMMAND_LINE", line, 1) != 0)) {
         status = ms_diag_no_memory(call->diag);
     }
@@ -103,16 +112,17 @@ ms_status ms_cli_run_tool(const ms_invocation *call) {
     return status;
 }
 
-/* ---- for a picture of this program ---- */
+/* ---- a tool that draws for this program ---- */
 
+/* Report that a picture cannot be drawn.  Returns MS_E_IO. */
 static ms_status fail(const ms_invocation *call, const char *what) {
     ms_diag_error(call->diag, "cannot draw: %s", what);
     return MS_E_IO;
 }
 
-/* Run the tool with a text on its standard input; what it writes is appended to `out`, and its
- * messages go to our standard error. */
-static ms_status run(const ms_invocation *call, const ms_filter *tool, ms_buffer *out) {
+/* Run the tool with a text on its standard input, and append its output to `out`. Its messages go
+ * to our standard error. Its exit code, which is that of a meshsim command, becomes the status. */
+static ms_status run_filter(const ms_invocation *call, const ms_filter *tool, ms_buffer *out) {
     int exit_code = 0;
     if (access(PYTHON, X_OK) != 0) {
         return fail_to_start(call);
@@ -136,6 +146,8 @@ static ms_status run(const ms_invocation *call, const ms_filter *tool, ms_buffer
     }
 }
 
+/* Draw a result tree.  words: command line of the tool, of const char *.  out: receives the
+ * picture. */
 static ms_status draw(const ms_invocation *call, const ms_vector *words, const ms_value *tree,
                       ms_buffer *out) {
     ms_buffer text = {0};
@@ -144,7 +156,7 @@ static ms_status draw(const ms_invocation *call, const ms_vector *words, const m
         text.failed || call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
     const ms_filter tool = {
         .words = words->data, .text = ms_buffer_text(&text), .length = text.length};
-    status = status == MS_OK ? run(call, &tool, out) : status;
+    status = status == MS_OK ? run_filter(call, &tool, out) : status;
     ms_buffer_release(&text);
     return status;
 }

@@ -4,17 +4,20 @@
 
 #include "cli/cli.h"
 
-/** Run a command in the Python package that stands beside the program: as installed
- * (share/meshsim/python) or in the source tree (scripts/python). Never from PATH, the current
- * folder or what PYTHONPATH says. Its words are those that were parsed, with long names. Does not
- * return where it can start Python; else MS_E_IO, MS_E_NOMEM (both reported). */
+/** Replace this process by a command of the Python package, which is looked for beside the program
+ * only: as installed (share/meshsim/python) or in the source tree (scripts/python); never in PATH,
+ * the current folder or PYTHONPATH. Its arguments are those that were parsed, with the long names
+ * of options. Returns only where Python cannot be started: MS_E_IO, MS_E_NOMEM (both reported). */
 ms_status ms_cli_run_tool(const ms_invocation *call);
 
-/** Draw what an option asks for, by the tool `plot`, which gets a result tree as JSON on its
- * standard input; nothing without the option. Waits for it; it ends when this program does.
- *  words: further ones such as "--of=mesh", up to a NULL; NULL: none.  tree: as --json prints it;
- * lack of memory shows in the call's arena.  Returns as ms_cli_write_option; or as the tool ended,
- * which has said why, such as MS_E_IO where a package is missing. */
+/** Draw the picture that an option asks for, and write it to the option's file; nothing without the
+ * option. The tool `plot` draws, as a child process that receives a result tree as JSON on its
+ * standard input and ends when this program does.
+ *
+ * words: further arguments of the tool such as "--of=mesh", NULL behind the last; NULL: none.
+ * tree: as --json prints it; lack of memory shows in the call's arena.  Returns as
+ * ms_cli_write_option; or the status that the tool ended with and has reported, such as MS_E_IO
+ * where a package is missing. */
 ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char *const *words,
                       const ms_value *tree);
 

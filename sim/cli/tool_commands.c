@@ -1,4 +1,6 @@
-/* The commands that the Python package beside the program answers. */
+/* Makes the table of the commands that the Python package beside the program answers, from
+ * tools.json, a description that the build lets the package write (commands.h). A kind is one of
+ * the file formats that `import` and `export` know; it becomes a mode of the command. */
 #include "cli/commands.h"
 
 #include <limits.h>
@@ -11,30 +13,35 @@
 #include "base/usage.h"
 #include "cli/tool.h"
 
+/* Commands of the package. */
 enum { TOOL_COUNT = 5 };
 
-/* The names are fixed, so that no file beside the program can make the program start anything else.
- */
+/* The names are fixed, so that no file beside the program makes it start another program. */
 static const char *const NAMES[TOOL_COUNT] = {"validate", "calibrate", "import", "export", "plot"};
 
+/* Summary of a command whose description is missing. */
 static const char LACKING[] =
     "a command of meshsim's Python package, which is not installed beside the program";
 
+/* The commands, and the list of them that NULL ends; both are empty before the first call. */
 static ms_command commands[TOOL_COUNT];
 static const ms_command *list[TOOL_COUNT + 1];
 
+/* The quoted text of a key; NULL where the key is missing, empty or no text. */
 static const char *text_of(const ms_node *mapping, const char *key) {
     const ms_node *node = ms_node_get(mapping, key);
     bool is_given = node != NULL && node->type == MS_NODE_SCALAR && node->is_quoted;
     return is_given && node->text[0] != '\0' ? node->text : NULL;
 }
 
+/* The whole number of a key; 0 where the key is missing. */
 static size_t count_of(const ms_node *mapping, const char *key) {
     const ms_node *node = ms_node_get(mapping, key);
     return node == NULL || node->text == NULL ? 0 : strtoul(node->text, NULL, 10);
 }
 
-/* The children of a list, with room behind them for the row that ends a table. */
+/* The first entry of a list; NULL where the key is missing or the list is empty.  *room_out:
+ * entries, and one more for the row that ends a table. */
 static const ms_node *first_of(const ms_node *mapping, const char *key, size_t *room_out) {
     const ms_node *node = ms_node_get(mapping, key);
     *room_out = node == NULL ? 1 : node->count + 1;
@@ -43,6 +50,7 @@ static const ms_node *first_of(const ms_node *mapping, const char *key, size_t *
 
 /* ---- tables ---- */
 
+/* The kinds that take an option, as the bits of ms_option.modes. */
 static unsigned kinds_of(const ms_node *option) {
     size_t room = 0;
     unsigned bits = 0;
@@ -52,6 +60,7 @@ static unsigned kinds_of(const ms_node *option) {
     return bits;
 }
 
+/* The type of an option's argument, for completion. */
 static ms_option_takes takes_of(const ms_node *option) {
     const char *takes = text_of(option, "takes");
     if (takes == NULL) {
@@ -60,10 +69,12 @@ static ms_option_takes takes_of(const ms_node *option) {
     return strcmp(takes, "platform key") == 0 ? MS_TAKES_PLATFORM_KEY : MS_TAKES_WORKLOAD_KEY;
 }
 
+/* Read the option table of a command.  In `arena`; NULL when memory runs out. */
 static ms_option *read_options(const ms_node *command, ms_arena *arena) {
     size_t room = 0;
     const ms_node *row = first_of(command, "options", &room);
     ms_option *options = MS_NEW(arena, ms_option, room);
+    /* The row behind the last one is zeroed and ends the table. */
     for (size_t i = 0; options != NULL && row != NULL && i < MS_OPTION_COUNT_MAX; i++) {
         const char *letter = text_of(row, "letter");
         const ms_node *repeatable = ms_node_get(row, "repeatable");
@@ -82,7 +93,7 @@ static ms_option *read_options(const ms_node *command, ms_arena *arena) {
     return options;
 }
 
-/* An entry of a list of texts. */
+/* An entry of a list of texts by its index; "" behind the last. */
 static const char *entry_of(const ms_node *texts, int index) {
     const ms_node *node = texts->first;
     for (int i = 0; i < index && node != NULL; i++) {
@@ -91,6 +102,8 @@ static const char *entry_of(const ms_node *texts, int index) {
     return node == NULL ? "" : node->text;
 }
 
+/* Read which options of a kind need another option. Each row of the list is [option, the option
+ * that it needs, why].  In `arena`; NULL when memory runs out. */
 static ms_option_rule *read_rules(const ms_node *kind, ms_arena *arena) {
     size_t room = 0;
     const ms_node *row = first_of(kind, "needs", &room);
@@ -103,7 +116,7 @@ static ms_option_rule *read_rules(const ms_node *kind, ms_arena *arena) {
     return rules;
 }
 
-/* The kinds; NULL: the command has none. */
+/* Read the kinds of a command as its modes.  In `arena`; NULL where the command has no kinds. */
 static ms_mode *read_modes(const ms_node *command, ms_arena *arena) {
     size_t room = 0;
     const ms_node *row = first_of(command, "kinds", &room);
@@ -123,6 +136,8 @@ static ms_mode *read_modes(const ms_node *command, ms_arena *arena) {
 
 /* ---- running ---- */
 
+/* Run a command that has kinds: the first positional argument names one of them.  MS_E_USAGE
+ * (reported): no such kind. */
 static ms_status run_kind(const ms_invocation *call) {
     const char *names[MS_OPTION_COUNT_MAX];
     size_t count = 0;
@@ -136,6 +151,8 @@ static ms_status run_kind(const ms_invocation *call) {
     return MS_E_USAGE;
 }
 
+/* Make a row of the table of commands.  row: its description; NULL: none, so that the command takes
+ * any arguments. */
 static ms_command read_command(const ms_node *row, const char *name, ms_arena *arena) {
     ms_mode *modes = read_modes(row, arena);
     return (ms_command){.name = name,
@@ -152,8 +169,9 @@ static ms_command read_command(const ms_node *row, const char *name, ms_arena *a
 
 /* ---- the file ---- */
 
-/* The root of tools.json, from the build's folder or as installed; NULL: it is not there. */
-static const ms_node *load(ms_arena *arena) {
+/* The root of tools.json, from the program's folder (a build) or as installed; NULL: there is no
+ * such file. */
+static const ms_node *load_descriptions(ms_arena *arena) {
     static const char *const PLACES[] = {"", "/../share/meshsim"};
     char folder[PATH_MAX];
     ms_diag silent;
@@ -176,7 +194,7 @@ const ms_command *const *ms_cli_tool_commands(void) {
         return list;
     }
     ms_arena_init(&arena);
-    const ms_node *root = load(&arena);
+    const ms_node *root = load_descriptions(&arena);
     for (size_t i = 0; i < TOOL_COUNT; i++) {
         size_t room = 0;
         const ms_node *row = root == NULL ? NULL : first_of(root, "commands", &room);
