@@ -1,4 +1,6 @@
-/* Device meshes in closed form. */
+/* The textbook's cost model of device meshes (textbook.h): lists all factorizations D = dp * pp *
+ * tp of the devices, and computes memory and communication time of each in closed form, without
+ * simulation. */
 #include "search/textbook.h"
 
 #include <stdlib.h>
@@ -20,7 +22,9 @@ ms_textbook ms_textbook_usual(int devices, double parameters) {
                          .rack_Bps = 25e9};
 }
 
-static ms_textbook_mesh price(const ms_textbook *in, int dp, int pp, int tp) {
+/* Memory and times of one mesh, by the formulas of ms_textbook_mesh. Tensor parallelism uses the
+ * links of a node while its ranks fit in one, else the network. */
+static ms_textbook_mesh evaluate_mesh(const ms_textbook *in, int dp, int pp, int tp) {
     double state_B = in->state_B * in->parameters;
     double tensor_Bps = tp <= in->node_devices ? in->node_Bps : in->network_Bps;
     ms_textbook_mesh m = {.dp = dp, .pp = pp, .tp = tp};
@@ -38,7 +42,8 @@ static int sign(double difference) {
     return (difference > 0) - (difference < 0);
 }
 
-static int compare(const void *left, const void *right) {
+/* Order of two meshes for qsort: those that fit first, then by cost, then by smaller dp, pp, tp. */
+static int compare_meshes(const void *left, const void *right) {
     const ms_textbook_mesh *a = left;
     const ms_textbook_mesh *b = right;
     const int by[] = {(int)b->fits - (int)a->fits, sign(a->cost_s - b->cost_s), a->dp - b->dp,
@@ -51,7 +56,9 @@ static int compare(const void *left, const void *right) {
     return by[sizeof by / sizeof by[0] - 1];
 }
 
-static ms_status check(const ms_textbook *in, ms_diag *diag) {
+/* Check that all numbers are large enough for the formulas. Returns MS_OK; MS_E_INPUT
+ * (reported). */
+static ms_status check_input(const ms_textbook *in, ms_diag *diag) {
     bool has_counts =
         in->devices >= 1 && in->layers >= 1 && in->node_devices >= 1 && in->microbatches >= 1;
     bool has_sizes = in->parameters > 0 && in->state_B > 0 && in->activation_B > 0 &&
@@ -65,7 +72,8 @@ static ms_status check(const ms_textbook *in, ms_diag *diag) {
     return MS_OK;
 }
 
-/* All divisors of a number, ascending where it matters to nobody. */
+/* Add all divisors of a number, in pairs low * high; their order does not matter, since the meshes
+ * are sorted. */
 static void add_divisors(int number, ms_vector *divisors) {
     for (int low = 1; low <= number / low; low++) {
         if (number % low == 0) {
@@ -78,6 +86,8 @@ static void add_divisors(int number, ms_vector *divisors) {
     }
 }
 
+/* Add the mesh of every ordered factorization of the devices. divisors: of int, all of the number
+ * of devices. */
 static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vector *meshes) {
     for (size_t i = 0; i < divisors->count; i++) {
         int dp = MS_AT(divisors, int, i);
@@ -85,7 +95,7 @@ static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vect
         for (size_t j = 0; j < divisors->count; j++) {
             int pp = MS_AT(divisors, int, j);
             if (rest % pp == 0) {
-                const ms_textbook_mesh mesh = price(in, dp, pp, rest / pp);
+                const ms_textbook_mesh mesh = evaluate_mesh(in, dp, pp, rest / pp);
                 ms_vector_add(meshes, &mesh, 1);
             }
         }
@@ -95,7 +105,7 @@ static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vect
 ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag *diag,
                              ms_textbook_mesh **meshes_out, size_t *count_out,
                              size_t *fitting_out) {
-    ms_status status = check(input, diag);
+    ms_status status = check_input(input, diag);
     if (status != MS_OK) {
         return status;
     }
@@ -111,7 +121,7 @@ ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag 
     if (*meshes_out == NULL) {
         return ms_diag_no_memory(diag);
     }
-    qsort(*meshes_out, *count_out, sizeof **meshes_out, compare);
+    qsort(*meshes_out, *count_out, sizeof **meshes_out, compare_meshes);
     for (*fitting_out = 0; *fitting_out < *count_out && (*meshes_out)[*fitting_out].fits;) {
         ++*fitting_out; /* those that fit come first */
     }
