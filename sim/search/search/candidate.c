@@ -42,9 +42,10 @@ static bool split_number(const ms_space *space, int64_t index, space_digits *dig
 
 /* Replace the partition of layers over stages by a balanced one, if the spec's own partition does
  * not fit its number of stages. A partition fits if it lists as many stages, or if the layers that
- * its given ends leave divide evenly among the remaining stages. Nothing changes where the user
- * varies the partition (places_layers), for a schedule from a CSV file, or where the partition is
- * balanced without given ends, which fits any number. Returns whether the partition was changed. */
+ * its given ends leave divide evenly among the remaining stages. Nothing changes where
+ * places_layers is false (no model, or the user varies the partition), for a schedule from a CSV
+ * file, or where the partition is balanced without given ends, which fits any number. Returns
+ * whether the partition was changed. */
 static bool place_layers(const ms_space *space, ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
     const ms_spec_partition *own = &schedule->partition;

@@ -27,7 +27,8 @@ static int own_size(const ms_space *space, int axis) {
 
 /* Whether the default space has a size of an axis of the mesh: the workload's own size, and of tp
  * the divisors of a scale-up domain, of cp powers of two that leave enough tokens per rank, of ep
- * divisors of the experts, of pp all up to the number of layers. axis: below KNOWN_DP. */
+ * divisors of the experts, of pp all up to the number of layers; none above the maximum of its
+ * axis. axis: below KNOWN_DP. */
 static bool is_default(const ms_space *space, int axis, int size) {
     const ms_model *model = &space->base.model;
     bool is_own = own_size(space, axis) == size;
@@ -190,7 +191,9 @@ static void add_recomputation(ms_space *space, ms_vector *axes) {
     ms_vector_add(axes, &draft.axis, 1);
 }
 
-/* A kind with its virtual stages; a group of microbatches goes with the workload's own kind. */
+/* Add a value that sets a kind of schedule and its virtual stages per rank (0: the kind's own
+ * number). The workload's schedule.group, the microbatches that an interleaved schedule handles
+ * together, belongs to its own kind, so another kind sets the group to 0. */
 static void add_schedule(default_axis *draft, ms_schedule_kind kind, int chunks) {
     const ms_spec_schedule *own = &draft->space->base.schedule;
     const space_setting settings[] = {

@@ -63,6 +63,8 @@ static ms_status fault_value(const ms_space *space, const char *key, size_t inde
     return fault_key(space, key, ms_space_place(space->place, index), text, diag);
 }
 
+/* Read one size of an axis of the mesh, a whole number of at least 1. index: of the value in the
+ * key's list. At most eight digits are read, so that the number fits in an int. */
 static ms_status read_size(const ms_space *space, const char *key, size_t index,
                            const ms_node *node, ms_diag *diag, int *size_out) {
     int end = 0;

@@ -1,9 +1,10 @@
-/* Points of a sweep, each made of its number. */
+/* Points of a sweep (sweep.h): from a point's number to the value of each key and to the job. The
+ * number is written in mixed radix with one digit per axis, the last axis running fastest. */
 #include "search/sweep.h"
 
 const char *ms_sweep_value(const ms_sweep *sweep, size_t point, size_t key) {
     size_t axis = sweep->keys[key].axis;
-    for (size_t inner = sweep->axis_count; --inner > axis;) {
+    for (size_t inner = sweep->axis_count; --inner > axis;) { /* drop the digits of inner axes */
         point /= sweep->counts[inner];
     }
     return sweep->keys[key].values[point % sweep->counts[axis]];
