@@ -237,7 +237,8 @@ static ms_status try_settings(sweep_reading *r, const ms_words *settings, const 
     return status;
 }
 
-/* One value of an axis, with those of the keys that go with it. */
+/* Try one value of an axis: the settings of all keys of the axis at that value. value: index of the
+ * value. */
 static ms_status try_value(sweep_reading *r, size_t axis, size_t value) {
     const ms_sweep *out = r->out;
     const char *items[MS_SWEEP_KEYS_MAX];
