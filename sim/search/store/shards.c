@@ -170,8 +170,7 @@ ms_status ms_shard_close(ms_shard_file *file, bool is_complete, ms_diag *diag) {
                                                       : report_io_error(diag, "rename", file->part);
     }
     if (file->lock_file >= 0) {
-        unlink(file->lock); /* before the acquire_lock ends: who waits for it looks whether it is
-                               named */
+        unlink(file->lock); /* before the lock ends: see try_lock */
         close(file->lock_file);
     }
     file->store = NULL;

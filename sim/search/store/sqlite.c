@@ -1,11 +1,10 @@
-/* Stores in SQLite (store.h): opens a store, checks that an untrusted file is one, and finds and
- * puts rows. Besides sqlite_row.c, which converts single rows, no file uses SQLite's library.
- * `code` is a result code of SQLite, SQLITE_OK, SQLITE_ROW (a row was returned) or SQLITE_DONE (no
- * more rows) where nothing failed.
+/* Stores in SQLite (store.h): opens a store, checks that an untrusted file is one, finds and puts
+ * rows. Only sqlite_row.c, which converts rows, uses SQLite's library too. `code` is a result code
+ * of SQLite; SQLITE_ROW: a row was returned, SQLITE_DONE: no more rows.
  *
- * Stores use a rollback journal, not a write-ahead log. A log needs memory that all processes
- * share, which network file systems lack, and it keeps rows in a second file, which a copy of the
- * first file alone would miss. */
+ * Stores use a rollback journal. A write-ahead log needs memory that all processes share, which
+ * network file systems lack, and keeps rows in a second file, which a copy of the first alone would
+ * miss. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,18 +16,17 @@
 #include "search/store/journal.h"
 #include "search/store/sqlite_row.h"
 
-/* "mesh" as a number: the application id in the header of a database, by which other programs'
- * files are told. */
+/* "mesh" as a number: the application id in the header of every store. */
 enum { APPLICATION_ID = 0x6d657368 };
 /* Longest wait [ms] for other processes that write; each write takes some milliseconds. */
 enum { BUSY_MS = 60000 };
 /* Maximum size of a cell that is read: that of an input file. */
 enum { CELL_MAX_B = 16 * 1024 * 1024 };
-/* Maximum steps of SQLite's virtual machine for a statement before the file is known to be a store.
- */
+/* Maximum steps of SQLite's virtual machine per statement until the schema is checked. */
 enum { SCHEMA_STEPS_MAX = 100 * 1000 };
 /* Maximum time for which rows that are held wait for more rows. */
 static const double PAUSE_MAX_S = 1.0;
+
 struct ms_store {
     sqlite3 *base;      /* NULL: closed */
     sqlite3_stmt *find; /* selects a row by its key */
@@ -95,8 +93,7 @@ static ms_status report_failure(const ms_store *store, int code, const char *doi
     return MS_E_IO;
 }
 
-/* Report that a store must be written but is read-only. more: appended to the message. Returns
- * MS_E_IO. */
+/* Report that a store is read-only. more: appended to the message. Returns MS_E_IO. */
 static ms_status report_frozen(const ms_store *store, const char *more) {
     ms_diag_error(store->diag, "cannot write the store '%s': it may only be read%s", store->path,
                   more);
@@ -108,8 +105,7 @@ static int run(const ms_store *store, const char *sql) {
     return sqlite3_exec(store->base, sql, NULL, NULL, NULL);
 }
 
-/* Run a statement that returns one number. *number_out: 0 if it returns no row. Returns SQLite's
- * code. */
+/* Run a statement that returns one number, 0 without a row. Returns SQLite's code. */
 static int ask_number(const ms_store *store, const char *sql, int64_t *number_out) {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(store->base, sql, -1, &statement, NULL);
@@ -124,7 +120,6 @@ static int ask_number(const ms_store *store, const char *sql, int64_t *number_ou
 
 /* ---- statements, made from the list of columns ---- */
 
-/* The SQL type of a column. */
 static const char *sql_type(const ms_table_column *column) {
     static const char *const TYPES[] = {[MS_COLUMN_TEXT] = "TEXT",
                                         [MS_COLUMN_INT] = "INTEGER",
@@ -133,7 +128,6 @@ static const char *sql_type(const ms_table_column *column) {
     return TYPES[column->type];
 }
 
-/* Append the names of all columns to a statement. */
 static void add_names(ms_buffer *sql) {
     ms_buffer_puts(sql, MS_STORE_OWN_COLUMNS);
     for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
@@ -148,8 +142,7 @@ static void add_find(ms_buffer *sql, const char *tail) {
     ms_buffer_printf(sql, ", rowid FROM points %s", tail);
 }
 
-/* Append an INSERT with a parameter for each column. replaces: a new row replaces one of the same
- * key, else the old one stays. */
+/* Append an INSERT of all columns. replaces: a row of the same key is replaced, else it stays. */
 static void add_put(ms_buffer *sql, bool replaces) {
     ms_buffer_printf(sql, "INSERT OR %s INTO points (", replaces ? "REPLACE" : "IGNORE");
     add_names(sql);
@@ -186,8 +179,7 @@ static ms_status prepare_both(ms_store *store) {
 
 /* ---- the table ---- */
 
-/* Append the CREATE TABLE statement of a store. A store's schema must be this text, word for word
- * (check_schema). */
+/* Append CREATE TABLE as each store has it, word for word (check_schema). */
 static void add_table(ms_buffer *sql) {
     ms_buffer_puts(
         sql, "CREATE TABLE points (key TEXT PRIMARY KEY, program TEXT, settings TEXT, digest TEXT");
@@ -197,8 +189,7 @@ static void add_table(ms_buffer *sql) {
     ms_buffer_puts(sql, ")");
 }
 
-/* Create the table in an empty database, and mark the database as a store. Returns SQLite's
- * code. */
+/* Create the table in an empty database, and mark it as a store. Returns SQLite's code. */
 static int create_table(const ms_store *store) {
     ms_buffer sql;
     ms_buffer_init(&sql);
@@ -209,8 +200,8 @@ static int create_table(const ms_store *store) {
     return code;
 }
 
-/* Create the table in a new file, and write the format's version. The write also shows whether the
- * file can be written. Returns SQLite's code. */
+/* Create the table in a new file, and write the format's version, which shows whether the file can
+ * be written. */
 static int prepare_table(const ms_store *store, bool is_new) {
     char version[64];
     int code = is_new ? create_table(store) : SQLITE_OK;
@@ -220,8 +211,7 @@ static int prepare_table(const ms_store *store, bool is_new) {
 
 /* ---- checking that a file is a store ---- */
 
-/* Whether a row of sqlite_master (type, name, sql) is the table or its automatic index, exactly as
- * meshsim makes them. table_sql: the CREATE TABLE statement. */
+/* Whether a row of sqlite_master (type, name, sql) is the table of table_sql or its index. */
 static bool is_own_object(sqlite3_stmt *object, const char *table_sql) {
     bool is_table = ms_sqlite_is_text(object, 0, "table") &&
                     ms_sqlite_is_text(object, 1, "points") &&
@@ -232,9 +222,8 @@ static bool is_own_object(sqlite3_stmt *object, const char *table_sql) {
     return is_table || is_index;
 }
 
-/* Check that the file's schema is word for word what this version writes. Such a schema has no
- * view, trigger, generated column or index expression, in which an untrusted file could run code.
- */
+/* Check that the schema is word for word what this version writes. Such a schema has no view,
+ * trigger, generated column or index expression, which could run code. */
 static ms_status check_schema(const ms_store *store) {
     ms_buffer sql;
     sqlite3_stmt *objects = NULL;
@@ -289,8 +278,7 @@ static ms_status check_pages(const ms_store *store) {
     return code == SQLITE_ROW ? status : report_failure(store, code, "read");
 }
 
-/* Check that a database is a store of this format, by the two numbers in its header. Returns MS_OK;
- * MS_E_INPUT (reported). */
+/* Check the two numbers in a database's header. Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status check_kind(const ms_store *store, int64_t application, int64_t version) {
     if (application != APPLICATION_ID) {
         ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
@@ -325,8 +313,7 @@ static ms_status identify(const ms_store *store, bool *is_new_out) {
     }
     ms_status status = check_kind(store, application, version);
     status = status == MS_OK ? check_schema(store) : status;
-    sqlite3_progress_handler(store->base, 0, NULL,
-                             NULL); /* check_pages takes any number of steps */
+    sqlite3_progress_handler(store->base, 0, NULL, NULL); /* no limit for check_pages */
     return status == MS_OK ? check_pages(store) : status;
 }
 
@@ -341,8 +328,8 @@ static bool is_forbidden(const ms_store *store, int code) {
 }
 
 /* Lock the file, identify it, and make it a store if it is new, in one transaction: a process that
- * is killed in between leaves the file as it was. *is_frozen_out: the file is read-only; it is not
- * identified then if SQLite itself opened it for reading only. Returns MS_OK; as report_failure. */
+ * is killed in between leaves the file as it was. *is_frozen_out: the file is read-only, and set_up
+ * opens it for reading. */
 static ms_status open_for_writing(ms_store *store, bool *is_frozen_out) {
     bool is_new = false;
     *is_frozen_out = sqlite3_db_readonly(store->base, "main") == 1;
@@ -396,8 +383,7 @@ static int distrust(sqlite3 *base) {
                              : code;
 }
 
-/* SQLite's progress handler: called after SCHEMA_STEPS_MAX steps of a statement, it ends the
- * statement (SQLITE_INTERRUPT). */
+/* SQLite's progress handler: ends a statement after SCHEMA_STEPS_MAX steps. */
 static int stop_statement(void *unused) {
     (void)unused;
     return 1;
@@ -409,8 +395,7 @@ static int stop_statement(void *unused) {
 static ms_status set_up(ms_store *store) {
     sqlite3_extended_result_codes(store->base, 1);
     sqlite3_busy_timeout(store->base, BUSY_MS);
-    /* limits statements until the schema is known to be meshsim's, which takes a few hundred steps
-     * of SQLite's virtual machine */
+    /* checking the schema takes a few hundred steps; identify lifts the limit afterwards */
     sqlite3_progress_handler(store->base, SCHEMA_STEPS_MAX, stop_statement, NULL);
     int code = distrust(store->base);
     code = code == SQLITE_OK ? run(store, "PRAGMA synchronous = FULL") : code;
@@ -476,8 +461,7 @@ static ms_status read_row(const ms_store *store, sqlite3_stmt *found, ms_arena *
     return ms_sqlite_take_row(&reader, row_out);
 }
 
-/* Look for the row of a key with store->find, which the caller resets. Returns SQLITE_ROW;
- * SQLITE_DONE: there is none; an error. */
+/* Look for a key with store->find, which the caller resets. Returns SQLite's code. */
 static int find_row(const ms_store *store, const char *key) {
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
     return code == SQLITE_OK ? sqlite3_step(store->find) : code;
@@ -503,8 +487,7 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
     return status;
 }
 
-/* "Put" a row into a read-only store: MS_OK if the store has a row of this key already; else
- * MS_E_IO (reported). */
+/* Put into a read-only store: MS_OK if it has the key already; else MS_E_IO (reported). */
 static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
     int code = find_row(store, row->key);
     sqlite3_reset(store->find);
