@@ -1,4 +1,5 @@
-/* A schedule by its kind's name, or from a file. */
+/* Opens a schedule that a user has chosen: builds it by its kind, or reads its order of passes from
+ * a CSV file. */
 #include "search/schedules.h"
 
 ms_status ms_schedule_open(const ms_schedule_choice *choice, const ms_schedule_spec *sizes,

@@ -59,8 +59,7 @@ typedef struct pool {
     const ms_workers_options *options;
     ms_arena *arena;
     ms_diag *diag;
-    sigset_t signals; /* the caller's mask; all signals are blocked while the pool works, but in a
-                         poll */
+    sigset_t signals;     /* the caller's mask; the pool blocks all signals except in a poll */
     struct pollfd *polls; /* [places] */
     worker *workers;      /* [places], of them `running` in use */
     size_t places;
@@ -197,8 +196,7 @@ static void begin_child(const pool *p, const ms_job_spec *spec, size_t ticket, p
 static ms_status start_child(pool *p, const ms_job_spec *spec, size_t ticket) {
     int ends[2];
     if (p->started > 0 && spec->simulation.fidelity != MS_FIDELITY_ANALYTIC) {
-        ms_engine_load_simgrid(); /* from the second job on: children forked later need not load it
-                                   */
+        ms_engine_load_simgrid(); /* at the second job, so that no later child has to load it */
     }
     if (pipe(ends) != 0) {
         ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(errno));
@@ -385,7 +383,8 @@ static ms_status wait_for_children(pool *p, double wait_s) {
         return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
-    /* from the last one down: the last worker takes the place of one that has ended (finish) */
+    /* from the last one down: a worker that has ended is replaced by the last one (collect_child)
+     */
     for (size_t i = p->running; i-- > 0 && status == MS_OK;) {
         status = p->polls[i].revents != 0 ? read_from_child(p, i) : MS_OK;
     }
