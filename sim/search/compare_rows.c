@@ -1,14 +1,17 @@
+/* Names the rows of two lists, so that rows which are about the same thing are compared with each
+ * other, whatever their positions. A name is the values of some columns of the row, such as
+ * "tp.all_gather.16777216": as few columns as tell the rows apart on both sides. */
 #include "search/compare_rows.h"
 
 #include <string.h>
 
 enum { COLUMNS_MAX = 5 };
 
-/* The columns that say what a row is. */
+/* The columns that identify the rows of a list. */
 typedef struct identity {
-    const char *list;
+    const char *list;                 /* its key */
     const char *columns[COLUMNS_MAX]; /* NULL behind the last */
-    size_t least;                     /* columns in every name; more where those do not suffice */
+    size_t least; /* number of columns in every name; more where these do not tell rows apart */
 } identity;
 
 static const identity IDENTITIES[] = {
@@ -18,6 +21,8 @@ static const identity IDENTITIES[] = {
 };
 static const identity BY_NAME = {"", {"name"}, 1};
 
+/* The identity of a list by the last word of its path; any other list is identified by the column
+ * `name`. */
 static const identity *identity_of(const char *key) {
     const char *dot = strrchr(key, '.');
     const char *list = dot == NULL ? key : dot + 1;
@@ -29,6 +34,7 @@ static const identity *identity_of(const char *key) {
     return &BY_NAME;
 }
 
+/* Number of columns of an identity. */
 static size_t column_count(const identity *what) {
     size_t count = 0;
     while (count < COLUMNS_MAX && what->columns[count] != NULL) {
@@ -37,7 +43,7 @@ static size_t column_count(const identity *what) {
     return count;
 }
 
-/* Add a column's value to a name.  Returns false where there is none. */
+/* Append a column's value to a name. Returns false where the row has no such text or number. */
 static bool add_column(const ms_value *row, const char *column, ms_buffer *name) {
     const ms_value *value = ms_value_get(row, column);
     ms_buffer_puts(name, name->length == 0 ? "" : ".");
@@ -56,7 +62,8 @@ static bool add_column(const ms_value *row, const char *column, ms_buffer *name)
     }
 }
 
-/* A row by its first columns, or by its place where it lacks one of them; NULL: no memory. */
+/* The name of a row by its first columns, or its position where it lacks one of them. place: its
+ * position in the list. columns: how many. In `arena`; NULL: no memory. */
 static const char *name_row(const ms_value *row, size_t place, const identity *what, size_t columns,
                             ms_arena *arena) {
     ms_buffer name;
@@ -75,6 +82,7 @@ static const char *name_row(const ms_value *row, size_t place, const identity *w
     return text;
 }
 
+/* Number of rows with a name. */
 static size_t count_name(const ms_rows *rows, const char *name) {
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++) {
@@ -83,6 +91,7 @@ static size_t count_name(const ms_rows *rows, const char *name) {
     return count;
 }
 
+/* Collect the rows of a list, without names. Returns false when memory ran out. */
 static bool list_rows(const ms_value *list, ms_arena *arena, ms_rows *rows) {
     rows->items = MS_NEW(arena, const ms_value *, list->count);
     rows->names = MS_NEW(arena, const char *, list->count);
@@ -95,8 +104,9 @@ static bool list_rows(const ms_value *list, ms_arena *arena, ms_rows *rows) {
     return true;
 }
 
-/* Name by so many columns the rows that have no good name yet.  Two rows of one name on either side
- * leave both sides without, so that the same thing is called the same on both. */
+/* Name the rows that have no final name yet by their first columns. A name is final if no two rows
+ * of either side have it: then the same thing has the same name on both sides. is_done: [2][rows]
+ * whether a row's name is final, updated. Returns false when memory ran out. */
 static bool name_by(const identity *what, size_t columns, ms_arena *arena, ms_rows rows[2],
                     bool *is_done[2]) {
     for (size_t side = 0; side < 2; side++) {
@@ -118,7 +128,8 @@ static bool name_by(const identity *what, size_t columns, ms_arena *arena, ms_ro
     return true;
 }
 
-/* What no column tells apart gets numbers, from the second on. */
+/* Number the rows that no column tells apart, from the second on: "name", "name#2", "name#3".
+ * Returns false when memory ran out. */
 static bool number_equals(ms_arena *arena, ms_rows *rows, const bool *is_done) {
     const char **plain = MS_NEW(arena, const char *, rows->count);
     if (plain == NULL) {

@@ -110,7 +110,8 @@ static double share_of(const ms_program *program) {
     return (double)program->spec.pipeline_ranks / program->model_stages / program->spec.slices;
 }
 
-/* Largest number of microbatches in flight on any rank, in the unit of share_of. */
+/* Largest amount of work in flight on any rank, in units of a P-th of the model and one whole
+ * microbatch. */
 static double peak_of(const ms_program *program, const ms_schedule_result *result) {
     int peak = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
