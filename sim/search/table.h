@@ -92,8 +92,9 @@ size_t ms_table_kept(const ms_table *table);
  * table->count. */
 const char *ms_table_reason(const ms_table *table, size_t index);
 
-/** Add a row's keys to an object.  columns: as in ms_table.  is_left_out: only those that such rows
- * have. */
+/** Add a row's keys to an object. columns: as in ms_table. is_left_out: the row is left out of the
+ * table; only the columns with is_of_left_out are added. A lack of memory shows in the tree's
+ * arena. */
 void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_left_out,
                       ms_value *object);
 

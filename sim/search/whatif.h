@@ -21,8 +21,7 @@ typedef struct ms_whatif {
     const char *change; /**< for people, such as "rail bandwidth x 2" */
     ms_words settings;  /**< "key.path=value", as `run` takes them with --set after the job's own */
     double step_time_s; /**< 0 before ms_whatif_run */
-    double
-        gain; /**< share of the step that the change saves; < 0: slower.  0 before ms_whatif_rank */
+    double gain;        /**< share of the step saved; < 0: slower; 0 before ms_whatif_rank */
 } ms_whatif;
 
 /** The parameters of a study. All is borrowed. */
