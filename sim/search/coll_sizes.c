@@ -75,6 +75,8 @@ static ms_status fill_rows(const ms_sizes_study *study, const ms_dag *dag,
     return MS_OK;
 }
 
+/* Lays out one operation per size in a graph, runs the graph, and reads each operation's time from
+ * the timeline. */
 ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_diag *diag,
                             ms_sizes_result *result_out) {
     ms_collective_row row = {.kind = study->kind,
@@ -106,6 +108,7 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
     return status;
 }
 
+/* Only rings whose latency is that of their links count: a library chooses its algorithm itself. */
 void ms_sizes_advise(const ms_sizes_study *study, const ms_sizes_result *result, ms_diag *diag) {
     int last = -1; /* index of the largest size at which a ring's latency dominates */
     for (int i = 0; i < study->count; i++) {

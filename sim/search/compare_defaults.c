@@ -302,6 +302,7 @@ static ms_status add_options(const resolved_keys sides[2], ms_arena *arena,
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
+/* The lists of inputs and of defaults have no key in common afterwards. */
 ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,
                               ms_differences *inputs, ms_differences *defaults_out) {
     resolved_keys sides[2];

@@ -136,6 +136,9 @@ static bool has_grown(const ms_guard *guard, const ms_value *a, const ms_value *
     return more > 0.0 && exceeds(more, guard->share * fabs(number_of(a)));
 }
 
+/* A guard against increase has its own share and ignores the tolerance; any other guard is broken
+ * by a difference beyond the tolerance. Without guards in the rules, find_guard returns 0 for the
+ * implied guard, which is none of rules->guards. */
 ms_compare_verdict ms_compare_judge(const ms_compare_rules *rules, const char *key,
                                     const ms_value *a, const ms_value *b) {
     bool is_named = false;

@@ -21,6 +21,9 @@ static const char *skip_row(const char *path, bool has_begun) {
     return end == NULL ? NULL : end + 1;
 }
 
+/* Walk along the key and the path in parallel: a '*' of the key passes one word of the path, a ']'
+ * the rest of a row's name, any other character must be equal. The key matches if the path then
+ * ends, or goes on below it ('.' or '['). A key that ends inside a row's name matches nothing. */
 ms_key_match ms_key_holds(const char *key, const char *path) {
     if (key[0] == '\0') {
         return MS_KEY_ABOVE;
@@ -133,6 +136,7 @@ static ms_status check_key(const char *key, const ms_vector *keys, ms_diag *diag
     return MS_E_USAGE;
 }
 
+/* A tolerance with the key "" is for all quantities and needs no check. */
 ms_status ms_compare_check_keys(const ms_compare_rules *rules, const ms_vector *keys,
                                 ms_diag *diag) {
     ms_status status = MS_OK;

@@ -151,6 +151,9 @@ static bool number_equals(ms_arena *arena, ms_rows *rows, const bool *is_done) {
     return true;
 }
 
+/* Every row is first named by the least number of columns of its list; rows of both sides whose
+ * names are not unique get one column more, as long as there are columns; what is still equal is
+ * numbered. */
 bool ms_rows_name(const char *key, const ms_value *const lists[2], ms_arena *arena,
                   ms_rows rows_out[2]) {
     const identity *what = identity_of(key);

@@ -216,6 +216,8 @@ static void sum_up(ms_trace_comparison *comparison) {
     }
 }
 
+/* Keys of the rules are checked last, against the quantities of all traces: a guard may be about
+ * one trace only. */
 ms_status ms_compare_traces(const char *const paths[2], const ms_compare_rules *rules,
                             ms_arena *arena, ms_diag *diag, ms_trace_comparison *comparison_out) {
     pairing p = {.rules = rules, .arena = arena, .diag = diag};

@@ -24,6 +24,8 @@ typedef struct derivation {
 
 /* ---- sizes ---- */
 
+/* V or K of the workload counts if its own schedule is of this kind, or if the number is above 1; a
+ * 1 of another kind only says that this kind does not divide its stages or sequences. */
 ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
                                    const ms_schedule_spec *own) {
     ms_schedule_traits traits = ms_schedule_kind_traits(kind);
@@ -148,6 +150,8 @@ static ms_status check_costs(const derivation *d, int stages) {
     return d->out->reason == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
 }
 
+/* A workload with a model gets a partition of its layers; one with given times per stage must have
+ * them for this number of stages. */
 ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choice,
                              const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
                              ms_schedule_derived *derived_out) {

@@ -264,6 +264,7 @@ static ms_status read_text(profile *p) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
 }
 
+/* Lists of all columns are made, also of those that the file lacks, which stay 0. */
 ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_diag *diag,
                               ms_schedule_costs *costs_out) {
     profile p = {.arena = arena,

@@ -369,6 +369,8 @@ static ms_status time_variants(ms_times *times, ms_arena *arena, ms_diag *diag) 
     return status;
 }
 
+/* The platform without a variant is loaded for the result; each variant is loaded again, for its
+ * times alone. */
 ms_status ms_times_run(ms_times *times, ms_arena *arena, ms_diag *diag) {
     static const ms_words NONE = {.count = 0};
     const ms_node *document = NULL;
@@ -381,6 +383,7 @@ ms_status ms_times_run(ms_times *times, ms_arena *arena, ms_diag *diag) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
+/* A scalar with a unit does not say its dimension, so the units of all dimensions are tried. */
 double ms_key_number(const ms_node *node) {
     double value = NAN;
     const char *why = NULL;

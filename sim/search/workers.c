@@ -425,6 +425,9 @@ static ms_status run_round(pool *p, bool *is_over_out) {
     return status == MS_OK && is_interrupted(p) ? MS_E_INTERRUPTED : status;
 }
 
+/* All signals are blocked while the pool works, except during its polls (wait_for_children), so
+ * that none arrives while a store is written. An interrupt that is held is noted and ends the
+ * children; it ends this process only if it arrives after ms_interrupt_obey. */
 ms_status ms_workers_stream(const ms_worker_feed *feed, const ms_workers_options *options,
                             ms_arena *arena, ms_diag *diag) {
     size_t places = options->jobs < 1 ? 1 : (size_t)options->jobs;

@@ -150,6 +150,8 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
 
 /* ---- the candidate ---- */
 
+/* Copies the spec of the candidate's template, which is read when its first candidate is made, and
+ * sets the mesh, the values with a setter and the partition. */
 ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
     space_digits digits;
     if (!split_number(space, index, &digits)) {
@@ -254,6 +256,8 @@ static void add_partition(const ms_space *space, const space_digits *digits, set
     }
 }
 
+/* The settings of the cluster, the mesh, each value, the partition and the granularity. With them
+ * the workload file gives the same spec as ms_space_spec. */
 ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *arena,
                             ms_words *settings_out) {
     space_digits digits;

@@ -308,6 +308,8 @@ static bool has_chunk_axis(const ms_vector *axes) {
     return has_any;
 }
 
+/* An axis is replaced if one of its values sets a kind that takes any number of virtual stages, or
+ * a kind with a fixed number while the workload sets another number, which must be undone. */
 ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag *diag) {
     for (size_t i = 0; i < axes->count && !has_chunk_axis(axes); i++) {
         space_axis *axis = &MS_AT(axes, space_axis, i);
@@ -372,6 +374,7 @@ static void add_keys(ms_space *space, ms_vector *axes) {
     add_experts(space, axes);
 }
 
+/* Without a model only the order of the mesh varies: given times of passes belong to their mesh. */
 ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag) {
     if (space->orders == NULL) {
         add_orders(space);

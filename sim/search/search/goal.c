@@ -129,6 +129,8 @@ static bool asks_for(const ms_search_goal *goal, ms_search_quantity quantity) {
     return asks;
 }
 
+/* Quantities in money need the rent of a GPU, those of a whole training its tokens, those per token
+ * a model. */
 ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *spec, ms_diag *diag) {
     const ms_platform *cluster = spec->platform.cluster;
     bool needs_rent = asks_for(goal, MS_SEEK_COST) || asks_for(goal, MS_SEEK_TRAINING_COST);
@@ -184,6 +186,8 @@ static void derive_values(const ms_search_goal *goal, double step_s, double cost
     values[MS_SEEK_TRAINING_COST] = values[MS_SEEK_COST] * goal->training_tokens / MILLION;
 }
 
+/* Bounds of the quantities from a bound of the step. Nothing is known of the bubble: its bound is
+ * 0. */
 void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_price_use *least, double peak_B, double *values_out) {
     const ms_platform *cluster = spec->platform.cluster;

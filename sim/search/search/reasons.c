@@ -41,6 +41,8 @@ static bool is_alike(const char *a, const char *b) {
     return *a == *b;
 }
 
+/* Adds one to the reason that is alike except for numbers, or begins a new reason with this
+ * candidate. */
 ms_status ms_reasons_add(ms_reasons *reasons, const char *text, int64_t index) {
     for (size_t i = 0; i < reasons->list.count; i++) {
         reason_group *group = &MS_AT(&reasons->list, reason_group, i);

@@ -148,6 +148,9 @@ static ms_status describe(ms_space *space, ms_search_row *row, ms_arena *arena, 
 
 /* ---- the lists ---- */
 
+/* The best are the first `top` simulated rows, or with two objectives the Pareto front, however
+ * many these are. Only rows that are listed are described, because finding a limit lays out the
+ * job's mesh. */
 ms_status ms_search_make_rows(const ms_search_study *study, ms_search_row *rows,
                               const size_t counts[2], ms_arena *arena, ms_diag *diag,
                               ms_search_findings *result) {

@@ -110,6 +110,7 @@ static ms_status add_clusters(const ms_space *space, size_t index, const char *f
     return clusters->count > before ? MS_OK : fault_gpus(space, cluster, wanted->items[0], diag);
 }
 
+/* One cluster for each platform and number of GPUs that go together. */
 ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
     const ms_space_request *request = space->request;
     ms_vector clusters;
@@ -141,6 +142,7 @@ static int axis_of(const char *name) {
     return -1;
 }
 
+/* A mesh has at least one axis, so that of a single GPU has dp with size 1. */
 void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_mesh *mesh_out) {
     const ms_words *order = &space->orders[shape->order];
     mesh_out->axes = 0;

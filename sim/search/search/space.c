@@ -377,6 +377,8 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     return status;
 }
 
+/* GPUs that `placement` names are those of one platform of one size, so a placement excludes other
+ * clusters. */
 ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_diag *diag,
                         ms_space **space_out) {
     ms_space *space = MS_NEW(arena, ms_space, 1);

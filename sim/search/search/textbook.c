@@ -102,6 +102,8 @@ static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vect
     }
 }
 
+/* The meshes that fit come first in the sorted list, so counting stops at the first that does
+ * not. */
 ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag *diag,
                              ms_textbook_mesh **meshes_out, size_t *count_out,
                              size_t *fitting_out) {

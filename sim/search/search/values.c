@@ -110,6 +110,7 @@ static ms_status read_setting(const char *key, const ms_node *node, ms_arena *ar
     return MS_OK;
 }
 
+/* A mapping gives one setting per key below `key`, any other node a single setting of `key`. */
 ms_status ms_space_read_value(const char *key, const ms_node *node, ms_arena *arena, ms_diag *diag,
                               space_value *value_out) {
     bool is_composite = node->type == MS_NODE_MAPPING;

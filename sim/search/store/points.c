@@ -47,6 +47,8 @@ ms_status ms_point_read(const ms_job_request *request, const ms_words *settings,
     return ms_job_spec_read(&all, arena, diag, spec_out);
 }
 
+/* Diagnostics print nothing and keep the first fault. A failure of the system replaces the status,
+ * so that it does not pass for a fault. */
 ms_status ms_point_try(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
                        ms_job_spec *spec_out, ms_point_refusal *refusal_out) {
     ms_buffer reason;
@@ -356,6 +358,9 @@ static void complete_rows(points_run *r) {
     }
 }
 
+/* Makes all rows first, which gives the key of each point, then finds points that are the same job,
+ * and simulates the rest. A point is made once for its key and once for its simulation, so that
+ * only one spec is in memory. */
 ms_status ms_points_run(const ms_points_study *study, ms_arena *arena, ms_diag *diag,
                         ms_store_row *rows_out, ms_points_counts *counts_out) {
     points_run r = {.study = study,

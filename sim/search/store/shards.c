@@ -162,6 +162,7 @@ static ms_status sync_folder(const char *folder, ms_diag *diag) {
     return status;
 }
 
+/* The store is closed before its file is renamed, and the lock is released last. */
 ms_status ms_shard_close(ms_shard_file *file, bool is_complete, ms_diag *diag) {
     ms_status status = MS_OK;
     ms_store_close(file->store);
@@ -371,6 +372,8 @@ static ms_status merge_shards(merging *m) {
     return status == MS_OK ? ms_store_commit(m->study) : status;
 }
 
+/* Finds the shards of the folder, puts their rows into the store of the whole study, and lists what
+ * the report tells. */
 ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
                           ms_shards_report *report_out) {
     merging m = {.folder = folder, .arena = arena, .diag = diag, .report = report_out};

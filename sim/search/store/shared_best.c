@@ -127,6 +127,8 @@ static void read_other_files(ms_shared_best *best) {
     best->next_s = end_s + fmax(PAUSE_S, PAUSE_TO_READING * (end_s - start_s));
 }
 
+/* The `top`-th lowest of two sorted lists, the scores of this shard and the values of the others;
+ * both are of distinct candidates. */
 double ms_shared_best_limit(ms_shared_best *best, const ms_search_score *scores, size_t count) {
     read_other_files(best);
     size_t own = 0;

@@ -181,6 +181,7 @@ static ms_status fault_list(const ms_node *node, const char *path, ms_diag *diag
 #undef EXPECTED
 }
 
+/* A mapping is a range, a sequence a list of values; any other node is a fault. */
 ms_status ms_sweep_list_values(const ms_node *node, const char *path, ms_arena *arena,
                                ms_diag *diag, ms_words *values_out) {
     if (node->type == MS_NODE_MAPPING) {

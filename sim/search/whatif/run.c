@@ -88,6 +88,8 @@ static ms_status make_rows(const ms_whatif_study *study, const candidates *c,
     return MS_OK;
 }
 
+/* Less recomputation is simulated with twice the memory, and make_rows finds out whether it needs
+ * that. */
 ms_status ms_whatif_run(const ms_whatif_study *study, ms_arena *arena, ms_diag *diag,
                         ms_whatif **rows_out, size_t *count_out) {
     candidates c;
