@@ -108,7 +108,8 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
     return status;
 }
 
-/* Only rings whose latency is that of their links count: a library chooses its algorithm itself. */
+/* Warns only of rings without a library. With a library, the library chooses the algorithm and its
+ * latency. */
 void ms_sizes_advise(const ms_sizes_study *study, const ms_sizes_result *result, ms_diag *diag) {
     int last = -1; /* index of the largest size at which a ring's latency dominates */
     for (int i = 0; i < study->count; i++) {

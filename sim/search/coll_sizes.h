@@ -69,7 +69,7 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
                             ms_sizes_result *result_out);
 
 /** Warn up to which size latency is most of a ring's time, because another algorithm would have
- * less. Nothing is said of two ranks, where a ring sends what any other algorithm does. */
+ * less latency. Two ranks get no warning: a ring of two sends the same as any other algorithm. */
 void ms_sizes_advise(const ms_sizes_study *study, const ms_sizes_result *result, ms_diag *diag);
 
 #endif

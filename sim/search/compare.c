@@ -25,7 +25,7 @@ static bool is_tree(const ms_value *value) {
     return value != NULL && (value->type == MS_VALUE_OBJECT || value->type == MS_VALUE_ARRAY);
 }
 
-/* Add a difference to those found. a, b: NULL where a side has no such value. */
+/* Add a difference to the result. a, b: NULL where a side has no such value. */
 static void add_difference(comparing *c, const char *key, const ms_value *a, const ms_value *b,
                            const ms_compare_verdict *verdict) {
     const ms_difference difference = {.key = key,

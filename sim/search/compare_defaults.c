@@ -86,8 +86,8 @@ static const char *parse_line(char *line, resolved_key *out) {
     return NULL;
 }
 
-/* Order of two keys for qsort. A key may have two lines, where its path was cut at its end; they
- * keep their order, which is that of their addresses in the text. */
+/* Order of two lines for qsort: by key, then by address, which is the order of the text. Two lines
+ * may have the same key, if a long path was cut at its end. */
 static int by_key(const void *left, const void *right) {
     const resolved_key *a = left;
     const resolved_key *b = right;

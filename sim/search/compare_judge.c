@@ -63,8 +63,8 @@ static double distance(const ms_value *a, const ms_value *b) {
     }
 }
 
-/* The tolerance of a key: of the rules whose keys hold for it, that with the longest key, the last
- * of equals; 0 without one. */
+/* The tolerance of a key: of the matching rules, the share of the one with the longest key; of
+ * equally long keys the last. 0 without a matching rule. */
 static double find_tolerance(const ms_compare_rules *rules, const char *key) {
     double share = 0.0;
     size_t longest = 0;
@@ -88,9 +88,10 @@ static bool guard_holds(const ms_guard *guard, ms_key_match match, bool has_numb
     return match == MS_KEY_ABOVE && !has_text && (has_number || !guard->is_increase);
 }
 
-/* The guard of a quantity: of those that hold, that with the longest key, the last of equals.
- * Without any guard in the rules all but texts are guarded by an implied one, 0. Returns its index;
- * -1: none. *is_named_out: some guard's key matches. */
+/* Find the guard of a quantity: of the guards that hold, the one with the longest key; of equally
+ * long keys the last. If the rules have no guards at all, every quantity but texts has an implied
+ * guard with index 0. Returns the index; -1: no guard. *is_named_out: whether the key of some guard
+ * matches. */
 static int find_guard(const ms_compare_rules *rules, const char *key, const ms_value *a,
                       const ms_value *b, bool *is_named_out) {
     bool has_text = is_text(a) && is_text(b);

@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-/* The rest of a path behind its first word, which '*' in a key stands for; also inside a row's
- * name. */
+/* The rest of a path behind its first word, which a '*' in a key matches. The path may be inside a
+ * row's name. */
 static const char *skip_word(const char *path) {
     return path + strcspn(path, ".[]");
 }
 
-/* The rest of a path behind the name of a row, for the ']' of a key, whose words may be only the
- * first of the name. has_begun: the key has words of the name. Returns NULL unless a word of the
- * name ends here, or has_begun is false. */
+/* The rest of a path behind a row's name; called at the ']' of a key. has_begun: the key has some
+ * words of the name before the ']'; they must end where a word of the name ends. Returns NULL if
+ * they do not. */
 static const char *skip_row(const char *path, bool has_begun) {
     if (has_begun && strchr(".]#", *path) == NULL) {
         return NULL;

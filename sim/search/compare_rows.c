@@ -128,8 +128,9 @@ static bool name_by(const identity *what, size_t columns, ms_arena *arena, ms_ro
     return true;
 }
 
-/* Number the rows that no column tells apart, from the second on: "name", "name#2", "name#3".
- * Returns false when memory ran out. */
+/* Number the rows whose columns are all equal, from the second row on: "name", "name#2", "name#3".
+ * is_done: [rows->count] whether a row's name is unique already. Returns false when memory ran
+ * out. */
 static bool number_equals(ms_arena *arena, ms_rows *rows, const bool *is_done) {
     const char **plain = MS_NEW(arena, const char *, rows->count);
     if (plain == NULL) {
@@ -151,8 +152,8 @@ static bool number_equals(ms_arena *arena, ms_rows *rows, const bool *is_done) {
     return true;
 }
 
-/* Every row is first named by the least number of columns of its list; rows of both sides whose
- * names are not unique get one column more, as long as there are columns; what is still equal is
+/* Rows are first named by the least number of columns of their list. Rows whose names are not
+ * unique then get one column more, as long as there are columns. Rows that are still equal are
  * numbered. */
 bool ms_rows_name(const char *key, const ms_value *const lists[2], ms_arena *arena,
                   ms_rows rows_out[2]) {

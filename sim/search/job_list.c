@@ -74,8 +74,8 @@ typedef struct listed_run {
     ms_status status; /* first failure of next_job, which returns no status; it ends the study */
 } listed_run;
 
-/* Read a job's workload with its own overrides and then those of all jobs. of_all: the latter. Sets
- * run->spec. Returns as ms_job_spec_read. */
+/* Read a job's workload with its own overrides, and after them the overrides of all jobs. of_all:
+ * the overrides of all jobs. Sets run->spec. Returns as ms_job_spec_read. */
 static ms_status read_job(listed_run *run, size_t index, const ms_words *of_all, ms_diag *diag) {
     const ms_listed_job *job = &run->study->list->items[index];
     const ms_job_request request = {.workload = job->workload,
@@ -92,9 +92,9 @@ static void keep_talk(void *context, const char *text) {
     ms_buffer_puts(context, text);
 }
 
-/* Report a job that cannot be read to the study's `tell`. If the job can be read without the
- * overrides of all jobs, these are to blame. status: of reading. said: all messages. reason: the
- * first fault. Returns as `tell`; MS_E_NOMEM (reported). */
+/* Report a job that cannot be read to the study. If the job can be read without the overrides of
+ * all jobs, these overrides are to blame (blames_sets). status: of reading. said: all messages.
+ * reason: the first fault. Returns the status of the study's `tell`; MS_E_NOMEM (reported). */
 static ms_status report_unread(listed_run *run, size_t index, ms_status status, ms_buffer *said,
                                ms_buffer *reason) {
     static const ms_words NONE = {.count = 0};
@@ -151,7 +151,7 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
 static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *outcome) {
     listed_run *run = context;
     if (outcome->status == MS_E_INTERRUPTED) {
-        return MS_E_INTERRUPTED;
+        return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
     const ms_listed_outcome told = {.index = ticket,
                                     .status = outcome->status,

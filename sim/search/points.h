@@ -51,7 +51,8 @@ typedef struct ms_points_counts {
 } ms_points_counts;
 
 /** Read a workload with further settings. request: the workload with its own overrides. settings:
- * "key.path=value", applied after those. *spec_out: in `arena`. Returns as ms_job_spec_read. */
+ * "key.path=value", applied after the overrides. *spec_out: in `arena`. Returns as
+ * ms_job_spec_read. */
 ms_status ms_point_read(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
                         ms_diag *diag, ms_job_spec *spec_out);
 

@@ -24,8 +24,9 @@ typedef struct derivation {
 
 /* ---- sizes ---- */
 
-/* V or K of the workload counts if its own schedule is of this kind, or if the number is above 1; a
- * 1 of another kind only says that this kind does not divide its stages or sequences. */
+/* V and K of the workload are used if its own schedule is of this kind, or if they are above 1. V =
+ * 1 or K = 1 of another kind is no choice of the user's: that kind divides no stages or
+ * sequences. */
 ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
                                    const ms_schedule_spec *own) {
     ms_schedule_traits traits = ms_schedule_kind_traits(kind);

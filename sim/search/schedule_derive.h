@@ -11,8 +11,9 @@ typedef struct ms_schedule_derived {
     bool is_repartitioned; /* as in ms_simulated_row */
 } ms_schedule_derived;
 
-/* The sizes of a schedule that its kind builds: P and M of `own`; V, N, K and reordering as far as
- * the kind takes them, from `given` where it has them, else from `own`, else 2 for V and K. */
+/* The sizes of a schedule that its kind builds, as far as the kind uses each. P and M are those of
+ * `own`. V, N, K and reordering are given, else those of `own`, else 2 for V and K.
+ *  given: 0 where a size is not given. own: sizes of the workload's own schedule. */
 ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
                                    const ms_schedule_spec *own);
 

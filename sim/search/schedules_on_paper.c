@@ -43,8 +43,8 @@ typedef struct comparison {
     ms_diag *diag;
 } comparison;
 
-/* The sizes to open a schedule with: the study's P and M, and V, N, K as far as the schedule's kind
- * takes them. All zero for a file, which has its own sizes. */
+/* The sizes with which to open a schedule: P and M of the study, and its V, N, K as far as the kind
+ * uses them. For a file all are 0, because the file has its own sizes. */
 static ms_schedule_spec sizes_of(const ms_schedule_spec *sizes, const ms_schedule_choice *choice) {
     const ms_schedule_spec study = {.kind = MS_SCHEDULE_CUSTOM,
                                     .pipeline_ranks = sizes->pipeline_ranks,
@@ -121,10 +121,10 @@ static double peak_of(const ms_program *program, const ms_schedule_result *resul
     return peak * share_of(program);
 }
 
-/* Fill in a row from its evaluation. The schedule was evaluated with the given times as those of
- * all stages of a rank together, so that schedules of any V compare (rank_makespan). All other
- * times of the row take the given times as those of one virtual stage, as a single schedule is
- * shown: they are divided by row->share = P / (S K). row: its gap and its period are set. */
+/* Fill in a row from its evaluation. The given times were used as the times of all stages of a rank
+ * together, so that makespans of any V can be compared (rank_makespan). All other times of the row
+ * are divided by row->share = P / (S K), which gives the times that a single schedule is shown
+ * with: the given times as those of one virtual stage. row: its gap and its period are set. */
 static void fill_row(const ms_program *program, const ms_schedule_result *result,
                      ms_paper_row *row) {
     bool has_form = row->gap.has_closed_form;
@@ -211,8 +211,8 @@ static ms_status build(const comparison *c, const ms_schedule_choice *choice, ms
     return status == MS_E_NOMEM ? ms_diag_no_memory(c->diag) : status;
 }
 
-/* Give a row a reason if its schedule, from a file, has other P or M than the study. Returns MS_OK;
- * MS_E_NOMEM (reported). */
+/* Give a row a reason if its schedule, which may come from a file, has another P or M than the
+ * study. found: sizes of the opened schedule. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status check_sizes(const comparison *c, const ms_schedule_spec *found,
                              ms_paper_row *row) {
     const ms_schedule_spec *sizes = &c->study->sizes;

@@ -242,8 +242,8 @@ static void add_variants(schema *s, ms_value *out, const ms_field_shape *shape, 
 }
 
 /* A mapping: its rows as properties, keys of the user's own where the shape allows any (`each`),
- * and its required keys. Where a file may give the rest, the properties themselves require nothing,
- * and add_needs says what is required instead. */
+ * and its required keys. Where a file may give some keys, the properties below require nothing, and
+ * add_needs adds a condition with both cases. */
 static void add_mapping(schema *s, ms_value *out, const ms_field *field, const char *path,
                         asks what) {
     const ms_field *fields = field->fields;
@@ -275,7 +275,7 @@ static void add_mapping(schema *s, ms_value *out, const ms_field *field, const c
 
 static void add_entry(schema *s, ms_value *out, const ms_field *field);
 
-/* A list of entries, each as the row's type says of one value. */
+/* A list, each of whose entries is one value of the row's type. */
 static void add_list(schema *s, ms_value *out, const ms_field *field) {
     add_type(out, "array");
     add_entry(s, ms_value_add(out, "items", MS_VALUE_OBJECT), field);

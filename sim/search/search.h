@@ -55,7 +55,7 @@ typedef struct ms_search_progress {
     ms_search_phase phase;
     int64_t done, count; /**< candidates that the phase has bounded, estimated or simulated, or left
                             out, and all candidates of the phase */
-    int64_t simulated;   /**< results so far; where there is a store, those that it has */
+    int64_t simulated;   /**< results so far; where there is a store, rows that are on the disk */
 } ms_search_progress;
 
 /** The parameters of a search. All is borrowed. */

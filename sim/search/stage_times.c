@@ -115,8 +115,8 @@ static bool read_number(const profile *p, const ms_cell *cell, double *out) {
     return true;
 }
 
-/* The stage of a line: the one that its column `stage` says, else the number of lines before.
- * cells: [column_count]. Returns -1 (reported) for a stage that does not exist or was read
+/* The stage of a line: the number in its column `stage`; without such a column the number of lines
+ * before. cells: [column_count]. Returns -1 (reported) for a stage that does not exist or was read
  * before. */
 static int read_stage(const profile *p, const ms_cell *cells) {
     if (!p->has_stages) {
@@ -241,7 +241,7 @@ static ms_status read_lines(profile *p) {
         has_header = true;
         read_header(p, line);
         if (p->diag->errors > errors) {
-            return MS_E_INPUT; /* without columns the numbers say nothing */
+            return MS_E_INPUT; /* without columns the numbers have no meaning */
         }
     }
     if (p->diag->errors == errors) {
@@ -264,7 +264,7 @@ static ms_status read_text(profile *p) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
 }
 
-/* Lists of all columns are made, also of those that the file lacks, which stay 0. */
+/* The lists of columns that the file lacks stay 0. */
 ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_diag *diag,
                               ms_schedule_costs *costs_out) {
     profile p = {.arena = arena,

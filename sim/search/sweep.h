@@ -38,7 +38,7 @@ typedef struct ms_sweep_key {
 /** How a sweep is drawn. */
 typedef enum ms_sweep_drawing { MS_DRAW_LINES, MS_DRAW_HEAT } ms_sweep_drawing;
 
-/** The picture that a sweep's file asks for. */
+/** The picture of a sweep's results (`--plot`). */
 typedef struct ms_sweep_picture {
     ms_sweep_drawing kind;
     const char *title;    /**< NULL: that of the sweep */

@@ -31,7 +31,7 @@ typedef enum ms_column_type {
 
 /** Which row comes first in a table that is sorted by the column. */
 typedef enum ms_column_sort {
-    MS_SORT_NEVER,  /**< nobody sorts by it */
+    MS_SORT_NEVER,  /**< a table cannot be sorted by it */
     MS_SORT_LOWEST, /**< the least number, or the first text of the alphabet */
     MS_SORT_HIGHEST /**< the largest number */
 } ms_column_sort;

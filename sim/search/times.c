@@ -324,8 +324,8 @@ static ms_status time_points(const ms_times *times, const ms_platform *platform,
     return status;
 }
 
-/* Load the platform with the file's overrides and those of a variant. sets: of the variant.
- * *document_out: as in ms_platform_load; NULL: not wanted. Returns as ms_platform_load. */
+/* Load the platform with the overrides of the file and of a variant. sets: overrides of the
+ * variant. *document_out: as in ms_platform_load; NULL: not wanted. Returns as ms_platform_load. */
 static ms_status load_variant(const ms_times *times, const ms_words *sets, ms_arena *arena,
                               ms_diag *diag, ms_platform *platform_out,
                               const ms_node **document_out) {
@@ -383,7 +383,8 @@ ms_status ms_times_run(ms_times *times, ms_arena *arena, ms_diag *diag) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* A scalar with a unit does not say its dimension, so the units of all dimensions are tried. */
+/* The text of a quantity has a unit, but its dimension is not known here, so the units of all
+ * dimensions are tried. */
 double ms_key_number(const ms_node *node) {
     double value = NAN;
     const char *why = NULL;

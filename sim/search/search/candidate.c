@@ -10,9 +10,9 @@
 
 /* ---- digits ---- */
 
-/* Whether a value changes the jobs of a shape at all. Without pipeline stages or without replicas
- * some values do not, and the same job is a candidate already with the axis' first value. need:
- * what the value needs to have an effect. */
+/* Whether a value has an effect on the jobs of a shape: some values have none without several
+ * pipeline ranks or several replicas. The same job is then already a candidate with the axis' first
+ * value. need: what the value needs to have an effect. */
 static bool makes_difference(const ms_space *space, const space_shape *shape, space_need need) {
     const int *sizes = shape->sizes;
     int64_t replicas = (int64_t)sizes[KNOWN_DP] * sizes[KNOWN_CP] * sizes[KNOWN_EP];
@@ -20,9 +20,8 @@ static bool makes_difference(const ms_space *space, const space_shape *shape, sp
            (need == NEEDS_REPLICAS && replicas * space->other_size > 1);
 }
 
-/* Split a candidate's number into its digits, the last axis running fastest. Returns whether the
- * job differs from those of all lower numbers: every value has an effect in this shape
- * (makes_difference). */
+/* Split a candidate's number into its digits, the last axis running fastest. Returns false if some
+ * value has no effect in this shape (makes_difference): the same job has a lower number, too. */
 static bool split_number(const ms_space *space, int64_t index, space_digits *digits_out) {
     bool is_own = true;
     for (size_t i = space->axis_count; i-- > 0;) {

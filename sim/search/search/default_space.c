@@ -374,7 +374,8 @@ static void add_keys(ms_space *space, ms_vector *axes) {
     add_experts(space, axes);
 }
 
-/* Without a model only the order of the mesh varies: given times of passes belong to their mesh. */
+/* Without a model, where the workload gives times of passes instead, only the order of the mesh
+ * varies. */
 ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag) {
     if (space->orders == NULL) {
         add_orders(space);

@@ -129,8 +129,8 @@ static bool asks_for(const ms_search_goal *goal, ms_search_quantity quantity) {
     return asks;
 }
 
-/* Quantities in money need the rent of a GPU, those of a whole training its tokens, those per token
- * a model. */
+/* Costs need the rent of a GPU; time and cost of a whole training its number of tokens; all
+ * quantities per token a model. */
 ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *spec, ms_diag *diag) {
     const ms_platform *cluster = spec->platform.cluster;
     bool needs_rent = asks_for(goal, MS_SEEK_COST) || asks_for(goal, MS_SEEK_TRAINING_COST);

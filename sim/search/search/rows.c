@@ -124,8 +124,8 @@ static void find_limit(ms_search_row *row, ms_arena *arena) {
                                      : ms_arena_printf(arena, "%s over %s", name, tier);
 }
 
-/* Virtual stages per rank of a candidate that was not simulated: those of its spec, else the number
- * that its kind of schedule fixes, else 1. */
+/* Virtual stages per rank of a candidate that was not simulated: the number in its spec, else the
+ * number that its kind of schedule fixes, else 1. */
 static int chunks_of(const ms_job_spec *spec) {
     int own = ms_schedule_kind_traits(spec->schedule.kind).chunks;
     return spec->schedule.chunks > 0 ? spec->schedule.chunks : own > 0 ? own : 1;

@@ -32,7 +32,7 @@ static ms_status record_figures(ms_search_state *r, size_t place, const ms_run_f
     ms_job_spec spec;
     ms_feasible *of = &MS_AT(&r->feasible, ms_feasible, place);
     of->is_over = true;
-    if (!figures->fits) { /* the estimate of the memory said that it fits */
+    if (!figures->fits) { /* although its estimate fits */
         r->out->counts.does_not_fit++;
         return MS_OK;
     }
@@ -192,7 +192,7 @@ static ms_status hold_in_store(ms_search_state *r, size_t place, const ms_worker
 static ms_status end_job(void *context, size_t place, const ms_worker_outcome *outcome) {
     ms_search_state *r = context;
     if (outcome->status == MS_E_INTERRUPTED) {
-        return MS_E_INTERRUPTED; /* says nothing of the job */
+        return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
     ms_status status = outcome->status == MS_OK
                            ? record_figures(r, place, &outcome->figures)

@@ -71,17 +71,17 @@ static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, i
     return place == NULL ? MS_E_USAGE : status;
 }
 
-/* GPUs of the workload's job: all of its platform; where ranks are placed on some of the GPUs,
- * those of its mesh. */
+/* Number of GPUs of the workload's job: all GPUs of its platform, or, where `placement` puts the
+ * ranks on some of them, as many as there are ranks. */
 static int gpus_of(const ms_job_spec *base) {
     return base->placement.is_given ? (int)ms_spec_ranks(base)
                                     : ms_platform_gpus(base->platform.cluster);
 }
 
-/* Add a cluster for each number of GPUs that is asked for and fills whole nodes of the platform;
- * none at all is a fault. Without such numbers the platform gets as many GPUs as the workload has.
- * index: of the platform in the request. file: its name or path; NULL: the workload's own platform.
- * clusters: of space_cluster. */
+/* Add a cluster of a platform for each requested number of GPUs that fills whole nodes; it is a
+ * fault if there is none. Without requested numbers the platform gets as many GPUs as the workload
+ * has. index: of the platform in the request. file: its name or path; NULL: the workload's own
+ * platform. clusters: of space_cluster. */
 static ms_status add_clusters(const ms_space *space, size_t index, const char *file, ms_diag *diag,
                               ms_vector *clusters) {
     const ms_platform *cluster = space->base.platform.cluster;

@@ -182,7 +182,7 @@ static ms_status try_value(const ms_space *space, const space_value *value, size
     return status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
 }
 
-/* Whether a value is the same as one of the values before it. values: [count] those before. */
+/* Whether a value is equal to one of the values before it. values: [count] the values before. */
 static bool is_repeated(const space_value *values, size_t count, const space_value *value) {
     bool is_found = false;
     for (size_t i = 0; i < count && !is_found; i++) {
@@ -254,9 +254,9 @@ static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, m
 
 /* ---- what the user leaves open ---- */
 
-/* Give the axes of the mesh that nobody varies the sizes that the workload has, and the space the
- * workload's order if no order is given. dp stays open: it gets the GPUs that the other axes leave.
- * Returns MS_OK; MS_E_NOMEM (reported). */
+/* Give the axes of the mesh that do not vary the workload's sizes, and the space the workload's
+ * order if no order is given. dp stays open: it gets the GPUs that the other axes leave. Returns
+ * MS_OK; MS_E_NOMEM (reported). */
 static ms_status close_mesh(ms_space *space, ms_diag *diag) {
     ms_spec_mesh mesh = space->base.mesh;
     int *own = MS_NEW(space->arena, int, KNOWN_AXES);
@@ -377,8 +377,8 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     return status;
 }
 
-/* GPUs that `placement` names are those of one platform of one size, so a placement excludes other
- * clusters. */
+/* A workload with `placement` names GPUs of one platform, so it cannot be combined with other
+ * platforms or numbers of GPUs. */
 ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_diag *diag,
                         ms_space **space_out) {
     ms_space *space = MS_NEW(arena, ms_space, 1);

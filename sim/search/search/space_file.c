@@ -39,8 +39,8 @@ const ms_field MS_SPACE_FIELDS[] = {
     {.key = NULL},
 };
 
-/* The values of a key as one text, separated by commas. A list is written as YAML, because an
- * element may need quotes, and loses its brackets. values: those of a range. In `arena`; NULL when
+/* The values of a key as one text, separated by commas. A list is written as YAML without its
+ * brackets, which quotes elements where needed. values: of a range, listed. In `arena`; NULL when
  * memory runs out. */
 static const char *join(const ms_node *node, const ms_words *values, ms_arena *arena) {
     if (node->type == MS_NODE_SEQUENCE) {

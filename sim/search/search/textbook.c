@@ -125,7 +125,7 @@ ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag 
     }
     qsort(*meshes_out, *count_out, sizeof **meshes_out, compare_meshes);
     for (*fitting_out = 0; *fitting_out < *count_out && (*meshes_out)[*fitting_out].fits;) {
-        ++*fitting_out; /* those that fit come first */
+        ++*fitting_out; /* meshes that fit come first */
     }
     return MS_OK;
 }

@@ -247,8 +247,8 @@ static void count_ended(points_run *r) {
 }
 
 /* Whether a point needs no simulation: it is refused, another point leads it, or the store has its
- * row, which is copied. The store is asked just before the simulation would start, because another
- * process may have put the row there meanwhile. Also true after a failure (r->status). */
+ * row, which is copied. The store is searched just before the simulation would start, because
+ * another process may have put the row there meanwhile. Also true after a failure (r->status). */
 static bool needs_no_simulation(points_run *r, size_t index) {
     ms_store_row *row = &r->rows[index], found;
     bool is_found = false;
@@ -297,7 +297,7 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     points_run *r = context;
     ms_store_row *row = &r->rows[ticket];
     if (outcome->status == MS_E_INTERRUPTED) {
-        return MS_E_INTERRUPTED; /* says nothing of the job */
+        return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
     ms_point_take_outcome(outcome, r->study->program, row);
     bool is_failed = outcome->status != MS_OK && outcome->status != MS_E_INPUT;

@@ -141,7 +141,7 @@ ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is
     }
     const ms_store_options options = {.is_fresh = is_fresh};
     if (access(folder, W_OK) != 0 && (errno == EROFS || errno == EACCES)) {
-        /* a complete shard can be read; nobody can change it, so it needs no lock */
+        /* a complete shard can be read; no process can change it, so it needs no lock */
         return ms_store_open(file_out->whole, &options, arena, diag, &file_out->store);
     }
     ms_status status = acquire_lock(file_out, wait_s, diag);
@@ -213,9 +213,9 @@ static bool read_name(const char *name, ms_study_shard *shard, bool *is_complete
     return *is_complete || strcmp(name + length, PART) == 0;
 }
 
-/* Note the shard of a file in the folder; files that are not a shard's are ignored. The first
- * shard's file says how many shards the study has, and all others must agree. name: of the file.
- * Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM (reported). */
+/* Record the shard of a file in the folder; files that are not a shard's are ignored. The number of
+ * shards is taken from the first shard's file, and all others must have the same. name: of the
+ * file. Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM (reported). */
 static ms_status add_file(merging *m, const char *name) {
     ms_study_shard shard;
     bool is_complete = false;
@@ -372,8 +372,8 @@ static ms_status merge_shards(merging *m) {
     return status == MS_OK ? ms_store_commit(m->study) : status;
 }
 
-/* Finds the shards of the folder, puts their rows into the store of the whole study, and lists what
- * the report tells. */
+/* Finds the shards of the folder, puts their rows into the store of the whole study, and lists
+ * doubles, missing shards and programs. */
 ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
                           ms_shards_report *report_out) {
     merging m = {.folder = folder, .arena = arena, .diag = diag, .report = report_out};

@@ -81,8 +81,8 @@ static ms_status report_failure(const ms_store *store, int code, const char *doi
                       path);
         return MS_E_IO;
     }
-    /* SQLite tries to read what it cannot write, and then knows no more than that there is no such
-     * file */
+    /* if SQLite cannot open a file for writing, it tries to read it, and then only knows that it
+     * could not: ms_target_check reports the cause */
     if (primary == SQLITE_CANTOPEN && !store->options.is_read_only &&
         ms_target_check(path, MS_TARGET_FILE, store->diag) != MS_OK) {
         return MS_E_IO;

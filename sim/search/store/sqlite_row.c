@@ -170,8 +170,8 @@ static void read_cell(const ms_sqlite_row *r, int place, const ms_table_column *
     }
 }
 
-/* Checks all cells first, so that each can be read by the type of its column; the digest of what
- * was read must then be the stored one. */
+/* Checks all cells first, so that each can be read by the type of its column. The digest of the row
+ * that was read must then be equal to the stored digest. */
 ms_status ms_sqlite_take_row(const ms_sqlite_row *r, ms_store_row *row_out) {
     ms_store_row row;
     char digest[MS_SHA256_HEX] = "";

@@ -13,8 +13,8 @@ typedef struct candidates {
     size_t count;
 } candidates;
 
-/* Whether a change is less recomputation (list_memory in list.c), whose first setting is that of
- * `recompute`. */
+/* Whether a change is one of list_memory (list.c): twice the memory with less recomputation. Its
+ * first setting is `recompute`. */
 static bool is_of_memory(const ms_whatif *change) {
     return strncmp(change->settings.items[0], "recompute=", sizeof "recompute=" - 1) == 0;
 }
