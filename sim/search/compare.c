@@ -11,7 +11,7 @@
 #include "search/compare_judge.h"
 #include "search/compare_rows.h"
 
-/* The state of a comparison. */
+/* The state of a comparison, `c` in this file. */
 typedef struct comparing {
     const ms_compare_rules *rules;
     ms_arena *arena;
@@ -214,9 +214,12 @@ static int by_weight(const void *left, const void *right) {
     const ms_difference *a = left;
     const ms_difference *b = right;
     int class_order = order_class(a) - order_class(b);
-    double x = fabs(a->relative);
-    double y = fabs(b->relative);
-    return class_order != 0 ? class_order : x > y ? -1 : x < y ? 1 : strcmp(a->key, b->key);
+    double change_a = fabs(a->relative);
+    double change_b = fabs(b->relative);
+    return class_order != 0      ? class_order
+           : change_a > change_b ? -1
+           : change_a < change_b ? 1
+                                 : strcmp(a->key, b->key);
 }
 
 /* Move the differences from the vector, which is released, to the result, in their order. Returns

@@ -8,7 +8,7 @@
 #include "base/folder.h"
 #include "search/compare.h"
 
-/* The state of a comparison. */
+/* The state of a comparison, `p` in this file. */
 typedef struct pairing {
     const ms_compare_rules *rules;
     ms_arena *arena;

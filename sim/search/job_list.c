@@ -35,6 +35,7 @@ static const ms_field LIST_FIELDS[] = {
     {.key = NULL},
 };
 
+/* All jobs are read, so that the faults of each are reported. */
 ms_status ms_job_list_read(const char *path, ms_arena *arena, ms_diag *diag,
                            ms_job_list *list_out) {
     ms_node *root = NULL;

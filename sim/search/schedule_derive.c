@@ -13,7 +13,7 @@
  * neither the user nor the workload gives a number. */
 enum { SHARE_DEFAULT = 2 };
 
-/* The parameters of ms_schedule_derive. */
+/* The parameters of ms_schedule_derive, `d` in this file. */
 typedef struct derivation {
     const ms_job *base;
     const ms_schedule_spec *sizes;

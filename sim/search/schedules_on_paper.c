@@ -36,7 +36,7 @@ const ms_table_column MS_PAPER_COLUMNS[] = {
 /* A peak is above the cap only if it is by more than rounding. */
 static const double CAP_SLACK = 1 + 1e-12;
 
-/* The parameters of ms_schedules_evaluate. */
+/* The parameters of ms_schedules_evaluate, `c` in this file. */
 typedef struct comparison {
     const ms_paper_study *study;
     ms_arena *arena;

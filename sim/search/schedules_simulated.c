@@ -46,7 +46,7 @@ const ms_table_column MS_SIMULATED_COLUMNS[] = {
     {0},
 };
 
-/* The state of the study. Rows that have a job to simulate are "planned". */
+/* The state of the study, `s` in this file. Rows that have a job to simulate are "planned". */
 typedef struct simulation {
     const ms_simulated_study *study;
     ms_arena *arena;

@@ -16,7 +16,7 @@
 /* A number as ms_number_parse and ms_unit_parse take it, without its sign. */
 #define DIGITS "([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?"
 
-/* The state of making one schema. */
+/* The state of making one schema, `s` in this file. */
 typedef struct schema {
     ms_arena *arena;
     ms_diag *diag;

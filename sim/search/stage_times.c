@@ -17,7 +17,7 @@ enum { COLUMNS_MAX = 16, STAGE = 0, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, P2
 static const char *const NAME[NAMES] = {"stage", "forward", "input_gradient", "weight_gradient",
                                         "p2p"};
 
-/* The state of reading a file. */
+/* The state of reading a file, `p` in this file. */
 typedef struct profile {
     ms_arena *arena;
     ms_diag *diag;
@@ -104,7 +104,7 @@ static bool read_number(const profile *p, const ms_cell *cell, double *out) {
     char word[64];
     copy_word(cell, word, sizeof word);
     char *end = NULL;
-    double value = strtod(word, &end);
+    double value = strtod(word, &end); /* also reads hexadecimal, "inf" and "nan" */
     bool is_number = word[0] != '\0' && *end == '\0' && isfinite(value) && value >= 0 &&
                      strspn(word, "+-.0123456789eE") == strlen(word);
     if (!is_number || value > MS_SCHEDULE_COST_MAX) {

@@ -96,7 +96,7 @@ static const ms_field FILE_FIELDS[] = {
 
 /* ---- reading ---- */
 
-/* The state of reading a file. */
+/* The state of reading a file, `r` in this file. */
 typedef struct times_reader {
     ms_arena *arena;
     ms_diag *diag;
@@ -279,15 +279,15 @@ static double kernel_s(const ms_gpu_type *gpu, ms_measured_kernel kernel, const 
  * MS_E_NOMEM. */
 static ms_status time_collective(const ms_platform *platform, const ms_timed_point *point,
                                  const int *gpus, double *time_s_out) {
-    ms_timed_collective c = point->collective;
+    ms_timed_collective timed = point->collective;
     const ms_coll_request request = {.kind = MS_TIMED_KINDS[point->kind].coll,
                                      .gpus = gpus,
-                                     .members = c.ranks,
-                                     .size_B = c.size_B};
+                                     .members = timed.ranks,
+                                     .size_B = timed.size_B};
     ms_arena scratch;
     ms_coll_plan plan;
     double time_s = 0;
-    if (c.ranks > ms_platform_gpus(platform)) {
+    if (timed.ranks > ms_platform_gpus(platform)) {
         return MS_E_RANGE;
     }
     ms_arena_init(&scratch);
@@ -295,8 +295,8 @@ static ms_status time_collective(const ms_platform *platform, const ms_timed_poi
     status = status == MS_OK ? ms_coll_plan_time(platform, &plan, &time_s) : status;
     ms_arena_release(&scratch);
     /* without `nodes` GPUs fill one node after the other */
-    c.nodes = c.nodes == 0 ? 1 + ms_platform_node(platform, c.ranks - 1) : c.nodes;
-    *time_s_out = ms_timed_s(&c, platform, time_s);
+    timed.nodes = timed.nodes == 0 ? 1 + ms_platform_node(platform, timed.ranks - 1) : timed.nodes;
+    *time_s_out = ms_timed_s(&timed, platform, time_s);
     return status;
 }
 

@@ -53,7 +53,7 @@ typedef struct worker {
     ms_buffer bytes; /* all that was read so far */
 } worker;
 
-/* The parent's state: its children, and where their jobs come from. */
+/* The parent's state (`p` in this file): its children, and the source of their jobs. */
 typedef struct pool {
     const ms_worker_feed *feed;
     const ms_workers_options *options;
@@ -101,12 +101,12 @@ static void send_frame(int pipe, frame_mark mark, const void *bytes, size_t leng
 /* `write` of a child's diagnostics: send a message to the parent, and before the first fault's
  * message its reason. */
 static void send_talk(void *context, const char *text) {
-    talker *t = context;
-    if (t->reason.length > 0 && !t->is_reason_sent) {
-        send_frame(t->pipe, REASON, ms_buffer_text(&t->reason), t->reason.length);
-        t->is_reason_sent = true;
+    talker *output = context;
+    if (output->reason.length > 0 && !output->is_reason_sent) {
+        send_frame(output->pipe, REASON, ms_buffer_text(&output->reason), output->reason.length);
+        output->is_reason_sent = true;
     }
-    send_frame(t->pipe, TALK, text, strlen(text));
+    send_frame(output->pipe, TALK, text, strlen(text));
 }
 
 /* Send the status of a run and, if it is MS_OK, the figures. result: read only then. */
@@ -144,11 +144,11 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
     size_t failures = ms_failure_count();
     ms_arena arena;
     ms_arena_init(&arena);
-    talker t = {.pipe = pipe};
-    ms_buffer_init(&t.reason);
+    talker output = {.pipe = pipe};
+    ms_buffer_init(&output.reason);
     ms_diag diag;
-    ms_diag_init(&diag, send_talk, &t);
-    diag.reason = &t.reason;
+    ms_diag_init(&diag, send_talk, &output);
+    diag.reason = &output.reason;
     ms_job job = {0};
     ms_result result = {0};
     ms_status status = ms_job_build(spec, &arena, &diag, &job);
@@ -166,11 +166,11 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
     /* a failure of the system passed for a fault of the job, or was overlooked: send it instead */
     if (failed != status) {
         status = failed;
-        t.reason.length = 0;
-        t.is_reason_sent = false;
+        output.reason.length = 0;
+        output.is_reason_sent = false;
         diag = (ms_diag){0};
-        ms_diag_init(&diag, send_talk, &t);
-        diag.reason = &t.reason;
+        ms_diag_init(&diag, send_talk, &output);
+        diag.reason = &output.reason;
         ms_diag_error(&diag, "%s", ms_failure_text());
     }
     send_answer(pipe, status, &result);
@@ -214,9 +214,9 @@ static ms_status start_child(pool *p, const ms_job_spec *spec, size_t ticket) {
         ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(errno));
         return MS_E_IO;
     }
-    worker *w = &p->workers[p->running++];
-    *w = (worker){.pid = pid, .pipe = ends[0], .ticket = ticket};
-    ms_buffer_init(&w->bytes);
+    worker *child = &p->workers[p->running++];
+    *child = (worker){.pid = pid, .pipe = ends[0], .ticket = ticket};
+    ms_buffer_init(&child->bytes);
     p->started++;
     return MS_OK;
 }
@@ -309,25 +309,25 @@ static bool keep_texts(const pool *p, ms_buffer *parts, ms_worker_outcome *outco
  * free its place among the workers. at: index of the worker; the last worker moves to this place.
  * *outcome: texts in the arena. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status collect_child(pool *p, size_t at, ms_worker_outcome *outcome) {
-    worker *w = &p->workers[at];
+    worker *child = &p->workers[at];
     int state = 0;
     ms_buffer parts[MARKS];
     answer found;
-    close(w->pipe);
-    while (waitpid(w->pid, &state, 0) < 0 && errno == EINTR) {
+    close(child->pipe);
+    while (waitpid(child->pid, &state, 0) < 0 && errno == EINTR) {
     }
     for (int mark = 0; mark < MARKS; mark++) {
         ms_buffer_init(&parts[mark]);
     }
-    read_frames(&w->bytes, parts);
+    read_frames(&child->bytes, parts);
     if (parts[ANSWER].length == sizeof found) {
         memcpy(&found, ms_buffer_text(&parts[ANSWER]), sizeof found);
         *outcome = (ms_worker_outcome){.status = found.status, .figures = found.figures};
     } else {
         *outcome = (ms_worker_outcome){.status = explain_end(state, parts)};
     }
-    bool has_all = keep_texts(p, parts, outcome) && !w->bytes.failed;
-    ms_buffer_release(&w->bytes);
+    bool has_all = keep_texts(p, parts, outcome) && !child->bytes.failed;
+    ms_buffer_release(&child->bytes);
     p->workers[at] = p->workers[--p->running];
     p->may_have_more = true;
     return has_all ? MS_OK : report_no_memory(p);
@@ -348,11 +348,11 @@ static bool is_interrupted(const pool *p) {
  * collect_child and `done` of the feed. */
 static ms_status read_from_child(pool *p, size_t at) {
     char block[BLOCK_B];
-    worker *w = &p->workers[at];
-    size_t ticket = w->ticket;
-    ssize_t got = read(w->pipe, block, sizeof block);
+    worker *child = &p->workers[at];
+    size_t ticket = child->ticket;
+    ssize_t got = read(child->pipe, block, sizeof block);
     if (got > 0) {
-        ms_buffer_add(&w->bytes, block, (size_t)got);
+        ms_buffer_add(&child->bytes, block, (size_t)got);
         return MS_OK;
     }
     if (got < 0 && errno == EINTR) {

@@ -1,7 +1,7 @@
 /* The first two steps of a search (search.c): bounds and estimates of candidates. The bound of a
  * candidate follows from its computations alone and takes little time, so every candidate gets one.
  * An estimate also covers the schedule, the communication and the memory; only candidates whose
- * bounds leave them a chance are estimated. */
+ * bounds leave them a chance are estimated. `r` is the state of the search. */
 #include "search/search/bounding.h"
 
 #include <stdlib.h>
@@ -161,7 +161,7 @@ static int compare_bounds(const void *a, const void *b) {
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-/* Between two candidates the loop looks for an interrupt, which is held back meanwhile. */
+/* Interrupts are held back and looked for between two candidates. */
 ms_status ms_search_bound_all(ms_search_state *r) {
     int64_t count = ms_space_count(r->study->space);
     ms_status status = MS_OK;
@@ -183,6 +183,8 @@ bool ms_search_is_hopeless(ms_search_state *r, const ms_search_score *bound) {
     return !r->study->is_exhaustive && ms_search_is_beaten(&r->best, bound);
 }
 
+/* Each candidate is pruned, left in r->open for the second round, or estimated. Interrupts are held
+ * back and looked for between two candidates. */
 ms_status ms_search_estimate_open(ms_search_state *r, bool until_expected) {
     bool leaves_unlikely = until_expected && !r->study->is_exhaustive;
     size_t count = r->open.count, kept = 0;

@@ -353,9 +353,9 @@ static void add_experts(ms_space *space, ms_vector *axes) {
     ms_vector_add(axes, &draft.axis, 1);
 }
 
-/* Add the axes of all default keys that are none of the mesh. batch.micro varies only where the
- * global batch is given and the number of microbatches follows from it, so that all candidates
- * train on the same tokens per step. */
+/* Add the axes of all default keys besides the sizes and the order of the mesh. batch.micro varies
+ * only where the global batch is given and the number of microbatches follows from it, so that all
+ * candidates train on the same tokens per step. */
 static void add_keys(ms_space *space, ms_vector *axes) {
     const ms_job_spec *base = &space->base;
     const default_numbers micros = {

@@ -70,6 +70,7 @@ static ms_status find_quantity(const char *name, size_t length, bool is_limit, m
     return MS_E_USAGE;
 }
 
+/* Names are separated by commas; the goal's previous objectives are replaced. */
 ms_status ms_search_goal_read(ms_search_goal *goal, const char *text, ms_diag *diag) {
     goal->objective_count = 0;
     for (const char *at = text; at != NULL;) {
@@ -89,6 +90,7 @@ ms_status ms_search_goal_read(ms_search_goal *goal, const char *text, ms_diag *d
     return MS_OK;
 }
 
+/* Quantities with a dimension take a unit ("80 GiB"), the others are plain numbers. */
 ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *diag) {
     const char *equals = strchr(text, '=');
     if (equals == NULL) {
@@ -102,7 +104,7 @@ ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *
     }
     const ms_dimension dim = QUANTITIES[quantity].dim;
     const char *reason = NULL;
-    char why[512];
+    char why[512]; /* enough for ms_unit_explain */
     double *limit = &goal->limits[quantity];
     if (dim == MS_DIM_NONE) {
         status = ms_number_parse(equals + 1, limit);
@@ -158,9 +160,9 @@ ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *sp
 
 /* ---- values ---- */
 
-/* Tokens of a step; 0 without a model. Where the spec gives no global batch, it is microbatch size
- * * microbatches * replicas. Replicas are the ranks along dp, ep and an axis with a name of the
- * user's own, which train on different sequences. */
+/* Tokens of a step; 0 without a model. Without a global batch in the spec, sequences are the
+ * microbatch size times microbatches times replicas. Replicas are the ranks along dp, ep and an
+ * axis with a name of the user's own, which train on different sequences. */
 static double step_tokens(const ms_job_spec *spec) {
     double replicas = 1;
     for (int axis = 0; axis < spec->mesh.axes; axis++) {

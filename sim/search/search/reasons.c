@@ -64,6 +64,7 @@ static int compare_groups(const void *a, const void *b) {
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
 
+/* Sorts the groups of candidates, and adds the settings of the first candidate of each. */
 ms_status ms_reasons_list(const ms_reasons *reasons, const ms_space *space, ms_arena *arena,
                           const ms_search_reason **list_out, size_t *count_out) {
     size_t count = reasons->list.count;

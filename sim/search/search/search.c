@@ -2,8 +2,8 @@
  * candidate (bounding.c), estimate those whose bounds leave them a chance, simulate the best
  * estimates first, and prune every candidate whose bound is above the results that are wanted. A
  * candidate is one job of the space, known by its number (`index`). A bound is a value of the goal
- * that no simulation of the candidate is below. In this file `place` is an index into r->feasible,
- * the candidates that were estimated and fit in memory. */
+ * that no simulation of the candidate is below. In this file `r` is the state of the search, and
+ * `place` an index into r->feasible, the candidates that were estimated and fit in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,13 +30,13 @@ static ms_status record_figures(ms_search_state *r, size_t place, const ms_run_f
     const ms_search_goal *goal = r->study->goal;
     double values[MS_SEEK_COUNT];
     ms_job_spec spec;
-    ms_feasible *of = &MS_AT(&r->feasible, ms_feasible, place);
-    of->is_over = true;
+    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+    candidate->is_over = true;
     if (!figures->fits) { /* although its estimate fits */
         r->out->counts.does_not_fit++;
         return MS_OK;
     }
-    ms_status status = ms_space_spec(r->study->space, of->index, r->diag, &spec);
+    ms_status status = ms_space_spec(r->study->space, candidate->index, r->diag, &spec);
     if (status != MS_OK) {
         return status;
     }
@@ -45,15 +45,15 @@ static ms_status record_figures(ms_search_state *r, size_t place, const ms_run_f
         r->out->counts.beyond_limits++;
         return MS_OK;
     }
-    const ms_search_row one = {.index = of->index,
+    const ms_search_row row = {.index = candidate->index,
                                .is_simulated = true,
                                .score = ms_search_score_of(goal, values),
                                .figures = *figures,
-                               .estimate_s = of->estimate_s,
-                               .bound_s = of->bound_s};
+                               .estimate_s = candidate->estimate_s,
+                               .bound_s = candidate->bound_s};
     r->out->counts.simulated++;
-    status = ms_search_best_take(&r->best, &one.score);
-    bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &one, 1) != NULL;
+    status = ms_search_best_take(&r->best, &row.score);
+    bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &row, 1) != NULL;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
@@ -64,15 +64,15 @@ static ms_status record_refusal(ms_search_state *r, size_t place, ms_status stat
                                 const char *reason) {
     bool is_illegal = status == MS_E_INPUT;
     ms_search_counts *counts = &r->out->counts;
-    ms_feasible *of = &MS_AT(&r->feasible, ms_feasible, place);
-    of->is_over = true;
+    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+    candidate->is_over = true;
     counts->illegal += is_illegal;
     counts->failed += !is_illegal;
     if (!is_illegal && r->out->failure == MS_OK) {
         r->out->failure = status;
         ms_point_tell_failure(status, reason, r->diag);
     }
-    return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, of->index);
+    return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, candidate->index);
 }
 
 /* Look for the result of a candidate in the store, and record the result as if the candidate had
@@ -103,10 +103,10 @@ static bool use_stored_result(ms_search_state *r, size_t place) {
 static ms_status use_stored_results(ms_search_state *r) {
     size_t count = r->study->store == NULL ? 0 : r->feasible.count;
     for (size_t place = r->next; place < count && r->status == MS_OK; place++) {
-        ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, place);
-        if (!one->is_settled && !ms_search_is_hopeless(r, &one->bound)) {
-            r->status = ms_space_spec(r->study->space, one->index, r->diag, &r->spec);
-            one->is_settled = r->status == MS_OK && use_stored_result(r, place);
+        ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+        if (!candidate->is_settled && !ms_search_is_hopeless(r, &candidate->bound)) {
+            r->status = ms_space_spec(r->study->space, candidate->index, r->diag, &r->spec);
+            candidate->is_settled = r->status == MS_OK && use_stored_result(r, place);
         }
     }
     return r->status;
@@ -136,16 +136,16 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     ms_search_state *r = context;
     while (r->status == MS_OK && r->next < r->feasible.count) {
         size_t place = r->next++;
-        const ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, place);
+        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
         ms_search_tell(r, MS_SEARCH_SIMULATING, (int64_t)place, (int64_t)r->feasible.count);
-        if (one->is_settled) {
+        if (candidate->is_settled) {
             continue;
         }
-        if (ms_search_is_hopeless(r, &one->bound)) {
+        if (ms_search_is_hopeless(r, &candidate->bound)) {
             r->out->counts.pruned++;
             continue;
         }
-        r->status = ms_space_spec(r->study->space, one->index, r->diag, &r->spec);
+        r->status = ms_space_spec(r->study->space, candidate->index, r->diag, &r->spec);
         /* asks the store once more: another process may have put the result there meanwhile */
         if (r->status == MS_OK && !use_stored_result(r, place) && r->status == MS_OK) {
             *ticket_out = place;
@@ -219,28 +219,29 @@ static ms_status write_held_rows(void *context, double *wait_s_out) {
 
 /* Open the exchange of best results with the other shards of the search, and let r->best use it.
  * Nothing is exchanged without a folder, or for two objectives: the files hold one value per
- * candidate. `what` identifies the search: all on which its result depends, so that shards of
- * another search are not taken for shards of this one. */
+ * candidate. `identity` has all that the result of the search depends on, so that files of another
+ * search in the same folder are ignored. */
 static ms_status open_sharing(ms_search_state *r) {
     const ms_search_study *study = r->study;
-    ms_buffer what;
+    ms_buffer identity;
     if (study->share == NULL || study->goal->objective_count > 1) {
         return MS_OK;
     }
-    ms_buffer_init(&what);
-    ms_buffer_printf(&what, "%s\n%d\n%d %.17g\n", study->program, study->top,
+    ms_buffer_init(&identity);
+    ms_buffer_printf(&identity, "%s\n%d\n%d %.17g\n", study->program, study->top,
                      (int)study->goal->objectives[0], study->goal->training_tokens);
-    ms_buffer_add(&what, (const char *)study->goal->limits, sizeof study->goal->limits);
+    ms_buffer_add(&identity, (const char *)study->goal->limits, sizeof study->goal->limits);
     for (size_t i = 0; i < r->open.count; i++) {
-        const ms_open_candidate *one = &MS_AT(&r->open, ms_open_candidate, i);
-        ms_buffer_add(&what, (const char *)&one->index, sizeof one->index);
-        ms_buffer_add(&what, (const char *)one->bound.of, sizeof one->bound.of);
+        const ms_open_candidate *candidate = &MS_AT(&r->open, ms_open_candidate, i);
+        ms_buffer_add(&identity, (const char *)&candidate->index, sizeof candidate->index);
+        ms_buffer_add(&identity, (const char *)candidate->bound.of, sizeof candidate->bound.of);
     }
     ms_status status =
-        what.failed ? MS_E_NOMEM
-                    : ms_shared_best_open(study->share, study->shard, ms_buffer_text(&what),
-                                          what.length, (size_t)study->top, r->arena, &r->shared);
-    ms_buffer_release(&what);
+        identity.failed
+            ? MS_E_NOMEM
+            : ms_shared_best_open(study->share, study->shard, ms_buffer_text(&identity),
+                                  identity.length, (size_t)study->top, r->arena, &r->shared);
+    ms_buffer_release(&identity);
     r->best.shared = status == MS_OK ? &r->shared : NULL;
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
@@ -285,8 +286,8 @@ static ms_status find_best(ms_search_state *r) {
         status = ms_search_estimate_open(r, is_first);
         ms_status stored = use_stored_results(r); /* an interrupted search shows them, too */
         status = status == MS_OK ? stored : status;
-        bool is_known = is_first && ms_search_best_is_full(&r->best);
-        status = status == MS_OK && !is_known ? simulate(r) : status;
+        bool has_enough = is_first && ms_search_best_is_full(&r->best);
+        status = status == MS_OK && !has_enough ? simulate(r) : status;
         if (!is_first) {
             break;
         }
@@ -308,13 +309,13 @@ static size_t add_estimated(ms_search_state *r, ms_search_row *rows, size_t coun
         qsort(r->feasible.data, r->feasible.count, sizeof(ms_feasible), compare_estimates);
     }
     for (size_t i = 0; i < r->feasible.count; i++) {
-        const ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, i);
-        r->out->estimated += !one->is_over;
-        if (!one->is_over && count < room) {
-            rows[count++] = (ms_search_row){.index = one->index,
-                                            .figures.peak_B = one->peak_B,
-                                            .estimate_s = one->estimate_s,
-                                            .bound_s = one->bound_s};
+        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, i);
+        r->out->estimated += !candidate->is_over;
+        if (!candidate->is_over && count < room) {
+            rows[count++] = (ms_search_row){.index = candidate->index,
+                                            .figures.peak_B = candidate->peak_B,
+                                            .estimate_s = candidate->estimate_s,
+                                            .bound_s = candidate->bound_s};
         }
     }
     return count;
@@ -341,8 +342,8 @@ static ms_status make_rows(ms_search_state *r) {
 static ms_status make_expected(ms_search_state *r) {
     const ms_feasible *best = NULL;
     for (size_t i = 0; i < r->feasible.count; i++) {
-        const ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, i);
-        best = best == NULL || compare_estimates(one, best) < 0 ? one : best;
+        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, i);
+        best = best == NULL || compare_estimates(candidate, best) < 0 ? candidate : best;
     }
     if (best == NULL || !r->out->is_partial || r->out->row_count > 0) {
         return MS_OK;

@@ -198,7 +198,7 @@ static bool allows_size(const space_sizes *sizes, int size) {
     return is_there;
 }
 
-/* The factorization of a cluster's GPUs into sizes of axes. */
+/* The factorization of a cluster's GPUs into sizes of axes, `f` in this file. */
 typedef struct factorizing {
     const ms_space *space;
     const int *divisors; /* [divisor_count] of the GPUs, rising; sizes of axes that may have any */
@@ -251,6 +251,7 @@ static ms_status factorize_cluster(const ms_space *space, size_t cluster, ms_vec
     return has_failed ? MS_E_NOMEM : MS_OK;
 }
 
+/* The factorization stops adding shapes at SHAPES_MAX, which is then a fault of the space. */
 ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag) {
     ms_vector shapes;
     ms_vector_init(&shapes, sizeof(space_shape));

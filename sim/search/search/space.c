@@ -195,8 +195,8 @@ static bool is_repeated(const space_value *values, size_t count, const space_val
     return is_found;
 }
 
-/* Read a key that is none of the mesh with its list of values, check each value, and add the key to
- * the axes of the space. axes: of space_axis. Returns MS_OK; MS_E_INPUT (reported); MS_E_IO;
+/* Read a key that is not about the mesh, with its list of values: check each value, and add the key
+ * to the axes of the space. axes: of space_axis. Returns MS_OK; MS_E_INPUT (reported); MS_E_IO;
  * MS_E_NOMEM (reported). */
 static ms_status read_axis(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
                            ms_vector *axes) {
@@ -220,8 +220,8 @@ static ms_status read_axis(ms_space *space, const char *key, const ms_node *list
 
 /* Read one varied key, as `--vary` gives it ("key=v1,v2"): sizes of an axis of the mesh, orders of
  * the mesh, or any other key. Keys that follow from `--gpus` and `--platform` are refused.
- * space->place: where a file gives the key. axes: of space_axis, gets the key if it is none of the
- * mesh. */
+ * space->place: where a file gives the key. axes: of space_axis, gets the key if it is not about
+ * the mesh. */
 static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, ms_vector *axes) {
     const char *key = NULL;
     ms_node *list = NULL;
@@ -413,6 +413,7 @@ const ms_job_spec *ms_space_base(const ms_space *space) {
     return &space->base;
 }
 
+/* Axes of the mesh with one size, and a single order, do not vary and are not listed. */
 ms_status ms_space_axes(const ms_space *space, ms_arena *arena, const ms_space_axis_view **axes_out,
                         size_t *count_out) {
     ms_space_axis_view *views =

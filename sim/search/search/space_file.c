@@ -126,6 +126,8 @@ static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
     return status;
 }
 
+/* Where the command line gives `gpus` or `platforms`, the file's are ignored; keys of `vary` are
+ * added one by one. */
 ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
                              ms_space_request *request) {
     ms_node *root = NULL;

@@ -27,15 +27,15 @@ ms_textbook ms_textbook_usual(int devices, double parameters) {
 static ms_textbook_mesh evaluate_mesh(const ms_textbook *in, int dp, int pp, int tp) {
     double state_B = in->state_B * in->parameters;
     double tensor_Bps = tp <= in->node_devices ? in->node_Bps : in->network_Bps;
-    ms_textbook_mesh m = {.dp = dp, .pp = pp, .tp = tp};
-    m.memory_B = state_B / in->devices + in->activation_B / ((double)pp * tp);
-    m.fits = pp <= in->layers && m.memory_B <= in->device_B;
-    m.tensor_s = (tp - 1) * (state_B / in->layers) / (tp * tensor_Bps);
-    m.pipeline_s = (pp - 1) * in->activation_B / (pp * in->network_Bps);
-    m.bubble_s = (double)(pp - 1) / in->microbatches * in->stage_s;
-    m.data_s = (dp - 1) * (state_B / ((double)pp * tp)) / (dp * in->rack_Bps);
-    m.cost_s = m.tensor_s + m.pipeline_s + m.bubble_s + m.data_s;
-    return m;
+    ms_textbook_mesh mesh = {.dp = dp, .pp = pp, .tp = tp};
+    mesh.memory_B = state_B / in->devices + in->activation_B / ((double)pp * tp);
+    mesh.fits = pp <= in->layers && mesh.memory_B <= in->device_B;
+    mesh.tensor_s = (tp - 1) * (state_B / in->layers) / (tp * tensor_Bps);
+    mesh.pipeline_s = (pp - 1) * in->activation_B / (pp * in->network_Bps);
+    mesh.bubble_s = (double)(pp - 1) / in->microbatches * in->stage_s;
+    mesh.data_s = (dp - 1) * (state_B / ((double)pp * tp)) / (dp * in->rack_Bps);
+    mesh.cost_s = mesh.tensor_s + mesh.pipeline_s + mesh.bubble_s + mesh.data_s;
+    return mesh;
 }
 
 static int sign(double difference) {

@@ -66,6 +66,7 @@ static bool set_sequence(ms_job_spec *spec, const char *value) {
 
 #define NUMBER(member) .offset = offsetof(ms_job_spec, member)
 
+/* Three keys have functions of their own; the others are ints in the spec, set at their offset. */
 const ms_setter *ms_space_setter(const char *key) {
     static const ms_setter SETTERS[] = {
         {"schedule.kind", .set = set_kind},

@@ -22,6 +22,8 @@ static bool names_another(FILE *journal) {
            memcmp(end, NAMES_ANOTHER, sizeof end) == 0;
 }
 
+/* SQLite's journal of the file STORE is STORE-journal; without such a file there is nothing to
+ * check. */
 ms_status ms_store_check_journal(const char *store, ms_arena *arena, ms_diag *diag) {
     const char *path = ms_arena_printf(arena, "%s-journal", store);
     if (path == NULL) {

@@ -10,8 +10,8 @@
 #include "base/failure.h"
 #include "base/memo.h"
 
-/* The state of a study. A point is made twice, once for its key and once for its simulation, so
- * that thousands of specs with their platforms need not be held at once. */
+/* The state of a study, `r` in this file. A point is made twice, once for its key and once for its
+ * simulation, so that thousands of specs with their platforms need not be held at once. */
 typedef struct points_run {
     const ms_points_study *study;
     ms_arena *arena;
@@ -30,6 +30,7 @@ typedef struct points_run {
 
 /* ---- workloads ---- */
 
+/* The settings follow the request's own overrides, so they have precedence. */
 ms_status ms_point_read(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
                         ms_diag *diag, ms_job_spec *spec_out) {
     ms_job_request all = *request;
@@ -93,6 +94,7 @@ const char *ms_point_setting(const char *key, const char *value, ms_arena *arena
     return ms_arena_printf(arena, "%s=%s", key, value);
 }
 
+/* Whole numbers of more than 15 digits are written as doubles, as readers of JSON hold them. */
 void ms_point_add_value(ms_value *parent, const char *key, const char *value) {
     static const char *const WORDS[] = {"false", "true", "null"};
     enum { WHOLE_DIGITS_MAX = 15 }; /* up to which a double holds every whole number exactly */

@@ -131,6 +131,8 @@ static ms_status reopen_complete(const ms_shard_file *file, ms_diag *diag) {
     return is_named ? MS_OK : report_io_error(diag, "open", file->whole);
 }
 
+/* The folder's permissions are tested by access, since a lock file cannot be made in a read-only
+ * folder. */
 ms_status ms_shard_open(const char *folder, const ms_study_shard *shard, bool is_fresh,
                         double wait_s, ms_arena *arena, ms_diag *diag, ms_shard_file *file_out) {
     if (!name_files(folder, shard, arena, file_out)) {
@@ -187,7 +189,7 @@ typedef struct found_key {
     int shard;
 } found_key;
 
-/* The state of merging. */
+/* The state of merging, `m` in this file. */
 typedef struct merging {
     const char *folder; /* of the shards */
     ms_arena *arena;

@@ -10,8 +10,8 @@
 #include "base/usage.h"
 #include "search/shards.h"
 
-/* The first line of a file: this, and the digest of what is searched. Then follows one value per
- * line. */
+/* The first line of a file: this word and the digest of the search. Each further line is a value.
+ */
 #define MARK "meshsim-best "
 
 enum { PATH_B = 4096, LINE_B = 128 };

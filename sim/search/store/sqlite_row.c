@@ -209,7 +209,8 @@ static int bind_text(sqlite3_stmt *to, int place, const char *text) {
     return sqlite3_bind_text(to, place + 1, text, -1, SQLITE_STATIC);
 }
 
-/* Bind the value of a row in a column to a parameter. Returns SQLite's code. */
+/* Bind the value of a row in a column to a parameter. place: of the column, from 0; SQLite counts
+ * parameters from 1. Returns SQLite's code. */
 static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
                      const ms_store_row *row) {
     const ms_value cell = cell_of(column, row);
@@ -227,6 +228,8 @@ static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
     }
 }
 
+/* Binds the store's own columns with the digest, then those of MS_STORE_COLUMNS, in the order of
+ * the INSERT statement. */
 int ms_sqlite_bind_row(sqlite3_stmt *to, const ms_store_row *row) {
     char digest[MS_SHA256_HEX];
     int code = digest_row(row, digest) == MS_OK ? SQLITE_OK : SQLITE_NOMEM;

@@ -32,10 +32,10 @@ ms_status ms_sweep_settings(const ms_sweep *sweep, size_t point, ms_arena *arena
 
 ms_status ms_sweep_make(void *sweep, size_t point, ms_arena *arena, ms_diag *diag,
                         ms_point *point_out) {
-    const ms_sweep *s = sweep;
-    ms_status status = ms_sweep_settings(s, point, arena, &point_out->settings);
+    const ms_sweep *own = sweep;
+    ms_status status = ms_sweep_settings(own, point, arena, &point_out->settings);
     if (status != MS_OK) {
         return ms_diag_no_memory(diag);
     }
-    return ms_point_read(&s->request, &point_out->settings, arena, diag, &point_out->spec);
+    return ms_point_read(&own->request, &point_out->settings, arena, diag, &point_out->spec);
 }

@@ -23,7 +23,7 @@ typedef struct picture_text {
     const char *title, *quantity, *x;
 } picture_text;
 
-/* The state of reading one sweep's file. */
+/* The state of reading one sweep's file, `r` in this file. */
 typedef struct sweep_reading {
     const char *path; /* of the file */
     ms_arena *arena;
@@ -323,8 +323,8 @@ static ms_status read_picture(sweep_reading *r) {
     r->out->picture = (ms_sweep_picture){
         .kind = (ms_sweep_drawing)text.kind, .title = text.title, .quantity = text.quantity};
     status = find_quantity(text.quantity) == NULL ? refuse_quantity(r, text.quantity) : MS_OK;
-    ms_status x = find_x(r, text.x);
-    status = status == MS_OK ? x : status;
+    ms_status x_status = find_x(r, text.x);
+    status = status == MS_OK ? x_status : status;
     if (status == MS_OK && text.kind == MS_DRAW_HEAT && r->out->axis_count != 2) {
         return ms_config_fault(r->diag, ms_node_get(r->text.picture, "kind"), "picture.kind",
                                "a table of colours is drawn over two axes, and there are %zu",

@@ -94,7 +94,7 @@ static bool split_unit(const char *text, ms_arena *arena, range_end *out) {
     return digits != NULL && ms_number_parse(digits, &out->number) == MS_OK;
 }
 
-/* A range as numbers. */
+/* A range as numbers, `r` in this file. */
 typedef struct range {
     range_end from, to;
     double by;      /* factor or step from one value to the next, the step in the unit of `from` */

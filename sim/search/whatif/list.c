@@ -185,6 +185,8 @@ static void list_memory(change_list *list) {
     }
 }
 
+/* Changes of the GPU, its speed and its memory need a model: without one the workload gives the
+ * times of passes. */
 ms_status ms_whatif_list(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_whatif **changes_out,
                          size_t *count_out) {
     change_list list = {

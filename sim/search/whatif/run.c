@@ -114,8 +114,8 @@ void ms_whatif_rank(double step_time_s, ms_whatif *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
         rows[i].gain = 1.0 - rows[i].step_time_s / step_time_s;
     }
-    for (size_t i = 1; i < count;
-         i++) { /* insertion sort: about twenty rows, equal ones in order */
+    /* insertion sort keeps the order of equal gains; there are about twenty rows */
+    for (size_t i = 1; i < count; i++) {
         const ms_whatif row = rows[i];
         size_t at = i;
         for (; at > 0 && rows[at - 1].gain < row.gain; at--) {
