@@ -1,12 +1,11 @@
 /**
  * @file
- * Stores: files that keep what simulations found, one row per simulated job.
+ * Stores: files that keep the results of simulations, one row per simulated job.
  *
  * A row is found by its key, a digest of the job and of the program that simulated it. So no job is
  * simulated twice, however often a study is interrupted or repeated, and no row is mistaken for
- * that of another job. A store is an SQLite database with one table, `points`, whose columns are
- * named as in
- * `--json`: any SQLite or Python reads it.
+ * that of another job. A store is an SQLite database with one table, `points`. Its columns have the
+ * names of the keys of `--json`, so SQLite or Python can read it without meshsim.
  */
 #ifndef MESHSIM_STORE_H
 #define MESHSIM_STORE_H

@@ -174,8 +174,7 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
         ms_diag_error(&diag, "%s", ms_failure_text());
     }
     send_answer(pipe, status, &result);
-    _exit(ms_status_exit_code(status)); /* the standard streams and their buffers are the parent's
-                                         */
+    _exit(ms_status_exit_code(status)); /* exit would flush buffers that are the parent's */
 }
 
 /* The child's side of a fork: give interrupts their usual effect again, make the child end with its
@@ -383,8 +382,7 @@ static ms_status wait_for_children(pool *p, double wait_s) {
         return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
-    /* from the last one down: a worker that has ended is replaced by the last one (collect_child)
-     */
+    /* backwards, since collect_child puts the last worker in the place of one that has ended */
     for (size_t i = p->running; i-- > 0 && status == MS_OK;) {
         status = p->polls[i].revents != 0 ? read_from_child(p, i) : MS_OK;
     }

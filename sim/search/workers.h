@@ -30,8 +30,7 @@ typedef struct ms_workers_options {
     /** Called in the child after `keep`, to append a text about the result, which the parent gets
      * in the outcome.  arena: of the child.  Returns MS_OK; MS_E_NOMEM.  NULL: there is no text. */
     ms_status (*describe)(const ms_result *result, ms_arena *arena, ms_buffer *text);
-    /** Called by ms_workers_run in the parent whenever a simulation has ended.  NULL: not called.
-     */
+    /** Called by ms_workers_run in the parent when a simulation has ended.  NULL: not called. */
     void (*progress)(void *context, size_t done, size_t count);
     void *progress_context; /**< its first argument */
 } ms_workers_options;

@@ -25,8 +25,7 @@ void ms_search_best_release(ms_search_best *best);
 /* Whether a candidate whose score is not below `bound` can no longer be among the best. */
 bool ms_search_is_beaten(ms_search_best *best, const ms_search_score *bound);
 
-/* Whether enough scores are known to rule out candidates: `top`; with two objectives at least one.
- */
+/* Whether enough scores are known to rule out candidates: `top`, or one with two objectives. */
 bool ms_search_best_is_full(const ms_search_best *best);
 
 /* Add the score of a candidate.  Returns MS_OK; MS_E_NOMEM. */

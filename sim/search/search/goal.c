@@ -193,8 +193,7 @@ static void derive_values(const ms_search_goal *goal, double step_s, double cost
 void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_price_use *least, double peak_B, double *values_out) {
     const ms_platform *cluster = spec->platform.cluster;
-    /* each quantity grows with the step and with the time that GPUs compute, so bounds give bounds
-     */
+    /* quantities grow with the step and with the time that GPUs compute, so bounds give bounds */
     double cost_USD = ms_price_step_USD(cluster, least);
     derive_values(goal, least->step_s, cost_USD, step_tokens(spec), values_out);
     values_out[MS_SEEK_ENERGY] = ms_price_step_J(cluster, least);

@@ -145,8 +145,8 @@ bool ms_space_is_varied(const ms_vector *axes, const char *key);
 ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag *diag);
 
 /* Add the default space, except where the user has given values: sizes and orders of the mesh's
- * axes, and other keys. axes: of space_axis, gets the keys. Returns MS_OK; MS_E_NOMEM (reported).
- */
+ * axes, and other keys. axes: of space_axis, gets the keys. Returns MS_OK; MS_E_NOMEM
+ * (reported). */
 ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag);
 
 /* Find the clusters of a space.  Returns as ms_space_open. */

@@ -10,8 +10,7 @@
 #include "base/usage.h"
 #include "search/shards.h"
 
-/* The first line of a file: this word and the digest of the search. Each further line is a value.
- */
+/* The first line of a file is this word and the digest of the search; other lines are values. */
 #define MARK "meshsim-best "
 
 enum { PATH_B = 4096, LINE_B = 128 };
