@@ -222,8 +222,8 @@ static int by_weight(const void *left, const void *right) {
                                  : strcmp(a->key, b->key);
 }
 
-/* Move the differences from the vector, which is released, to the result, in their order. Returns
- * MS_OK; MS_E_NOMEM, also if memory ran out during the comparison. */
+/* Sort the differences, move them from the vector to the result, and count those that failed. The
+ * vector is released. Returns MS_OK; MS_E_NOMEM, also if memory ran out during the comparison. */
 static ms_status collect_differences(comparing *c, ms_differences *differences_out) {
     ms_differences differences = {.count = c->found.count, .compared = c->compared};
     differences.items = ms_vector_keep(&c->found, c->arena);

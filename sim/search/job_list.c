@@ -175,6 +175,8 @@ static ms_status describe(const ms_result *result, ms_arena *arena, ms_buffer *t
     return status == MS_OK && arena->has_failed ? MS_E_NOMEM : status;
 }
 
+/* Jobs are simulated operation by operation, because the passes of the result need each operation's
+ * times. */
 ms_status ms_job_list_run(const ms_job_list_study *study, ms_arena *arena, ms_diag *diag) {
     listed_run run = {.study = study, .diag = diag};
     const ms_worker_feed feed = {.next = next_job, .done = end_job, .context = &run};

@@ -56,8 +56,9 @@ static ms_schedule_spec sizes_of(const ms_schedule_spec *sizes, const ms_schedul
 /* ---- times ---- */
 
 /* Latency of a message from a stage to the next one: that of the link between their ranks.
- * costs->p2p has links of neighbouring ranks only; a message that wraps around from the last rank
- * to the first takes as long as the slowest link. 0 <= stage < stages - 1. */
+ * costs->p2p has the links of neighbouring ranks. A message that wraps around from the last rank to
+ * the first takes as long as the slowest link. For two stages on one rank the result is not used,
+ * because they exchange no message. stage: at most stages - 2. */
 static double latency_of(const ms_schedule_costs *costs, const ms_program *program, int stage) {
     int one = program->stage_rank[stage];
     int other = program->stage_rank[stage + 1];

@@ -67,8 +67,8 @@ static const char *trace_path(const simulation *s, const ms_schedule_choice *cho
                         : ms_arena_printf(s->arena, "%s/%s.h5", s->study->trace_folder, stem);
 }
 
-/* Set the path of a row's trace, and check that it can be written and that no earlier row has the
- * same. Returns MS_OK; MS_E_USAGE for two rows with one path; MS_E_IO; MS_E_NOMEM (all
+/* Set the path of a row's trace, and check that no earlier row has the same path and that the file
+ * can be written. Returns MS_OK; MS_E_USAGE for two rows with one path; MS_E_IO; MS_E_NOMEM (all
  * reported). */
 static ms_status name_trace(const simulation *s, size_t index) {
     ms_simulated_row *row = &s->rows[index];

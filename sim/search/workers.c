@@ -205,7 +205,7 @@ static ms_status start_child(pool *p, const ms_job_spec *spec, size_t ticket) {
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        begin_child(p, spec, ticket, parent, ends[1]);
+        begin_child(p, spec, ticket, parent, ends[1]); /* never returns */
     }
     close(ends[1]);
     if (pid < 0) {

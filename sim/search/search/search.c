@@ -327,7 +327,7 @@ static ms_status make_rows(ms_search_state *r) {
     size_t count = r->simulated.count;
     ms_search_row *rows = MS_NEW(r->arena, ms_search_row, count + (size_t)r->study->rest_max);
     if (rows == NULL) {
-        return count == 0 && r->study->rest_max == 0 ? MS_OK : MS_E_NOMEM;
+        return count == 0 && r->study->rest_max == 0 ? MS_OK : MS_E_NOMEM; /* OK: no rows */
     }
     for (size_t i = 0; i < count; i++) {
         rows[i] = MS_AT(&r->simulated, ms_search_row, i);

@@ -86,8 +86,9 @@ static bool try_lock(ms_shard_file *file) {
     return is_ours;
 }
 
-/* Lock a shard for this process; try again every 50 ms while another process has the lock. wait_s:
- * longest wait [s]. Returns MS_OK; MS_E_IO (reported). */
+/* Lock a shard for this process; try again every 50 ms while another process has the lock (EACCES
+ * or EAGAIN) or has just removed the lock file (ENOENT or 0, see try_lock). wait_s: longest wait
+ * [s]. Returns MS_OK; MS_E_IO (reported). */
 static ms_status acquire_lock(ms_shard_file *file, double wait_s, ms_diag *diag) {
     static const struct timespec PAUSE = {.tv_nsec = 50 * 1000 * 1000};
     double end_s = ms_wall_s() + wait_s;
