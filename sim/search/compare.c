@@ -61,10 +61,10 @@ static const char *path_of_row(comparing *c, const char *list, const char *row) 
 
 /* ---- values on one side only ---- */
 
-/* Judge every leaf of a tree that the other side lacks, and remember the keys. The whole tree
- * becomes one difference, so the verdicts are combined: it is listed or has failed if any leaf is
- * or has, and it has the guard of the first leaf that failed, else of the first that is guarded.
- * verdict: so far, updated. */
+/* Judge every leaf of a tree that the other side lacks, and add its key to c->keys. The whole tree
+ * becomes one difference with one verdict: it is listed if some leaf is listed, and has failed if
+ * some leaf has. Its guard is that of the first leaf that failed, else of the first guarded leaf.
+ * verdict: of the leaves so far, updated. */
 static void judge_unmatched(comparing *c, const char *key, const ms_value *tree,
                             ms_compare_verdict *verdict) {
     if (!is_tree(tree) || tree->count == 0) {

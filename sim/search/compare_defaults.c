@@ -14,6 +14,7 @@
 #include "search/compare.h"
 #include "trace/compare_inputs.h"
 
+/* Two origins of a value: the user typed it; it was derived from other keys. */
 static const char TYPED[] = "typed";
 static const char DERIVED[] = "derived";
 

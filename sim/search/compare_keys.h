@@ -4,6 +4,7 @@
 
 #include "search/compare.h"
 
+/* How a key matches the path of a quantity. */
 typedef enum ms_key_match {
     MS_KEY_NONE,  /* the key does not match the path */
     MS_KEY_ABOVE, /* the key is the path of an object or a list that has the quantity */

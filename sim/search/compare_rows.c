@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { COLUMNS_MAX = 5 };
+enum { COLUMNS_MAX = 5 }; /* of a row's name */
 
 /* The columns that identify the rows of a list. */
 typedef struct identity {
@@ -14,6 +14,7 @@ typedef struct identity {
     size_t least; /* number of columns in every name; more where these do not tell rows apart */
 } identity;
 
+/* The lists of a result whose rows are not identified by a column `name` alone. */
 static const identity IDENTITIES[] = {
     {"collectives", {"axis", "kind", "size_B", "tier", "algorithm"}, 3},
     {"kernels", {"name", "shape"}, 1},

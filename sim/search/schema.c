@@ -33,6 +33,7 @@ typedef enum asks {
 static void add_row(schema *s, ms_value *out, const ms_field *field, const char *path, asks what);
 static void add_needs(ms_value *out, const ms_field *fields, const ms_field_shape *shape);
 
+/* The shape of a row that has none. */
 static const ms_field_shape PLAIN = {.also = NULL};
 
 /* The shape of a row; an empty one where the row's type says all. */

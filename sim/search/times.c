@@ -10,6 +10,8 @@
 #include "collective/collective.h"
 #include "model/kernel_times.h"
 
+/* Maximum numbers of GPUs and of kinds, longest path of a point's key, bytes of an element of a
+ * GEMM. */
 enum { GPUS_MAX = 1 << 24, KINDS_MAX = 16, KEY_MAX = 40, BYTES_OF_BF16 = 2 };
 
 /* Maximum number of times (points * variants) of a file. A fit of 20 keys to 10,000 points needs

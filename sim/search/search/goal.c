@@ -20,6 +20,8 @@ typedef struct quantity_row {
     bool is_objective, is_limit; /* may be an objective; may be limited by --max */
 } quantity_row;
 
+/* "tokens_per_s" is minimised as seconds per token, so a maximum of it would be a minimum speed: no
+ * limit. */
 static const quantity_row QUANTITIES[MS_SEEK_COUNT] = {
     [MS_SEEK_STEP_TIME] = {"step_time_s", MS_DIM_TIME, true, true},
     [MS_SEEK_TOKEN_TIME] = {"tokens_per_s", MS_DIM_NONE, true, false},

@@ -20,6 +20,7 @@ typedef struct space_text {
 
 static const char ALL[] = "all"; /* of an axis of the mesh: every divisor */
 
+/* For schemas: a key of `vary` has the word "all", or values as in a sweep. */
 static const ms_field_shape ALL_OR_VALUES = {.also = &MS_SWEEP_VALUES_ROW};
 static const char *const ALL_WORDS[] = {ALL, NULL};
 static const ms_field ALL_ROW =

@@ -64,6 +64,7 @@ static bool set_sequence(ms_job_spec *spec, const char *value) {
     return is_word;
 }
 
+/* A key whose value is an int in the spec. */
 #define NUMBER(member) .offset = offsetof(ms_job_spec, member)
 
 /* Three keys have functions of their own; the others are ints in the spec, set at their offset. */

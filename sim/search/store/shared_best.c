@@ -13,7 +13,7 @@
 /* The first line of a file is this word and the digest of the search; other lines are values. */
 #define MARK "meshsim-best "
 
-enum { PATH_B = 4096, LINE_B = 128 };
+enum { PATH_B = 4096, LINE_B = 128 }; /* longest path and line of a file */
 
 /* The other shards' files are read again after PAUSE_S at the earliest, and after PAUSE_TO_READING
  * times the time that reading took, so that reading takes at most about 1/20 of the time on a slow

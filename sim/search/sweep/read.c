@@ -36,6 +36,7 @@ typedef struct sweep_reading {
 
 #define AT(member) offsetof(sweep_text, member)
 
+/* Kinds of pictures, in the order of ms_sweep_drawing. */
 static const char *const DRAWINGS[] = {"lines", "heat", NULL};
 
 static const ms_field PICTURE_FIELDS[] = {
