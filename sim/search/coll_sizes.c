@@ -1,4 +1,5 @@
-/* One collective at many sizes. */
+/* Simulates one collective at many sizes on an otherwise idle platform, as nccl-tests times it
+ * (coll_sizes.h): one operation per size, one after the other on one communicator. */
 #include "search/coll_sizes.h"
 
 #include <math.h>
@@ -31,7 +32,8 @@ ms_status ms_sizes_set(ms_sizes_study *study, double begin_B, double end_B, doub
     return MS_OK;
 }
 
-/* Row `index` from its operation. */
+/* The row of a size. index: of the size, which is also the index of its operation in the graph.
+ * Bandwidths stay INFINITY where the collective takes no time. */
 static ms_size_row row_of(const ms_sizes_study *study, const ms_dag *dag,
                           const ms_timeline *timeline, int index) {
     const ms_dag_work *work = &dag->works[dag->ops[index].work];
@@ -53,6 +55,8 @@ static ms_size_row row_of(const ms_sizes_study *study, const ms_dag *dag,
     return row;
 }
 
+/* Make the rows of a simulation, and set the algorithm of all rows to AUTO where they differ.
+ * Returns MS_OK; MS_E_NOMEM (not reported). */
 static ms_status fill_rows(const ms_sizes_study *study, const ms_dag *dag,
                            const ms_timeline *timeline, ms_arena *arena, ms_sizes_result *result) {
     result->rows = MS_NEW(arena, ms_size_row, study->count);
@@ -71,6 +75,8 @@ static ms_status fill_rows(const ms_sizes_study *study, const ms_dag *dag,
     return MS_OK;
 }
 
+/* Lays out one operation per size in a graph, runs the graph, and reads each operation's time from
+ * the timeline. */
 ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_diag *diag,
                             ms_sizes_result *result_out) {
     ms_collective_row row = {.kind = study->kind,
@@ -102,8 +108,10 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
     return status;
 }
 
+/* Warns only of rings without a library. With a library, the library chooses the algorithm and its
+ * latency. */
 void ms_sizes_advise(const ms_sizes_study *study, const ms_sizes_result *result, ms_diag *diag) {
-    int last = -1;
+    int last = -1; /* index of the largest size at which a ring's latency dominates */
     for (int i = 0; i < study->count; i++) {
         const ms_size_row *row = &result->rows[i];
         bool is_ring = row->is_by_links && row->algorithm == MS_ALGORITHM_RING;

@@ -1,10 +1,11 @@
-/* Defaults that changed between two traces: keys whose value differs though nobody typed another
- * one.
+/* Finds defaults that changed between two traces (compare.h): keys whose values differ though the
+ * user typed neither.
  *
- * The resolved inputs of a trace say of each key where its value came from. Where the user typed
- * the same on both sides, whatever differs is a changed default. Where the inputs differ, some
- * values follow from them: then only those count that both sides took from the same place, such as
- * a default of the program or a constant of one library's file. */
+ * The resolved inputs of a trace are lines "KEY = VALUE  # ORIGIN": every key of the job with the
+ * place that its value came from (typed, default, derived from other keys, a file). Where the user
+ * typed the same on both sides, every difference is a changed default. Where the typed keys differ,
+ * other values may follow from them. Then only keys count whose values both sides took from the
+ * same place, such as a default of the program or a constant of a library's file. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "search/compare.h"
 #include "trace/compare_inputs.h"
 
+/* Two origins of a value: the user typed it; it was derived from other keys. */
 static const char TYPED[] = "typed";
 static const char DERIVED[] = "derived";
 
@@ -31,12 +33,14 @@ typedef struct resolved_keys {
 
 /* ---- reading ---- */
 
+/* Report a damaged line of a trace's resolved inputs. line: from 1. Returns MS_E_INPUT. */
 static ms_status report_line(const ms_trace *trace, size_t line, const char *fault, ms_diag *diag) {
     ms_diag_error(diag, "cannot read '%s': the trace is damaged at /input/resolved, line %zu: %s",
                   trace->path, line, fault);
     return MS_E_INPUT;
 }
 
+/* Whether a text is valid UTF-8. */
 static bool is_utf8(const char *text) {
     uint32_t code = 0;
     size_t left = strlen(text);
@@ -51,7 +55,7 @@ static bool is_utf8(const char *text) {
     return true;
 }
 
-/* The last place where `part` stands in `text`; NULL: nowhere. */
+/* The last place of `part` in `text`; NULL: there is none. */
 static char *find_last(char *text, const char *part) {
     char *found = NULL;
     for (char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part)) {
@@ -60,9 +64,9 @@ static char *find_last(char *text, const char *part) {
     return found;
 }
 
-/* Take a line "KEY = VALUE  # ORIGIN" apart.  line: changed.  Returns what is wrong with it; NULL:
- * nothing. */
-static const char *take_apart(char *line, resolved_key *out) {
+/* Parse a line "KEY = VALUE # ORIGIN". line: changed; *out borrows from it. A missing value is
+ * NULL. Returns the fault of the line; NULL: it has none. */
+static const char *parse_line(char *line, resolved_key *out) {
     static const char EQUALS[] = " =";
     static const char COMMENT[] = "  # ";
     char *equals = strstr(line, EQUALS);
@@ -83,7 +87,8 @@ static const char *take_apart(char *line, resolved_key *out) {
     return NULL;
 }
 
-/* Lines of one key, which a path cut at its end may give twice, stay in their order. */
+/* Order of two lines for qsort: by key, then by address, which is the order of the text. Two lines
+ * may have the same key, if a long path was cut at its end. */
 static int by_key(const void *left, const void *right) {
     const resolved_key *a = left;
     const resolved_key *b = right;
@@ -91,6 +96,7 @@ static int by_key(const void *left, const void *right) {
     return order != 0 ? order : a->key < b->key ? -1 : a->key > b->key;
 }
 
+/* Number of lines of a text; the last one may lack its line feed. */
 static size_t count_lines(const char *text) {
     size_t count = 0;
     for (; *text != '\0'; text++) {
@@ -99,6 +105,8 @@ static size_t count_lines(const char *text) {
     return count;
 }
 
+/* Read the resolved inputs of a trace, sorted by key. *out: in `arena`. Returns MS_OK; MS_E_INPUT
+ * (reported); MS_E_NOMEM. */
 static ms_status read_keys(const ms_trace *trace, ms_arena *arena, ms_diag *diag,
                            resolved_keys *out) {
     char *line = ms_arena_strdup(arena, trace->inputs.resolved);
@@ -111,7 +119,7 @@ static ms_status read_keys(const ms_trace *trace, ms_arena *arena, ms_diag *diag
         size_t length = strcspn(line, "\n");
         char *next = line + length + (line[length] == '\n');
         line[length] = '\0';
-        const char *fault = take_apart(line, &out->items[out->count]);
+        const char *fault = parse_line(line, &out->items[out->count]);
         if (fault != NULL) {
             return report_line(trace, number, fault, diag);
         }
@@ -129,7 +137,8 @@ typedef struct key_pair {
     const resolved_key *a, *b;
 } key_pair;
 
-/* The next key of two sorted lists.  at: [2], moved on.  Returns false at their end. */
+/* The next key of two sorted lists, with its line on each side that has the key. at: [2] index of
+ * the next line of each side, moved on. Returns false at the end of both. */
 static bool next_pair(const resolved_keys sides[2], size_t at[2], key_pair *out) {
     bool has_a = at[0] < sides[0].count;
     bool has_b = at[1] < sides[1].count;
@@ -145,22 +154,26 @@ static bool next_pair(const resolved_keys sides[2], size_t at[2], key_pair *out)
     return true;
 }
 
+/* The value of a key; NULL where the side lacks the key or the key has no value. */
 static const char *value_of(const resolved_key *key) {
     return key == NULL ? NULL : key->value;
 }
 
+/* Whether a key's values differ; the same quantity in other units does not. */
 static bool differs(const key_pair *pair) {
     const char *a = value_of(pair->a);
     const char *b = value_of(pair->b);
     return a == NULL || b == NULL ? a != b : !ms_compare_says_the_same(a, b);
 }
 
+/* Whether the user typed the key on either side. */
 static bool is_typed(const key_pair *pair) {
     return (pair->a != NULL && strcmp(pair->a->origin, TYPED) == 0) ||
            (pair->b != NULL && strcmp(pair->b->origin, TYPED) == 0);
 }
 
-/* Whether both sides took their value from the same place, and not from other keys. */
+/* Whether both sides took their value from the same place, which is not "derived from other
+ * keys". */
 static bool has_one_origin(const key_pair *pair) {
     return value_of(pair->a) != NULL && value_of(pair->b) != NULL &&
            strcmp(pair->a->origin, pair->b->origin) == 0 && strcmp(pair->a->origin, DERIVED) != 0;
@@ -170,7 +183,7 @@ static bool is_same_text(const char *a, const char *b) {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Whether a key is there for readers alone: nothing follows from it. */
+/* Whether a key is only for people who read the file: no other value follows from it. */
 static bool is_for_readers(const char *key) {
     static const char *const KEYS[] = {"name", "description", "model.name"};
     bool is_found = false;
@@ -180,11 +193,13 @@ static bool is_for_readers(const char *key) {
     return is_found;
 }
 
+/* The name of a pair's key. */
 static const char *name_of(const key_pair *pair) {
     return pair->a != NULL ? pair->a->key : pair->b->key;
 }
 
-/* Whether the user gave the same on both sides. */
+/* Whether the user typed the same inputs on both sides, files of schedules and placements
+ * included. */
 static bool is_typed_alike(const ms_trace *a, const ms_trace *b, const resolved_keys sides[2]) {
     size_t at[2] = {0, 0};
     key_pair pair;
@@ -196,11 +211,13 @@ static bool is_typed_alike(const ms_trace *a, const ms_trace *b, const resolved_
     return is_alike;
 }
 
-/* A text as a value; NULL stays NULL.  values: holds it. */
+/* A text as a value; NULL stays NULL. values: a list that keeps it. */
 static const ms_value *keep_text(ms_value *values, const char *text) {
     return text == NULL ? NULL : ms_value_add_string(values, NULL, text);
 }
 
+/* The difference of a key; it has no guard, since defaults and inputs are never guarded. values: a
+ * list that keeps its texts. */
 static ms_difference make_difference(const key_pair *pair, ms_value *values) {
     return (ms_difference){.key = name_of(pair),
                            .a = keep_text(values, value_of(pair->a)),
@@ -209,6 +226,8 @@ static ms_difference make_difference(const key_pair *pair, ms_value *values) {
                            .guard = -1};
 }
 
+/* List the changed defaults, by key. is_alike: the user typed the same inputs on both sides; else
+ * only keys of one origin count. *out: in `arena`. Returns MS_OK; MS_E_NOMEM. */
 static ms_status list_changed(const resolved_keys sides[2], bool is_alike, ms_arena *arena,
                               ms_differences *out) {
     ms_differences found = {.items =
@@ -229,9 +248,10 @@ static ms_status list_changed(const resolved_keys sides[2], bool is_alike, ms_ar
     return MS_OK;
 }
 
-/* ---- what is left of the inputs ---- */
+/* ---- differences of the inputs ---- */
 
-static void take_out(const ms_differences *defaults, ms_differences *inputs) {
+/* Remove the changed defaults from the list of inputs that differ. */
+static void remove_defaults(const ms_differences *defaults, ms_differences *inputs) {
     size_t kept = 0;
     for (size_t i = 0; i < inputs->count; i++) {
         bool is_default = false;
@@ -245,7 +265,8 @@ static void take_out(const ms_differences *defaults, ms_differences *inputs) {
     inputs->count = kept;
 }
 
-/* Whether one of the first `count` inputs is a key, or stands below it. */
+/* Whether the first `count` inputs include a key, or a key below it ("platform.gpu" below
+ * "platform"). */
 static bool is_listed(const ms_differences *inputs, size_t count, const char *key) {
     size_t length = strlen(key);
     bool is_found = false;
@@ -257,8 +278,9 @@ static bool is_listed(const ms_differences *inputs, size_t count, const char *ke
     return is_found;
 }
 
-/* Add what the user gave by an option and not by a key, such as --platform and --fidelity: the
- * texts of workload and platform do not say it. */
+/* Add keys that the user gave by an option, such as --platform and --fidelity, to the inputs that
+ * differ. The files of the workload and the platform, of which the inputs are compared first, do
+ * not have them. Returns MS_OK; MS_E_NOMEM. */
 static ms_status add_options(const resolved_keys sides[2], ms_arena *arena,
                              ms_differences *inputs) {
     const size_t count = inputs->count;
@@ -281,6 +303,7 @@ static ms_status add_options(const resolved_keys sides[2], ms_arena *arena,
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
+/* The lists of inputs and of defaults have no key in common afterwards. */
 ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,
                               ms_differences *inputs, ms_differences *defaults_out) {
     resolved_keys sides[2];
@@ -294,7 +317,7 @@ ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *ar
     }
     status = list_changed(sides, is_typed_alike(a, b, sides), arena, defaults_out);
     if (status == MS_OK) {
-        take_out(defaults_out, inputs);
+        remove_defaults(defaults_out, inputs);
         status = add_options(sides, arena, inputs);
     }
     return status;

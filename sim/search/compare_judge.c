@@ -1,3 +1,6 @@
+/* Judges the two values of one key by the rules of a comparison (compare.h): how far they differ,
+ * which tolerance and which guard hold for the key, and whether the difference is listed or
+ * fails. */
 #include "search/compare_judge.h"
 
 #include <math.h>
@@ -13,6 +16,7 @@ static double number_of(const ms_value *value) {
     return value->type == MS_VALUE_INT ? (double)value->as.integer : value->as.number;
 }
 
+/* Whether a value is a text, or missing. */
 static bool is_text(const ms_value *value) {
     return value == NULL || value->type == MS_VALUE_STRING;
 }
@@ -24,8 +28,9 @@ double ms_compare_relative(const ms_value *a, const ms_value *b) {
     return (number_of(b) - number_of(a)) / fabs(number_of(a));
 }
 
-/* Share of the larger one, 1 at most; 0 for what rounding leaves. */
-static double distance_of_numbers(const ms_value *a, const ms_value *b) {
+/* Difference of two numbers as a share of the larger one, at most 1. 0 for a difference that
+ * rounding explains (MS_COMPARE_NOISE); counts are exact. */
+static double number_distance(const ms_value *a, const ms_value *b) {
     if (a->type == MS_VALUE_INT && b->type == MS_VALUE_INT && a->as.integer == b->as.integer) {
         return 0.0;
     }
@@ -39,9 +44,11 @@ static double distance_of_numbers(const ms_value *a, const ms_value *b) {
     return fmin(1.0, fabs(x - y) / scale);
 }
 
+/* Difference of two leaves: of numbers their distance as a share, of any other values 0 if they are
+ * equal, else 1. */
 static double distance(const ms_value *a, const ms_value *b) {
     if (is_number(a) && is_number(b)) {
-        return distance_of_numbers(a, b);
+        return number_distance(a, b);
     }
     if (a == NULL || b == NULL || a->type != b->type) {
         return 1.0;
@@ -52,11 +59,13 @@ static double distance(const ms_value *a, const ms_value *b) {
     case MS_VALUE_BOOL:
         return a->as.boolean == b->as.boolean ? 0.0 : 1.0;
     default:
-        return 0.0; /* null, and lists or tables without anything in them */
+        return 0.0; /* null, and empty lists or objects */
     }
 }
 
-static double tolerance_of(const ms_compare_rules *rules, const char *key) {
+/* The tolerance of a key: of the matching rules, the share of the one with the longest key; of
+ * equally long keys the last. 0 without a matching rule. */
+static double find_tolerance(const ms_compare_rules *rules, const char *key) {
     double share = 0.0;
     size_t longest = 0;
     for (size_t i = 0; i < rules->tolerance_count; i++) {
@@ -70,17 +79,21 @@ static double tolerance_of(const ms_compare_rules *rules, const char *key) {
     return share;
 }
 
-/* Whether more of something is a meaningful thing to say of it, or of it alone to be guarded. */
-static bool guards(const ms_guard *guard, ms_key_match match, bool has_number, bool has_text) {
+/* Whether a guard whose key matches holds for a quantity. A guard of exactly this key always does.
+ * A guard of a key above it does not for texts, and a guard against increase only for numbers. */
+static bool guard_holds(const ms_guard *guard, ms_key_match match, bool has_number, bool has_text) {
     if (match == MS_KEY_ITSELF) {
         return true;
     }
     return match == MS_KEY_ABOVE && !has_text && (has_number || !guard->is_increase);
 }
 
-/* The guard of the longest key that holds, -1 without one; whether any names it. */
-static int guard_of(const ms_compare_rules *rules, const char *key, const ms_value *a,
-                    const ms_value *b, bool *is_named_out) {
+/* Find the guard of a quantity: of the guards that hold, the one with the longest key; of equally
+ * long keys the last. If the rules have no guards at all, every quantity but texts has an implied
+ * guard with index 0. Returns the index; -1: no guard. *is_named_out: whether the key of some guard
+ * matches. */
+static int find_guard(const ms_compare_rules *rules, const char *key, const ms_value *a,
+                      const ms_value *b, bool *is_named_out) {
     bool has_text = is_text(a) && is_text(b);
     bool has_number = is_number(a) || is_number(b);
     size_t longest = 0;
@@ -91,7 +104,7 @@ static int guard_of(const ms_compare_rules *rules, const char *key, const ms_val
         ms_key_match match = ms_key_holds(guard->key, key);
         size_t length = strlen(guard->key);
         *is_named_out = *is_named_out || match != MS_KEY_NONE;
-        if (length >= longest && guards(guard, match, has_number, has_text)) {
+        if (length >= longest && guard_holds(guard, match, has_number, has_text)) {
             longest = length;
             best = (int)i;
         }
@@ -99,8 +112,8 @@ static int guard_of(const ms_compare_rules *rules, const char *key, const ms_val
     return rules->guard_count == 0 && !has_text ? 0 : best;
 }
 
-/* Whether guards leave out what none of them names. */
-static bool leaves_out(const ms_compare_rules *rules) {
+/* Whether the report leaves out what no guard names: some guard is against any change (--only). */
+static bool hides_unnamed(const ms_compare_rules *rules) {
     for (size_t i = 0; i < rules->guard_count; i++) {
         if (!rules->guards[i].is_increase) {
             return true;
@@ -109,11 +122,13 @@ static bool leaves_out(const ms_compare_rules *rules) {
     return false;
 }
 
-/* A share is met exactly where the numbers are, so rounding must not decide. */
+/* Whether a difference is above a share by more than rounding. */
 static bool exceeds(double found, double share) {
     return found > share * (1.0 + MS_COMPARE_NOISE);
 }
 
+/* Whether a value has grown by more than a guard against increase allows; a value that is no number
+ * on both sides counts as grown. */
 static bool has_grown(const ms_guard *guard, const ms_value *a, const ms_value *b) {
     if (!is_number(a) || !is_number(b)) {
         return true;
@@ -122,15 +137,18 @@ static bool has_grown(const ms_guard *guard, const ms_value *a, const ms_value *
     return more > 0.0 && exceeds(more, guard->share * fabs(number_of(a)));
 }
 
+/* A guard against increase has its own share and ignores the tolerance; any other guard is broken
+ * by a difference beyond the tolerance. Without guards in the rules, find_guard returns 0 for the
+ * implied guard, which is none of rules->guards. */
 ms_compare_verdict ms_compare_judge(const ms_compare_rules *rules, const char *key,
                                     const ms_value *a, const ms_value *b) {
     bool is_named = false;
-    ms_compare_verdict verdict = {.guard = guard_of(rules, key, a, b, &is_named)};
+    ms_compare_verdict verdict = {.guard = find_guard(rules, key, a, b, &is_named)};
     double found = distance(a, b);
-    bool is_beyond = exceeds(found, tolerance_of(rules, key));
+    bool is_beyond = exceeds(found, find_tolerance(rules, key));
     bool is_increase =
         verdict.guard >= 0 && rules->guard_count > 0 && rules->guards[verdict.guard].is_increase;
-    verdict.is_compared = is_named || !leaves_out(rules);
+    verdict.is_compared = is_named || !hides_unnamed(rules);
     if (is_increase) {
         verdict.has_failed = found > 0.0 && has_grown(&rules->guards[verdict.guard], a, b);
     } else {

@@ -1,15 +1,19 @@
+/* Keys of guards and tolerances against the paths of quantities (compare.h says how both are
+ * written), and what the user may have meant by a key that matches no quantity. */
 #include "search/compare_keys.h"
 
 #include <string.h>
 
-/* The rest of a path behind the word that it begins with, in a row's name too. */
-static const char *behind_word(const char *path) {
+/* The rest of a path behind its first word, which a '*' in a key matches. The path may be inside a
+ * row's name. */
+static const char *skip_word(const char *path) {
     return path + strcspn(path, ".[]");
 }
 
-/* The rest of a path behind the row that it stands in; NULL unless a word of the row's name ends
- * here, or its name has not begun. */
-static const char *behind_row(const char *path, bool has_begun) {
+/* The rest of a path behind a row's name; called at the ']' of a key. has_begun: the key has some
+ * words of the name before the ']'; they must end where a word of the name ends. Returns NULL if
+ * they do not. */
+static const char *skip_row(const char *path, bool has_begun) {
     if (has_begun && strchr(".]#", *path) == NULL) {
         return NULL;
     }
@@ -17,16 +21,19 @@ static const char *behind_row(const char *path, bool has_begun) {
     return end == NULL ? NULL : end + 1;
 }
 
+/* Walk along the key and the path in parallel: a '*' of the key passes one word of the path, a ']'
+ * the rest of a row's name, any other character must be equal. The key matches if the path then
+ * ends, or goes on below it ('.' or '['). A key that ends inside a row's name matches nothing. */
 ms_key_match ms_key_holds(const char *key, const char *path) {
     if (key[0] == '\0') {
         return MS_KEY_ABOVE;
     }
-    bool is_in_row = false;
+    bool is_in_row = false; /* between '[' and ']' of the key */
     for (const char *start = key; *key != '\0'; key++) {
         if (*key == '*') {
-            path = behind_word(path);
+            path = skip_word(path);
         } else if (*key == ']') {
-            path = behind_row(path, key > start && key[-1] != '[');
+            path = skip_row(path, key > start && key[-1] != '[');
         } else {
             path = *key == *path ? path + 1 : NULL;
         }
@@ -41,22 +48,26 @@ ms_key_match ms_key_holds(const char *key, const char *path) {
     return *path == '\0' ? MS_KEY_ITSELF : strchr(".[", *path) != NULL ? MS_KEY_ABOVE : MS_KEY_NONE;
 }
 
-/* ---- keys that stand for nothing ---- */
+/* ---- keys that match no quantity ---- */
 
-/* What somebody may have meant by a key: every path, the families it belongs to, and all rows. */
+/* Keys that the user may have meant: every quantity's path, all paths above it, and each list with
+ * '*' for its rows. */
 typedef struct meant {
     ms_arena arena;
     ms_vector words; /* const char * */
     bool failed;
 } meant;
 
+/* Add a key that the user may have meant. word: NULL if memory ran out. */
 static void add_word(meant *m, const char *word) {
     if (word == NULL || ms_vector_add(&m->words, &word, 1) == NULL) {
         m->failed = true;
     }
 }
 
-static void add_families(meant *m, const char *path) {
+/* Add a quantity's path, all paths above it ("a", "a[row]", "a[first words of row]"), and the path
+ * with '*' for its row. */
+static void add_paths(meant *m, const char *path) {
     bool is_in_row = false;
     for (const char *at = path; *at != '\0' && !m->failed; at++) {
         if (*at == '.' || *at == '[') {
@@ -76,9 +87,9 @@ static void add_families(meant *m, const char *path) {
     }
 }
 
-/* The quantity whose last word is the key, such as memory.peak_B for peak_B; NULL if there is none.
- */
-static const char *ending_in(const char *key, const ms_vector *keys) {
+/* The quantity whose last word is the key, such as memory.peak_B for peak_B; NULL: there is
+ * none. */
+static const char *find_by_last_word(const char *key, const ms_vector *keys) {
     size_t length = strlen(key);
     for (size_t i = 0; i < keys->count; i++) {
         const char *path = MS_AT(keys, const char *, i);
@@ -91,26 +102,30 @@ static const char *ending_in(const char *key, const ms_vector *keys) {
     return NULL;
 }
 
+/* Report a key that matches no quantity, with the nearest key. keys: of const char *, paths of all
+ * quantities. */
 static void report_unknown(const char *key, const ms_vector *keys, ms_diag *diag) {
-    meant m = {.failed = false};
-    ms_arena_init(&m.arena);
-    ms_vector_init(&m.words, sizeof(const char *));
-    for (size_t i = 0; i < keys->count && !m.failed; i++) {
-        add_families(&m, MS_AT(keys, const char *, i));
+    meant candidates = {.failed = false};
+    ms_arena_init(&candidates.arena);
+    ms_vector_init(&candidates.words, sizeof(const char *));
+    for (size_t i = 0; i < keys->count && !candidates.failed; i++) {
+        add_paths(&candidates, MS_AT(keys, const char *, i));
     }
-    const char *nearest = ending_in(key, keys);
+    const char *nearest = find_by_last_word(key, keys);
     if (nearest == NULL) {
-        nearest = ms_nearest_word(key, m.words.data, m.words.count);
+        nearest = ms_nearest_word(key, candidates.words.data, candidates.words.count);
     }
     if (nearest != NULL) {
         ms_diag_error(diag, "unknown quantity '%s'; did you mean '%s'?", key, nearest);
     } else {
         ms_diag_error(diag, "unknown quantity '%s'; 'meshsim run --json' prints their names", key);
     }
-    ms_vector_release(&m.words);
-    ms_arena_release(&m.arena);
+    ms_vector_release(&candidates.words);
+    ms_arena_release(&candidates.arena);
 }
 
+/* Check that a key matches some quantity. keys: of const char *. Returns MS_OK; MS_E_USAGE
+ * (reported). */
 static ms_status check_key(const char *key, const ms_vector *keys, ms_diag *diag) {
     for (size_t i = 0; i < keys->count; i++) {
         if (ms_key_holds(key, MS_AT(keys, const char *, i)) != MS_KEY_NONE) {
@@ -121,6 +136,7 @@ static ms_status check_key(const char *key, const ms_vector *keys, ms_diag *diag
     return MS_E_USAGE;
 }
 
+/* A tolerance with the key "" is for all quantities and needs no check. */
 ms_status ms_compare_check_keys(const ms_compare_rules *rules, const ms_vector *keys,
                                 ms_diag *diag) {
     ms_status status = MS_OK;

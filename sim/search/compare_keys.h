@@ -4,13 +4,15 @@
 
 #include "search/compare.h"
 
+/* How a key matches the path of a quantity. */
 typedef enum ms_key_match {
-    MS_KEY_NONE,  /* the key does not hold for the path */
-    MS_KEY_ABOVE, /* it names a family that the path belongs to */
-    MS_KEY_ITSELF /* it names the path, and nothing else below it */
+    MS_KEY_NONE,  /* the key does not match the path */
+    MS_KEY_ABOVE, /* the key is the path of an object or a list that has the quantity */
+    MS_KEY_ITSELF /* the key is the path of the quantity itself */
 } ms_key_match;
 
-/* How a key stands to the path of a quantity; compare.h says how both are written.  O(length). */
+/* How a key of a guard or a tolerance matches the path of a quantity; compare.h says how both are
+ * written. O(length). */
 ms_key_match ms_key_holds(const char *key, const char *path);
 
 #endif

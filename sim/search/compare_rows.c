@@ -1,16 +1,20 @@
+/* Names the rows of two lists, so that rows which are about the same thing are compared with each
+ * other, whatever their positions. A name is the values of some columns of the row, such as
+ * "tp.all_gather.16777216": as few columns as tell the rows apart on both sides. */
 #include "search/compare_rows.h"
 
 #include <string.h>
 
-enum { COLUMNS_MAX = 5 };
+enum { COLUMNS_MAX = 5 }; /* of a row's name */
 
-/* The columns that say what a row is. */
+/* The columns that identify the rows of a list. */
 typedef struct identity {
-    const char *list;
+    const char *list;                 /* its key */
     const char *columns[COLUMNS_MAX]; /* NULL behind the last */
-    size_t least;                     /* columns in every name; more where those do not suffice */
+    size_t least; /* number of columns in every name; more where these do not tell rows apart */
 } identity;
 
+/* The lists of a result whose rows are not identified by a column `name` alone. */
 static const identity IDENTITIES[] = {
     {"collectives", {"axis", "kind", "size_B", "tier", "algorithm"}, 3},
     {"kernels", {"name", "shape"}, 1},
@@ -18,6 +22,8 @@ static const identity IDENTITIES[] = {
 };
 static const identity BY_NAME = {"", {"name"}, 1};
 
+/* The identity of a list by the last word of its path; any other list is identified by the column
+ * `name`. */
 static const identity *identity_of(const char *key) {
     const char *dot = strrchr(key, '.');
     const char *list = dot == NULL ? key : dot + 1;
@@ -29,6 +35,7 @@ static const identity *identity_of(const char *key) {
     return &BY_NAME;
 }
 
+/* Number of columns of an identity. */
 static size_t column_count(const identity *what) {
     size_t count = 0;
     while (count < COLUMNS_MAX && what->columns[count] != NULL) {
@@ -37,7 +44,7 @@ static size_t column_count(const identity *what) {
     return count;
 }
 
-/* Add a column's value to a name.  Returns false where there is none. */
+/* Append a column's value to a name. Returns false where the row has no such text or number. */
 static bool add_column(const ms_value *row, const char *column, ms_buffer *name) {
     const ms_value *value = ms_value_get(row, column);
     ms_buffer_puts(name, name->length == 0 ? "" : ".");
@@ -56,7 +63,8 @@ static bool add_column(const ms_value *row, const char *column, ms_buffer *name)
     }
 }
 
-/* A row by its first columns, or by its place where it lacks one of them; NULL: no memory. */
+/* The name of a row by its first columns, or its position where it lacks one of them. place: its
+ * position in the list. columns: how many. In `arena`; NULL: no memory. */
 static const char *name_row(const ms_value *row, size_t place, const identity *what, size_t columns,
                             ms_arena *arena) {
     ms_buffer name;
@@ -75,6 +83,7 @@ static const char *name_row(const ms_value *row, size_t place, const identity *w
     return text;
 }
 
+/* Number of rows with a name. */
 static size_t count_name(const ms_rows *rows, const char *name) {
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++) {
@@ -83,6 +92,7 @@ static size_t count_name(const ms_rows *rows, const char *name) {
     return count;
 }
 
+/* Collect the rows of a list, without names. Returns false when memory ran out. */
 static bool list_rows(const ms_value *list, ms_arena *arena, ms_rows *rows) {
     rows->items = MS_NEW(arena, const ms_value *, list->count);
     rows->names = MS_NEW(arena, const char *, list->count);
@@ -95,8 +105,9 @@ static bool list_rows(const ms_value *list, ms_arena *arena, ms_rows *rows) {
     return true;
 }
 
-/* Name by so many columns the rows that have no good name yet.  Two rows of one name on either side
- * leave both sides without, so that the same thing is called the same on both. */
+/* Name the rows that have no final name yet by their first columns. A name is final if no two rows
+ * of either side have it: then the same thing has the same name on both sides. is_done: [2][rows]
+ * whether a row's name is final, updated. Returns false when memory ran out. */
 static bool name_by(const identity *what, size_t columns, ms_arena *arena, ms_rows rows[2],
                     bool *is_done[2]) {
     for (size_t side = 0; side < 2; side++) {
@@ -118,7 +129,9 @@ static bool name_by(const identity *what, size_t columns, ms_arena *arena, ms_ro
     return true;
 }
 
-/* What no column tells apart gets numbers, from the second on. */
+/* Number the rows whose columns are all equal, from the second row on: "name", "name#2", "name#3".
+ * is_done: [rows->count] whether a row's name is unique already. Returns false when memory ran
+ * out. */
 static bool number_equals(ms_arena *arena, ms_rows *rows, const bool *is_done) {
     const char **plain = MS_NEW(arena, const char *, rows->count);
     if (plain == NULL) {
@@ -140,6 +153,9 @@ static bool number_equals(ms_arena *arena, ms_rows *rows, const bool *is_done) {
     return true;
 }
 
+/* Rows are first named by the least number of columns of their list. Rows whose names are not
+ * unique then get one column more, as long as there are columns. Rows that are still equal are
+ * numbered. */
 bool ms_rows_name(const char *key, const ms_value *const lists[2], ms_arena *arena,
                   ms_rows rows_out[2]) {
     const identity *what = identity_of(key);

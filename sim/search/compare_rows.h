@@ -11,14 +11,15 @@ typedef struct ms_rows {
     size_t count;
 } ms_rows;
 
-/* Name the rows of two lists by what they are: by as many columns as tell them apart on both sides,
- * and where none do by a number behind the name; rows without names by their place.
- *  key: path of both lists.  rows_out: [2], in `arena`.  Returns false when memory ran out.
- *  O(rows^2). */
+/* Name the rows of two lists by as many columns as tell the rows apart on both sides; rows that no
+ * column tells apart get a number behind the name, and rows without such columns are named by their
+ * position.
+ *  key: path of both lists. rows_out: [2], in `arena`. Returns false when memory ran out.
+ * O(rows^2). */
 bool ms_rows_name(const char *key, const ms_value *const lists[2], ms_arena *arena,
                   ms_rows rows_out[2]);
 
-/* Place of the row of a name, looked for at `near` first; rows->count if there is none. */
+/* Index of the row with a name; rows->count if there is none. near: index that is tried first. */
 size_t ms_rows_find(const ms_rows *rows, const char *name, size_t near);
 
 #endif

@@ -1,4 +1,5 @@
-/* Two traces, or two folders of them. */
+/* Compares two traces, or the traces of two folders by their names (compare.h): results, inputs,
+ * changed defaults and versions. Side 0 is a, side 1 is b. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -7,15 +8,18 @@
 #include "base/folder.h"
 #include "search/compare.h"
 
+/* The state of a comparison, `p` in this file. */
 typedef struct pairing {
     const ms_compare_rules *rules;
     ms_arena *arena;
     ms_diag *diag;
-    ms_vector keys; /* const char *, of all traces */
+    ms_vector keys; /* of const char *: keys of all quantities of all traces */
 } pairing;
 
 /* ---- a pair of traces ---- */
 
+/* Compare the results of two traces. *out: with copies of both. Returns MS_OK; MS_E_NOMEM
+ * (reported). */
 static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
     const ms_value *a = ms_value_copy(traces[0].summary, p->arena);
     const ms_value *b = ms_value_copy(traces[1].summary, p->arena);
@@ -30,7 +34,8 @@ static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_comp
     return MS_OK;
 }
 
-/* What went in, and the versions. */
+/* Compare the inputs of two traces, their defaults, and the versions that wrote them. Returns as
+ * ms_compare_defaults. */
 static ms_status compare_given(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
     ms_status status = ms_compare_inputs(&traces[0], &traces[1], p->arena, p->diag, &out->inputs);
     if (status == MS_OK) {
@@ -45,7 +50,8 @@ static ms_status compare_given(pairing *p, const ms_trace traces[2], ms_compared
     return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
 }
 
-/* The traces themselves, whose tables may be large, are given up again. */
+/* Read and compare two traces. The traces, whose tables may be large, are released; *out keeps
+ * copies. Returns as ms_trace_read and compare_given. */
 static ms_status compare_pair(pairing *p, const char *const paths[2], ms_compared_trace *out) {
     ms_arena scratch;
     ms_trace traces[2];
@@ -69,12 +75,15 @@ typedef struct listing {
     size_t count;
 } listing;
 
-/* Report a path that cannot be read, for the errno `error`. */
+/* Report a path that cannot be read. error: an errno. Returns MS_E_INPUT if the path does not
+ * exist, else MS_E_IO. */
 static ms_status report_path(pairing *p, const char *path, int error) {
     ms_diag_error(p->diag, "cannot read '%s': %s", path, strerror(error));
     return error == ENOENT || error == ENOTDIR ? MS_E_INPUT : MS_E_IO;
 }
 
+/* List the traces of a folder, without hidden files. Returns MS_OK; MS_E_INPUT if there are none;
+ * MS_E_IO; MS_E_NOMEM (all reported). */
 static ms_status list_folder(pairing *p, const char *path, listing *out) {
     ms_vector names;
     ms_vector_init(&names, sizeof(const char *));
@@ -100,8 +109,9 @@ static ms_status list_folder(pairing *p, const char *path, listing *out) {
     return MS_OK;
 }
 
-/* A trace without a counterpart is compared with itself: it must be sound, its quantities are
- * known, and none differs. */
+/* Compare the traces of one name in two folders. out: its name and side are set. A trace that one
+ * folder lacks is compared with itself, so that it is read and checked and its keys are known,
+ * without any difference. It fails if b lacks it, or if b alone has it and no guard was named. */
 static ms_status compare_named(pairing *p, const char *const folders[2], ms_compared_trace *out) {
     const char *paths[2];
     for (int i = 0; i < 2; i++) {
@@ -124,7 +134,7 @@ static ms_status compare_named(pairing *p, const char *const folders[2], ms_comp
     return status;
 }
 
-/* Both sorted lists as one. */
+/* Merge two sorted lists of names into one entry per name, with the side or sides that have it. */
 static void merge(const listing lists[2], ms_trace_comparison *out) {
     size_t a = 0;
     size_t b = 0;
@@ -142,6 +152,7 @@ static void merge(const listing lists[2], ms_trace_comparison *out) {
     }
 }
 
+/* Compare the traces of two folders. */
 static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trace_comparison *out) {
     listing lists[2] = {{0}, {0}};
     ms_status status = list_folder(p, paths[0], &lists[0]);
@@ -160,6 +171,7 @@ static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trac
     return status;
 }
 
+/* Compare two files. */
 static ms_status compare_files(pairing *p, const char *const paths[2], ms_trace_comparison *out) {
     out->traces = MS_NEW(p->arena, ms_compared_trace, 1);
     if (out->traces == NULL) {
@@ -172,7 +184,9 @@ static ms_status compare_files(pairing *p, const char *const paths[2], ms_trace_
 
 /* ---- both ---- */
 
-static ms_status tell_folders(pairing *p, const char *const paths[2], bool *are_folders_out) {
+/* Find out whether both paths are folders or both are files. Returns MS_OK; MS_E_INPUT, also for
+ * one of each; MS_E_IO (all reported). */
+static ms_status find_kind(pairing *p, const char *const paths[2], bool *are_folders_out) {
     bool is_folder[2];
     for (int i = 0; i < 2; i++) {
         struct stat facts;
@@ -190,6 +204,7 @@ static ms_status tell_folders(pairing *p, const char *const paths[2], bool *are_
     return MS_OK;
 }
 
+/* Set is_equal and guarded_ok of the whole comparison from its traces. */
 static void sum_up(ms_trace_comparison *comparison) {
     comparison->is_equal = true;
     comparison->guarded_ok = true;
@@ -201,12 +216,14 @@ static void sum_up(ms_trace_comparison *comparison) {
     }
 }
 
+/* Keys of the rules are checked last, against the quantities of all traces: a guard may be about
+ * one trace only. */
 ms_status ms_compare_traces(const char *const paths[2], const ms_compare_rules *rules,
                             ms_arena *arena, ms_diag *diag, ms_trace_comparison *comparison_out) {
     pairing p = {.rules = rules, .arena = arena, .diag = diag};
     ms_trace_comparison comparison = {.count = 0};
     ms_vector_init(&p.keys, sizeof(const char *));
-    ms_status status = tell_folders(&p, paths, &comparison.are_folders);
+    ms_status status = find_kind(&p, paths, &comparison.are_folders);
     if (status == MS_OK) {
         status = comparison.are_folders ? compare_folders(&p, paths, &comparison)
                                         : compare_files(&p, paths, &comparison);

@@ -1,7 +1,12 @@
+/* Makes a workload from a Hugging Face config (config_workload.h): the model comes from the config
+ * (model/hf.h), the framework is assumed, because no config names one. Decisions:
+ * config_workload.md. */
 #include "search/config_workload.h"
 
 #include "model/hf.h"
 
+/* Append a key to a mapping. text: of a scalar; NULL: a mapping. Returns the new node; NULL when
+ * memory runs out. */
 static ms_node *add_node(ms_node *mapping, const char *key, const char *text, ms_arena *arena) {
     ms_node *node = MS_NEW(arena, ms_node, 1);
     if (node != NULL) {
@@ -14,11 +19,10 @@ static ms_node *add_node(ms_node *mapping, const char *key, const char *text, ms
     return node;
 }
 
-/* What trains the model, which no config says. Without software a simulated job overlaps nothing
- * and shards nothing, which no user means; Megatron Core is what models are most often pretrained
- * with at the sizes that clusters are planned for, and its documentation asks for sequence
- * parallelism wherever tensor parallelism is used (megatron.core.model_parallel_config,
- * sequence_parallel). */
+/* The assumed framework. Without a framework a simulated job overlaps nothing and shards nothing,
+ * which no user wants. Megatron Core is the framework that models are most often pretrained with at
+ * the sizes that clusters are planned for. Its documentation asks for sequence parallelism wherever
+ * tensor parallelism is used (megatron.core.model_parallel_config, sequence_parallel). */
 ms_status ms_config_workload_assume(ms_config_workload *workload, ms_arena *arena, ms_diag *diag) {
     static const ms_source_key FRAMEWORK = {
         .key = "framework",
@@ -52,6 +56,8 @@ ms_status ms_config_workload_assume(ms_config_workload *workload, ms_arena *aren
     return is_added ? MS_OK : ms_diag_no_memory(diag);
 }
 
+/* Reads the config and the table of model types, makes the model by its type, and adds the assumed
+ * framework. */
 ms_status ms_config_workload_read(const char *path, const char *data_folder, ms_arena *arena,
                                   ms_diag *diag, ms_config_workload *workload_out) {
     ms_config_workload workload = {.root = MS_NEW(arena, ms_node, 1)};

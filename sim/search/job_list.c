@@ -1,5 +1,6 @@
-/* Lists of jobs: reading them, and simulating each in a child. The parent reads a job's workload
- * when a child is free for it, so that only one is in memory at a time. */
+/* Lists of jobs for `meshsim runs` (job_list.h): reads the list, and simulates each job in a child.
+ * The parent reads a job's workload only when a child is free for it, so that one workload at a
+ * time is in memory. */
 #include "search/job_list.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ static const ms_field JOB_FIELDS[] = {
     {.key = NULL},
 };
 
+/* Keys of the file. */
 typedef struct list_text {
     const ms_node *jobs;
 } list_text;
@@ -33,6 +35,7 @@ static const ms_field LIST_FIELDS[] = {
     {.key = NULL},
 };
 
+/* All jobs are read, so that the faults of each are reported. */
 ms_status ms_job_list_read(const char *path, ms_arena *arena, ms_diag *diag,
                            ms_job_list *list_out) {
     ms_node *root = NULL;
@@ -62,17 +65,18 @@ ms_status ms_job_list_read(const char *path, ms_arena *arena, ms_diag *diag,
 
 /* ---- jobs ---- */
 
-/* One job under way. */
+/* The state of the study. */
 typedef struct listed_run {
     const ms_job_list_study *study;
-    ms_arena arena; /* of the job that is read */
-    size_t next;
+    ms_arena arena; /* of `spec` */
+    size_t next;    /* index of the next job to read */
     ms_diag *diag;
-    ms_job_spec spec;
-    ms_status status; /* that ends the study */
+    ms_job_spec spec; /* of the job that was read last */
+    ms_status status; /* first failure of next_job, which returns no status; it ends the study */
 } listed_run;
 
-/* Read a job, with its own overrides and then those of all jobs. */
+/* Read a job's workload with its own overrides, and after them the overrides of all jobs. of_all:
+ * the overrides of all jobs. Sets run->spec. Returns as ms_job_spec_read. */
 static ms_status read_job(listed_run *run, size_t index, const ms_words *of_all, ms_diag *diag) {
     const ms_listed_job *job = &run->study->list->items[index];
     const ms_job_request request = {.workload = job->workload,
@@ -84,13 +88,16 @@ static ms_status read_job(listed_run *run, size_t index, const ms_words *of_all,
     return ms_point_read(&request, of_all, &run->arena, diag, &run->spec);
 }
 
+/* `write` of a job's diagnostics: append a message to a buffer. */
 static void keep_talk(void *context, const char *text) {
     ms_buffer_puts(context, text);
 }
 
-/* Tell of a job that cannot be read. */
-static ms_status tell_unread(listed_run *run, size_t index, ms_status status, ms_buffer *said,
-                             ms_buffer *reason) {
+/* Report a job that cannot be read to the study. If the job can be read without the overrides of
+ * all jobs, these overrides are to blame (blames_sets). status: of reading. said: all messages.
+ * reason: the first fault. Returns the status of the study's `tell`; MS_E_NOMEM (reported). */
+static ms_status report_unread(listed_run *run, size_t index, ms_status status, ms_buffer *said,
+                               ms_buffer *reason) {
     static const ms_words NONE = {.count = 0};
     ms_diag mute;
     ms_diag_init_mute(&mute);
@@ -106,8 +113,9 @@ static ms_status tell_unread(listed_run *run, size_t index, ms_status status, ms
                                           : run->study->tell(run->study->context, &outcome);
 }
 
-/* Read the next job.  Returns whether it is one to simulate. */
-static bool take_next(listed_run *run, size_t index) {
+/* Read a job into run->spec with diagnostics of its own; a job that cannot be read is reported as
+ * ended. Returns whether the job can be simulated. */
+static bool read_next(listed_run *run, size_t index) {
     ms_diag diag;
     ms_buffer said, reason;
     ms_buffer_init(&said);
@@ -118,18 +126,20 @@ static bool take_next(listed_run *run, size_t index) {
     ms_status status = read_job(run, index, &run->study->sets, &diag);
     ms_diag_finish(&diag);
     if (status != MS_OK) {
-        run->status = tell_unread(run, index, status, &said, &reason);
+        run->status = report_unread(run, index, status, &said, &reason);
     }
     ms_buffer_release(&said);
     ms_buffer_release(&reason);
     return status == MS_OK;
 }
 
+/* `next` of ms_worker_feed: the next job that can be read. *ticket_out: its index. Returns NULL at
+ * the end of the list or after a failure (run->status). */
 static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     listed_run *run = context;
     while (run->status == MS_OK && run->next < run->study->list->count) {
         size_t index = run->next++;
-        if (take_next(run, index)) {
+        if (read_next(run, index)) {
             *ticket_out = index;
             return &run->spec;
         }
@@ -137,10 +147,12 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     return NULL;
 }
 
+/* `done` of ms_worker_feed: pass a job's outcome to the study's `tell`. ticket: index of the
+ * job. */
 static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *outcome) {
     listed_run *run = context;
     if (outcome->status == MS_E_INTERRUPTED) {
-        return MS_E_INTERRUPTED;
+        return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
     const ms_listed_outcome told = {.index = ticket,
                                     .status = outcome->status,
@@ -151,7 +163,7 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     return run->status == MS_OK ? run->study->tell(run->study->context, &told) : run->status;
 }
 
-/* In a child: what `run --json --passes` prints. */
+/* `describe` of ms_workers_options, called in a child: write what `run --json --passes` prints. */
 static ms_status describe(const ms_result *result, ms_arena *arena, ms_buffer *text) {
     ms_value *summary = NULL;
     ms_status status = ms_summary_build(result, arena, &summary);
@@ -163,6 +175,8 @@ static ms_status describe(const ms_result *result, ms_arena *arena, ms_buffer *t
     return status == MS_OK && arena->has_failed ? MS_E_NOMEM : status;
 }
 
+/* Jobs are simulated operation by operation, because the passes of the result need each operation's
+ * times. */
 ms_status ms_job_list_run(const ms_job_list_study *study, ms_arena *arena, ms_diag *diag) {
     listed_run run = {.study = study, .diag = diag};
     const ms_worker_feed feed = {.next = next_job, .done = end_job, .context = &run};

@@ -16,9 +16,9 @@
 
 /** One job of a list. */
 typedef struct ms_listed_job {
-    const char *workload; /**< as in ms_job_request, and so the next two */
-    const char *text;     /**< NULL: it stands in the file */
-    const char *platform; /**< NULL: the workload's */
+    const char *workload; /**< file or name, as in ms_job_request */
+    const char *text;     /**< text of the workload; NULL: it is in the file */
+    const char *platform; /**< file or name; NULL: the workload's own */
     ms_words sets;        /**< overrides of this job, "key.path=value" */
 } ms_listed_job;
 
@@ -28,21 +28,21 @@ typedef struct ms_job_list {
     size_t count;
 } ms_job_list;
 
-/** What became of a job. */
+/** The outcome of a job. */
 typedef struct ms_listed_outcome {
-    size_t index;       /**< of the job */
+    size_t index;       /**< of the job in the list */
     ms_status status;   /**< of reading, building and running it */
     bool is_read;       /**< its workload, platform and overrides could be read */
-    bool blames_sets;   /**< they could not, and can be without the overrides of all jobs */
-    const char *said;   /**< messages on the way; "" if none */
+    bool blames_sets;   /**< they could not be read, but can without the overrides of all jobs */
+    const char *said;   /**< all messages that were reported; "": none */
     const char *reason; /**< the first fault in one line, without its place; NULL if MS_OK */
     const char *result; /**< what `run --json --passes` prints, on one line; NULL if not MS_OK */
 } ms_listed_outcome;
 
-/** What is asked of a list.  All is borrowed. */
+/** The parameters of ms_job_list_run.  All is borrowed. */
 typedef struct ms_job_list_study {
     const ms_job_list *list;
-    ms_words sets;           /**< overrides of all jobs, after their own */
+    ms_words sets;           /**< overrides of all jobs, applied after the jobs' own */
     const char *data_folder; /**< as in ms_job_request */
     int jobs;                /**< simulations at once, >= 1 */
     /** Called when a job has ended, in the order in which they end.  outcome: valid during the
@@ -52,13 +52,14 @@ typedef struct ms_job_list_study {
 } ms_job_list_study;
 
 /** Read a list of jobs: JSON, `{"jobs": [{"workload": ..., "text": ..., "platform": ..., "set":
- * [...]}, ...]}`.  *list_out: in `arena`.  Returns MS_OK; MS_E_INPUT with every fault reported;
+ * [...]}, ...]}`.
+ *  path: of the file. *list_out: in `arena`. Returns MS_OK; MS_E_INPUT with every fault reported;
  * MS_E_IO; MS_E_NOMEM. */
 ms_status ms_job_list_read(const char *path, ms_arena *arena, ms_diag *diag, ms_job_list *list_out);
 
 /** Simulate the jobs of a list, operation by operation, whether or not they fit in memory.
- *  Returns MS_OK when each job's outcome was told; MS_E_INTERRUPTED; what `tell` returned; as
- * ms_workers_stream. */
+ *  Returns MS_OK when the outcome of each job was passed to `tell`; MS_E_INTERRUPTED; what `tell`
+ * returned; as ms_workers_stream. */
 ms_status ms_job_list_run(const ms_job_list_study *study, ms_arena *arena, ms_diag *diag);
 
 #endif

@@ -1,4 +1,7 @@
-/* A workload's spec with another schedule than its own. */
+/* Puts another schedule in the place of a workload's own (schedule_derive.h): a derived spec with
+ * the schedule's sizes, and layers or given times checked against its number of stages. P is the
+ * number of pipeline ranks, M of microbatches, V of virtual stages per rank, K of slices of a
+ * sequence. */
 #include "search/schedule_derive.h"
 
 #include <errno.h>
@@ -10,6 +13,7 @@
  * neither the user nor the workload gives a number. */
 enum { SHARE_DEFAULT = 2 };
 
+/* The parameters of ms_schedule_derive, `d` in this file. */
 typedef struct derivation {
     const ms_job *base;
     const ms_schedule_spec *sizes;
@@ -20,6 +24,9 @@ typedef struct derivation {
 
 /* ---- sizes ---- */
 
+/* V and K of the workload are used if its own schedule is of this kind, or if they are above 1. V =
+ * 1 or K = 1 of another kind is no choice of the user's: that kind divides no stages or
+ * sequences. */
 ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
                                    const ms_schedule_spec *own) {
     ms_schedule_traits traits = ms_schedule_kind_traits(kind);
@@ -44,14 +51,17 @@ ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec
     return spec;
 }
 
-/* K of a file: with K times as many units as the workload has microbatches, they are slices. */
+/* K of a schedule from a file. A file numbers only units of work: if it has K times as many units
+ * as the workload has microbatches, the units are slices, else they are microbatches and K is 1. K
+ * itself is given, or is the workload's. */
 static int file_slices(const derivation *d, const ms_program *program) {
     int slices = d->sizes->slices > 0 ? d->sizes->slices : d->base->program.spec.slices;
     bool are_slices = program->spec.microbatches == (long)d->base->microbatches * slices;
     return are_slices ? slices : 1;
 }
 
-static void take_sizes(const ms_schedule_spec *sizes, ms_spec_schedule *schedule) {
+/* Set the kind, V, group, K and reordering of a spec's schedule. */
+static void set_sizes(const ms_schedule_spec *sizes, ms_spec_schedule *schedule) {
     schedule->kind = sizes->kind;
     schedule->chunks = sizes->chunks;
     schedule->group = sizes->group;
@@ -59,11 +69,11 @@ static void take_sizes(const ms_schedule_spec *sizes, ms_spec_schedule *schedule
     schedule->is_reordered = sizes->is_reordered;
 }
 
-/* A file is read here before any worker reads it: its faults are told in full, and its sizes are
- * known.  The spec gets its whole path, because in a workload a path starts at that one's folder.
- */
-static ms_status place_file(const derivation *d, const ms_schedule_choice *choice,
-                            int *stages_out) {
+/* Set a schedule from a file. The file is read here, before any worker reads it, so that its faults
+ * are reported in full and its number of stages is known. The spec gets the file's whole path,
+ * because a path in a workload starts at the workload's folder. *stages_out: model stages (P * V).
+ * Returns MS_OK; as ms_schedule_open; MS_E_IO; MS_E_NOMEM (all reported). */
+static ms_status set_file(const derivation *d, const ms_schedule_choice *choice, int *stages_out) {
     const ms_schedule_spec none = {0};
     ms_spec_schedule *schedule = &d->out->spec.schedule;
     char path[PATH_MAX];
@@ -78,15 +88,17 @@ static ms_status place_file(const derivation *d, const ms_schedule_choice *choic
     }
     const ms_schedule_spec sizes = {.kind = MS_SCHEDULE_CUSTOM,
                                     .slices = file_slices(d, &opened.program)};
-    take_sizes(&sizes, schedule);
+    set_sizes(&sizes, schedule);
     schedule->csv = ms_arena_strdup(d->arena, path);
     *stages_out = opened.program.model_stages;
     return schedule->csv == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
 }
 
-static void place_kind(const derivation *d, ms_schedule_kind kind, int *stages_out) {
+/* Set a schedule that its kind builds, with the workload's P and M. *stages_out: model stages (P *
+ * V). */
+static void set_kind(const derivation *d, ms_schedule_kind kind, int *stages_out) {
     const ms_schedule_spec sizes = ms_schedule_sizes(kind, d->sizes, &d->base->program.spec);
-    take_sizes(&sizes, &d->out->spec.schedule);
+    set_sizes(&sizes, &d->out->spec.schedule);
     d->out->spec.schedule.csv = NULL;
     *stages_out = sizes.pipeline_ranks * sizes.chunks;
 }
@@ -104,8 +116,10 @@ static bool is_even(const ms_job *job) {
     return true;
 }
 
-/* Layers for a number of stages that is not the workload's: as it partitions them where that is
- * balanced, or even and stays so; else balanced, and what it gives its own ends says nothing. */
+/* Choose a partition for another number of stages than the workload's. A balanced partition stays
+ * balanced, and an even one stays even if the layers divide by the new number of stages. Any other
+ * partition, and one with given layers of the first or last stage, says nothing of other stages: it
+ * becomes balanced, and is_repartitioned is set. */
 static void place_layers(const derivation *d, int stages) {
     const ms_job *base = d->base;
     ms_spec_partition *partition = &d->out->spec.schedule.partition;
@@ -120,7 +134,9 @@ static void place_layers(const derivation *d, int stages) {
                                                                       : partition->kind};
 }
 
-/* Given times are per stage, and say nothing of other stages. */
+/* Check that a workload without a model, which gives the time of each pass per stage, has these
+ * times for the schedule's stages and slices. If not, d->out->reason is set. Returns MS_OK;
+ * MS_E_NOMEM (reported). */
 static ms_status check_costs(const derivation *d, int stages) {
     const ms_program *own = &d->base->program;
     int slices = d->out->spec.schedule.slices;
@@ -135,6 +151,8 @@ static ms_status check_costs(const derivation *d, int stages) {
     return d->out->reason == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
 }
 
+/* A workload with a model gets a partition of its layers; one with given times per stage must have
+ * them for this number of stages. */
 ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choice,
                              const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
                              ms_schedule_derived *derived_out) {
@@ -143,9 +161,9 @@ ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choic
     int stages = 0;
     ms_status status = MS_OK;
     if (choice->file != NULL) {
-        status = place_file(&d, choice, &stages);
+        status = set_file(&d, choice, &stages);
     } else {
-        place_kind(&d, choice->kind, &stages);
+        set_kind(&d, choice->kind, &stages);
     }
     if (status != MS_OK || !base->spec.has_model) {
         return status == MS_OK ? check_costs(&d, stages) : status;

@@ -4,22 +4,22 @@
 
 #include "search/schedules.h"
 
-/* What comes of it. */
+/* The derived job. */
 typedef struct ms_schedule_derived {
     ms_job_spec spec;      /* borrows from the base */
-    const char *reason;    /* why the schedule cannot run in the workload; NULL: nothing is known */
+    const char *reason;    /* why the schedule cannot run in the workload; NULL: no reason so far */
     bool is_repartitioned; /* as in ms_simulated_row */
 } ms_schedule_derived;
 
-/* The sizes of a schedule that is built by its kind: V, N, K and reordering as far as the kind
- * takes them. Those of `given` count, then those of `own`, then 2 virtual stages and 2 slices; P
- * and M are those of `own`. */
+/* The sizes of a schedule that its kind builds, as far as the kind uses each. P and M are those of
+ * `own`. V, N, K and reordering are given, else those of `own`, else 2 for V and K.
+ *  given: 0 where a size is not given. own: sizes of the workload's own schedule. */
 ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
                                    const ms_schedule_spec *own);
 
 /* Put a schedule in the place of a workload's own.
- *  base: the workload, loaded.  sizes: as in ms_simulated_study.  *derived_out: contents in
- * `arena`. Returns MS_OK, also with a reason; as ms_schedule_open for a file; MS_E_NOMEM; all
+ *  base: the workload, loaded. sizes: as in ms_simulated_study. *derived_out: contents in `arena`.
+ * Returns MS_OK, also with a reason; as ms_schedule_open for a file; MS_E_IO; MS_E_NOMEM; all
  * reported. */
 ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choice,
                              const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,

@@ -1,6 +1,9 @@
-/* A schedule by its kind's name, or from a file. */
+/* Opens a schedule that a user has chosen: builds it by its kind, or reads its order of passes from
+ * a CSV file. */
 #include "search/schedules.h"
 
+/* A file has its own order of passes, ranks and microbatches; only the number of slices is not in
+ * the file. */
 ms_status ms_schedule_open(const ms_schedule_choice *choice, const ms_schedule_spec *sizes,
                            ms_arena *arena, ms_diag *diag, ms_opened_schedule *opened_out) {
     ms_opened_schedule opened = {.has_cells = choice->file != NULL};

@@ -1,4 +1,7 @@
-/* Many schedules on paper, with the same times for the same part of the model. */
+/* Compares schedules on paper (schedules.h): evaluates each with abstract times, without a platform
+ * or a simulation. All get the same time for the same part of the model, whatever their number of
+ * virtual stages. P is the number of pipeline ranks, M of microbatches, V of virtual stages per
+ * rank, K of slices of a sequence; a schedule has P * V stages. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -30,28 +33,32 @@ const ms_table_column MS_PAPER_COLUMNS[] = {
     {0},
 };
 
-/* Above a cap by more than rounding. */
+/* A peak is above the cap only if it is by more than rounding. */
 static const double CAP_SLACK = 1 + 1e-12;
 
+/* The parameters of ms_schedules_evaluate, `c` in this file. */
 typedef struct comparison {
     const ms_paper_study *study;
     ms_arena *arena;
     ms_diag *diag;
 } comparison;
 
-/* The sizes of the table as far as a kind takes them; a file has its own. */
+/* The sizes with which to open a schedule: P and M of the study, and its V, N, K as far as the kind
+ * uses them. For a file all are 0, because the file has its own sizes. */
 static ms_schedule_spec sizes_of(const ms_schedule_spec *sizes, const ms_schedule_choice *choice) {
-    const ms_schedule_spec table = {.kind = MS_SCHEDULE_CUSTOM,
+    const ms_schedule_spec study = {.kind = MS_SCHEDULE_CUSTOM,
                                     .pipeline_ranks = sizes->pipeline_ranks,
                                     .microbatches = sizes->microbatches};
     return choice->file != NULL ? (ms_schedule_spec){0}
-                                : ms_schedule_sizes(choice->kind, sizes, &table);
+                                : ms_schedule_sizes(choice->kind, sizes, &study);
 }
 
 /* ---- times ---- */
 
-/* A message between two stages takes as long as the link between their ranks; one that wraps around
- * from the last rank to the first, as long as the slowest. */
+/* Latency of a message from a stage to the next one: that of the link between their ranks.
+ * costs->p2p has the links of neighbouring ranks. A message that wraps around from the last rank to
+ * the first takes as long as the slowest link. For two stages on one rank the result is not used,
+ * because they exchange no message. stage: at most stages - 2. */
 static double latency_of(const ms_schedule_costs *costs, const ms_program *program, int stage) {
     int one = program->stage_rank[stage];
     int other = program->stage_rank[stage + 1];
@@ -65,8 +72,10 @@ static double latency_of(const ms_schedule_costs *costs, const ms_program *progr
     return slowest;
 }
 
-/* The times of rank-sized pieces of the model, spread over a schedule's stages: the model is P
- * equal pieces in its own order, and stage s of S lies in piece s P / S. */
+/* Spread the study's times, given for P equal pieces of the model, over a schedule's S = P * V
+ * stages: stage s lies in piece s P / S (rounded down) and takes P / S of the piece's time, of a
+ * slice 1 / K of that. *out: lists per stage, in the arena. Returns MS_OK; MS_E_NOMEM
+ * (reported). */
 static ms_status spread(const comparison *c, const ms_program *program, ms_schedule_costs *out) {
     const ms_schedule_costs *given = c->study->costs;
     const double *lists[3] = {given->forward, given->input_grad, given->weight_grad};
@@ -96,12 +105,14 @@ static ms_status spread(const comparison *c, const ms_program *program, ms_sched
 
 /* ---- a row ---- */
 
-/* What a unit of work on a stage counts in flight: in units of one rank's share of the model and
- * one whole microbatch. */
+/* Size of a unit of work (one stage on one microbatch, or slice of one) in units of a P-th of the
+ * model on one whole microbatch: P / (S K). */
 static double share_of(const ms_program *program) {
     return (double)program->spec.pipeline_ranks / program->model_stages / program->spec.slices;
 }
 
+/* Largest amount of work in flight on any rank, in units of a P-th of the model and one whole
+ * microbatch. */
 static double peak_of(const ms_program *program, const ms_schedule_result *result) {
     int peak = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
@@ -111,10 +122,12 @@ static double peak_of(const ms_program *program, const ms_schedule_result *resul
     return peak * share_of(program);
 }
 
-/* The schedule was evaluated with T as the time of all stages of a rank together, so that rows
- * compare. The row holds times with T as that of one virtual stage, as a single schedule is shown.
- */
-static void fill(const ms_program *program, const ms_schedule_result *result, ms_paper_row *row) {
+/* Fill in a row from its evaluation. The given times were used as the times of all stages of a rank
+ * together, so that makespans of any V can be compared (rank_makespan). All other times of the row
+ * are divided by row->share = P / (S K), which gives the times that a single schedule is shown
+ * with: the given times as those of one virtual stage. row: its gap and its period are set. */
+static void fill_row(const ms_program *program, const ms_schedule_result *result,
+                     ms_paper_row *row) {
     bool has_form = row->gap.has_closed_form;
     row->chunks = program->spec.chunks;
     row->share = share_of(program);
@@ -138,6 +151,8 @@ static void fill(const ms_program *program, const ms_schedule_result *result, ms
     row->result = result;
 }
 
+/* Evaluate a schedule with the study's times, and fill in its row. opened: copied into the arena,
+ * because the row keeps it. Returns MS_OK; MS_E_RANGE for costs; MS_E_NOMEM (reported). */
 static ms_status evaluate(const comparison *c, const ms_program *opened, ms_paper_row *row) {
     ms_schedule_costs costs;
     ms_program *program = MS_NEW(c->arena, ms_program, 1);
@@ -157,13 +172,14 @@ static ms_status evaluate(const comparison *c, const ms_program *opened, ms_pape
         status = ms_schedule_period(program, &costs, result, c->diag, &row->period);
     }
     if (status == MS_OK) {
-        fill(program, result, row);
+        fill_row(program, result, row);
     }
     return status;
 }
 
-/* A row's schedule, with its own diagnostics.  Of a file that has K times as many units as the
- * table has microbatches they are slices of sequences. */
+/* Open the schedule of a row. A file numbers only units of work: if it has K times as many units as
+ * the study has microbatches, the units are slices, and the file is read again with K slices. diag:
+ * gets its faults. Returns as ms_schedule_open. */
 static ms_status open_one(const comparison *c, const ms_schedule_choice *choice, ms_diag *diag,
                           ms_opened_schedule *out) {
     const ms_schedule_spec *sizes = &c->study->sizes;
@@ -178,7 +194,8 @@ static ms_status open_one(const comparison *c, const ms_schedule_choice *choice,
     return ms_schedule_open(choice, &spec, c->arena, diag, out);
 }
 
-/* Build a kind's schedule; where the sizes do not allow it, that is the row's reason. */
+/* Build the schedule of a row by its kind. If the sizes do not allow the kind, row->reason says
+ * why, and nothing is reported. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status build(const comparison *c, const ms_schedule_choice *choice, ms_paper_row *row,
                        ms_opened_schedule *out) {
     ms_buffer reason;
@@ -195,7 +212,8 @@ static ms_status build(const comparison *c, const ms_schedule_choice *choice, ms
     return status == MS_E_NOMEM ? ms_diag_no_memory(c->diag) : status;
 }
 
-/* A schedule of other sizes than the table's gets a reason in the place of its numbers. */
+/* Give a row a reason if its schedule, which may come from a file, has another P or M than the
+ * study. found: sizes of the opened schedule. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status check_sizes(const comparison *c, const ms_schedule_spec *found,
                              ms_paper_row *row) {
     const ms_schedule_spec *sizes = &c->study->sizes;
@@ -209,6 +227,8 @@ static ms_status check_sizes(const comparison *c, const ms_schedule_spec *found,
     return row->reason == NULL ? ms_diag_no_memory(c->diag) : MS_OK;
 }
 
+/* Give a row a reason if its peak is above the study's cap. Returns MS_OK; MS_E_NOMEM
+ * (reported). */
 static ms_status check_cap(const comparison *c, ms_paper_row *row) {
     double cap = c->study->cap;
     if (cap <= 0 || row->peak_inflight <= cap * CAP_SLACK) {
@@ -219,9 +239,10 @@ static ms_status check_cap(const comparison *c, ms_paper_row *row) {
     return row->reason == NULL ? ms_diag_no_memory(c->diag) : MS_OK;
 }
 
-/* One row; a schedule that the sizes do not allow, or that exceeds the cap, gets a reason instead.
- * The faults of a file are the user's to mend, and end the comparison. */
-static ms_status take_row(const comparison *c, const ms_schedule_choice *choice,
+/* Make one row. A schedule that the sizes do not allow, or that exceeds the cap, gets a reason
+ * instead of figures; faults of a file are reported and end the comparison, because the user can
+ * correct them. Returns MS_OK; as open_one and evaluate. */
+static ms_status make_row(const comparison *c, const ms_schedule_choice *choice,
                           ms_paper_row *row) {
     ms_opened_schedule opened;
     *row = (ms_paper_row){.name = choice->name};
@@ -236,6 +257,8 @@ static ms_status take_row(const comparison *c, const ms_schedule_choice *choice,
     return status == MS_OK && row->reason == NULL ? check_cap(c, row) : status;
 }
 
+/* Opens the first schedule with a file with its own sizes, and takes P and M of this schedule where
+ * the study has 0. */
 ms_status ms_paper_sizes_from_file(ms_paper_study *study, ms_arena *arena, ms_diag *diag) {
     ms_schedule_spec *sizes = &study->sizes;
     size_t file = 0;
@@ -262,7 +285,7 @@ ms_status ms_schedules_evaluate(const ms_paper_study *study, ms_arena *arena, ms
     const comparison c = {study, arena, diag};
     ms_status status = MS_OK;
     for (size_t i = 0; i < study->count && status == MS_OK; i++) {
-        status = take_row(&c, &study->choices[i], &rows_out[i]);
+        status = make_row(&c, &study->choices[i], &rows_out[i]);
     }
     return status;
 }

@@ -1,4 +1,6 @@
-/* Many schedules simulated in one workload, on its platform. */
+/* Compares schedules by simulating each in the place of a workload's own, on the workload's
+ * platform (schedules.h). A row is one schedule; a schedule that cannot run, or needs more memory
+ * than a cap, has a reason instead of figures. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -44,25 +46,30 @@ const ms_table_column MS_SIMULATED_COLUMNS[] = {
     {0},
 };
 
+/* The state of the study, `s` in this file. Rows that have a job to simulate are "planned". */
 typedef struct simulation {
     const ms_simulated_study *study;
     ms_arena *arena;
     ms_diag *diag;
     ms_simulated_row *rows; /* [study->count] */
     ms_job_spec *specs;     /* [planned] */
-    size_t *row_of;         /* [planned] row of each spec */
+    size_t *row_of;         /* [planned] index of each spec's row */
     size_t planned;
 } simulation;
 
 /* ---- traces ---- */
 
-/* FOLDER/NAME.h5; of a file its name without folder and ending. */
+/* Path of a row's trace, FOLDER/NAME.h5; of a schedule from a file NAME is the file's name without
+ * its ending. NULL: no memory. */
 static const char *trace_path(const simulation *s, const ms_schedule_choice *choice) {
     const char *stem = ms_path_stem(choice->file != NULL ? choice->file : choice->name, s->arena);
     return stem == NULL ? NULL
                         : ms_arena_printf(s->arena, "%s/%s.h5", s->study->trace_folder, stem);
 }
 
+/* Set the path of a row's trace, and check that no earlier row has the same path and that the file
+ * can be written. Returns MS_OK; MS_E_USAGE for two rows with one path; MS_E_IO; MS_E_NOMEM (all
+ * reported). */
 static ms_status name_trace(const simulation *s, size_t index) {
     ms_simulated_row *row = &s->rows[index];
     row->trace = trace_path(s, &s->study->choices[index]);
@@ -79,7 +86,8 @@ static ms_status name_trace(const simulation *s, size_t index) {
     return ms_target_check(row->trace, MS_TARGET_FILE, s->diag);
 }
 
-/* Name the files, and see to it that they can be written before anything takes time. */
+/* Make the folder of the traces and name the trace of every row, before the simulations, so that a
+ * path that cannot be written is reported at once. Returns MS_OK; as name_trace. */
 static ms_status name_traces(const simulation *s) {
     const char *folder = s->study->trace_folder;
     if (folder == NULL) {
@@ -96,7 +104,8 @@ static ms_status name_traces(const simulation *s) {
     return status;
 }
 
-/* In a child. */
+/* `keep` of ms_workers_options, called in a child: write the trace of a row, if one is wanted.
+ * index: of the spec. */
 static ms_status keep_trace(void *context, size_t index, const ms_result *result, ms_diag *diag) {
     const simulation *s = context;
     const char *path = s->rows[s->row_of[index]].trace;
@@ -105,7 +114,8 @@ static ms_status keep_trace(void *context, size_t index, const ms_result *result
 
 /* ---- rows ---- */
 
-/* Leave a row out; a text without memory is reported. */
+/* Leave a row out of the table. reason: NULL if memory ran out for it. Returns MS_OK; MS_E_NOMEM
+ * (reported). */
 static ms_status leave_out(const simulation *s, ms_simulated_row *row, const char *status,
                            const char *reason) {
     row->status = status;
@@ -113,7 +123,8 @@ static ms_status leave_out(const simulation *s, ms_simulated_row *row, const cha
     return reason == NULL ? ms_diag_no_memory(s->diag) : MS_OK;
 }
 
-/* The spec of a row behind those planned so far, or the reason why there is none. */
+/* Derive the spec of a row and add it to the planned ones, or set the row's reason why its schedule
+ * cannot run. Returns MS_OK; as ms_schedule_derive. */
 static ms_status plan_row(simulation *s, size_t index) {
     const ms_simulated_study *study = s->study;
     ms_simulated_row *row = &s->rows[index];
@@ -133,9 +144,11 @@ static ms_status plan_row(simulation *s, size_t index) {
     return MS_OK;
 }
 
+/* Leave a row out if it needs more memory than the study's cap. Returns MS_OK; MS_E_NOMEM
+ * (reported). */
 static ms_status check_cap(const simulation *s, ms_simulated_row *row) {
     double cap_B = s->study->cap_B;
-    if (cap_B <= 0 || !(row->peak_B > cap_B)) { /* without a model nobody knows it */
+    if (cap_B <= 0 || !(row->peak_B > cap_B)) { /* a NAN, without a model, is not above */
         return MS_OK;
     }
     char peak[32];
@@ -146,9 +159,10 @@ static ms_status check_cap(const simulation *s, ms_simulated_row *row) {
                                      ms_unit_format(cap_B, MS_DIM_BYTES, cap, sizeof cap)));
 }
 
-/* What came of a simulation into its row. */
-static ms_status take_outcome(const simulation *s, const ms_worker_outcome *outcome,
-                              ms_simulated_row *row) {
+/* Fill in a row from the outcome of its simulation, and print the messages of a successful one.
+ * Returns MS_OK; MS_E_NOMEM (reported). */
+static ms_status set_outcome(const simulation *s, const ms_worker_outcome *outcome,
+                             ms_simulated_row *row) {
     row->outcome = outcome->status;
     if (outcome->status != MS_OK) {
         return leave_out(s, row, outcome->status == MS_E_INPUT ? "refused" : "failed",
@@ -162,6 +176,8 @@ static ms_status take_outcome(const simulation *s, const ms_worker_outcome *outc
     return check_cap(s, row);
 }
 
+/* Simulate the planned rows, and fill them in. Returns MS_OK; as ms_workers_run; MS_E_NOMEM
+ * (reported). */
 static ms_status run(simulation *s) {
     const ms_simulated_study *study = s->study;
     ms_worker_outcome *outcomes = MS_NEW(s->arena, ms_worker_outcome, s->planned);
@@ -175,11 +191,13 @@ static ms_status run(simulation *s) {
                                         .progress_context = study->context};
     ms_status status = ms_workers_run(s->specs, s->planned, &options, s->arena, s->diag, outcomes);
     for (size_t i = 0; i < s->planned && status == MS_OK; i++) {
-        status = take_outcome(s, &outcomes[i], &s->rows[s->row_of[i]]);
+        status = set_outcome(s, &outcomes[i], &s->rows[s->row_of[i]]);
     }
     return status;
 }
 
+/* Names the traces and derives all specs before the first simulation, so that faults are reported
+ * at once. */
 ms_status ms_schedules_simulate(const ms_simulated_study *study, ms_arena *arena, ms_diag *diag,
                                 ms_simulated_row *rows_out) {
     simulation s = {.study = study,
@@ -202,11 +220,10 @@ ms_status ms_schedules_simulate(const ms_simulated_study *study, ms_arena *arena
     return status == MS_OK ? run(&s) : status;
 }
 
-/* A failure of the program or the system comes first. */
 ms_status ms_schedules_verdict(const ms_simulated_row *rows, size_t count) {
     bool has_any = false;
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].outcome != MS_OK && rows[i].outcome != MS_E_INPUT) {
+        if (rows[i].outcome != MS_OK && rows[i].outcome != MS_E_INPUT) { /* no fault of the job */
             return rows[i].outcome;
         }
         has_any = has_any || (rows[i].reason == NULL && rows[i].figures.fits);

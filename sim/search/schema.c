@@ -1,5 +1,8 @@
-/* JSON Schemas of tables: what editors check a file against while it is typed. Source of the words:
- * JSON Schema, draft 2020-12. See decision note schema.md. */
+/* Makes JSON Schemas from the tables that files are read by (ms_field), so that editors can check a
+ * file while it is typed. A row of a table is one key; its type and, where the type is not enough,
+ * its shape (ms_field_shape) say how the value is written. In this file `out` is the schema object
+ * that is filled in, `path` the dotted path of its key, and a "way" one of several forms of a value
+ * ("anyOf"). Words: JSON Schema, draft 2020-12. Decisions: schema.md. */
 #include "search/schema.h"
 
 #include <math.h>
@@ -13,25 +16,27 @@
 /* A number as ms_number_parse and ms_unit_parse take it, without its sign. */
 #define DIGITS "([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?"
 
-/* One schema. */
+/* The state of making one schema, `s` in this file. */
 typedef struct schema {
     ms_arena *arena;
     ms_diag *diag;
-    ms_status status;
-    bool is_profile; /* keys that are the job's to say are left out */
+    ms_status status; /* first failure of a table's default */
+    bool is_profile; /* of a framework's profile: keys that only a workload may have are left out */
 } schema;
 
-/* What is required where. */
+/* Whether the required keys of a mapping are required by the schema. */
 typedef enum asks {
-    ASKS_ALL,     /* required keys are asked for */
-    ASKS_NOTHING, /* another file may give them */
+    ASKS_ALL,     /* they are */
+    ASKS_NOTHING, /* they are not, because another file may give them */
 } asks;
 
 static void add_row(schema *s, ms_value *out, const ms_field *field, const char *path, asks what);
 static void add_needs(ms_value *out, const ms_field *fields, const ms_field_shape *shape);
 
+/* The shape of a row that has none. */
 static const ms_field_shape PLAIN = {.also = NULL};
 
+/* The shape of a row; an empty one where the row's type says all. */
 static const ms_field_shape *shape_of(const ms_field *field) {
     return field->shape == NULL ? &PLAIN : field->shape;
 }
@@ -42,7 +47,8 @@ static const char *path_below(schema *s, const char *path, const char *key) {
     return below == NULL ? "" : below;
 }
 
-/* Add a text that was made; nothing where memory ran out for it, which the arena knows. */
+/* Add a text that was made in the arena. made: NULL if memory ran out, which the arena knows:
+ * nothing is added. */
 static void add_made(ms_value *out, const char *key, const char *made) {
     if (made != NULL) {
         ms_value_add_string(out, key, made);
@@ -55,7 +61,8 @@ static void add_type(ms_value *out, const char *type) {
     ms_value_add_string(out, "type", type);
 }
 
-/* Whole numbers within the range of int64_t as such: 1, not 1.0. */
+/* Add a limit of a number, written as a whole number (1, not 1.0) where it is one that a double
+ * holds exactly. */
 static void add_bound(ms_value *out, const char *key, double bound) {
     if (bound == floor(bound) && fabs(bound) < 1e15) {
         ms_value_add_int(out, key, (int64_t)bound);
@@ -64,6 +71,8 @@ static void add_bound(ms_value *out, const char *key, double bound) {
     }
 }
 
+/* Add the range that a row allows (ms_field: both limits 0: any number; maximum below minimum: no
+ * upper limit). A maximum from 1e100 on means no limit, too. */
 static void add_range(ms_value *out, const ms_field *field) {
     bool is_limited = field->minimum != 0 || field->maximum != 0;
     if (is_limited) {
@@ -74,7 +83,7 @@ static void add_range(ms_value *out, const ms_field *field) {
     }
 }
 
-/* A pure number, also as a share: 0.05 or "5 %". */
+/* A number without a unit: as such, or as a text with a percent sign ("5 %"). */
 static void add_number(ms_value *out, const ms_field *field) {
     ms_value *ways = ms_value_add(out, "anyOf", MS_VALUE_ARRAY);
     ms_value *number = ms_value_add(ways, NULL, MS_VALUE_OBJECT);
@@ -85,7 +94,8 @@ static void add_number(ms_value *out, const ms_field *field) {
     ms_value_add_string(share, "pattern", "^[-+]?" DIGITS "[ \\t]*%$");
 }
 
-/* A number with its unit; a schema has no word for its range, which stands in the description. */
+/* A number with its unit, as a text. A schema cannot express the range of such a text, so the
+ * description has it. */
 static void add_quantity(schema *s, ms_value *out, const ms_field *field) {
     char units[256];
     ms_unit_names(field->dimension, "|", units, sizeof units);
@@ -96,6 +106,7 @@ static void add_quantity(schema *s, ms_value *out, const ms_field *field) {
     ms_value_add_string(examples, NULL, ms_unit_example(field->dimension));
 }
 
+/* One of some words. words: ends with NULL. */
 static void add_words(ms_value *out, const char *const *words) {
     ms_value *list = ms_value_add(out, "enum", MS_VALUE_ARRAY);
     for (; *words != NULL; words++) {
@@ -103,7 +114,7 @@ static void add_words(ms_value *out, const char *const *words) {
     }
 }
 
-/* A text may look like a number to YAML, such as a name `405`. */
+/* Any scalar: to YAML a text may look like a number or a truth value, such as a name `405`. */
 static void add_any_scalar(ms_value *out) {
     ms_value *types = ms_value_add(out, "type", MS_VALUE_ARRAY);
     ms_value_add_string(types, NULL, "string");
@@ -111,6 +122,8 @@ static void add_any_scalar(ms_value *out) {
     ms_value_add_string(types, NULL, "boolean");
 }
 
+/* A text: any, or, where the shape has a list of names, one of them or a text with the shape's
+ * prefix. */
 static void add_text(schema *s, ms_value *out, const ms_field *field) {
     const ms_field_shape *shape = shape_of(field);
     if (shape->name == NULL) {
@@ -132,6 +145,8 @@ static void add_text(schema *s, ms_value *out, const ms_field *field) {
 
 /* ---- mappings ---- */
 
+/* Add a property for each row of a table. Rows of keys that are there already, and in a profile
+ * keys that only a workload may have, are left out. fields: NULL: none. */
 static void add_properties(schema *s, ms_value *properties, const ms_field *fields,
                            const char *path, asks what) {
     for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
@@ -142,7 +157,8 @@ static void add_properties(schema *s, ms_value *properties, const ms_field *fiel
     }
 }
 
-/* The row whose file gives the rest of a table; NULL: none. */
+/* The row of a key whose file may give all other keys of the table (such as `base`); NULL: there is
+ * none. */
 static const ms_field *find_rest(const ms_field *fields) {
     for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
         if (field->gives_rest) {
@@ -152,10 +168,12 @@ static const ms_field *find_rest(const ms_field *fields) {
     return NULL;
 }
 
+/* Whether the schema requires a row's key: the table requires it, and no framework may give it. */
 static bool is_asked(const ms_field *field) {
     return field->is_required && !field->is_choice;
 }
 
+/* Add the list of required keys of a table, if it has any. */
 static void add_required(ms_value *out, const ms_field *fields) {
     ms_value *list = NULL;
     for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
@@ -166,11 +184,13 @@ static void add_required(ms_value *out, const ms_field *fields) {
     }
 }
 
+/* Require one key. */
 static void add_required_key(ms_value *out, const char *key) {
     ms_value_add_string(ms_value_add(out, "required", MS_VALUE_ARRAY), NULL, key);
 }
 
-/* What a mapping and those in it have to hold, apart from how it is written. */
+/* Add the required keys of the mappings inside a mapping, at any depth, without saying again how
+ * values are written. */
 static void add_needs_below(ms_value *out, const ms_field *fields, const ms_field_shape *shape) {
     ms_value *properties = ms_value_add(out, "properties", MS_VALUE_OBJECT);
     for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
@@ -185,7 +205,8 @@ static void add_needs_below(ms_value *out, const ms_field *fields, const ms_fiel
     }
 }
 
-/* The same, where a file that a key names may give the keys that are left out. */
+/* Add the required keys of a mapping and of the mappings inside it. Where a file may give the rest
+ * of the keys, either the key that names the file is required, or all others are. */
 static void add_needs(ms_value *out, const ms_field *fields, const ms_field_shape *shape) {
     const ms_field *rest = find_rest(fields);
     if (shape->file_key != NULL || shape->variant != NULL) {
@@ -202,7 +223,7 @@ static void add_needs(ms_value *out, const ms_field *fields, const ms_field_shap
     add_needs_below(all, fields, shape);
 }
 
-/* A mapping whose table depends on its key `kind`. */
+/* A mapping whose table depends on its key `kind`: one way per kind. */
 static void add_variants(schema *s, ms_value *out, const ms_field_shape *shape, const char *path,
                          asks what) {
     ms_value *ways = ms_value_add(out, "anyOf", MS_VALUE_ARRAY);
@@ -221,6 +242,9 @@ static void add_variants(schema *s, ms_value *out, const ms_field_shape *shape, 
     }
 }
 
+/* A mapping: its rows as properties, keys of the user's own where the shape allows any (`each`),
+ * and its required keys. Where a file may give some keys, the properties below require nothing, and
+ * add_needs adds a condition with both cases. */
 static void add_mapping(schema *s, ms_value *out, const ms_field *field, const char *path,
                         asks what) {
     const ms_field *fields = field->fields;
@@ -252,13 +276,13 @@ static void add_mapping(schema *s, ms_value *out, const ms_field *field, const c
 
 static void add_entry(schema *s, ms_value *out, const ms_field *field);
 
-/* A list of what a row's type says of an entry. */
+/* A list, each of whose entries is one value of the row's type. */
 static void add_list(schema *s, ms_value *out, const ms_field *field) {
     add_type(out, "array");
     add_entry(s, ms_value_add(out, "items", MS_VALUE_OBJECT), field);
 }
 
-/* One value of a type; of a list's, one entry. */
+/* One value of a row's type; for a list's type, one entry of the list. */
 static void add_entry(schema *s, ms_value *out, const ms_field *field) {
     switch (field->type) {
     case MS_FIELD_INT:
@@ -288,12 +312,12 @@ static void add_entry(schema *s, ms_value *out, const ms_field *field) {
         break;
     case MS_FIELD_NODE:
     case MS_FIELD_MAP:
-        break; /* add_node */
+        break; /* handled by add_node */
     }
 }
 
-/* A mapping, a list of what its shape says, a text where there is another way to write it, or
- * anything but nothing. */
+/* A value that code of its own reads: a mapping, a list of the shape's items, a scalar where the
+ * row is another way to write a value, or anything but null. */
 static void add_node(schema *s, ms_value *out, const ms_field *field, const char *path, asks what) {
     const ms_field_shape *shape = shape_of(field);
     if (field->fields != NULL || shape->each != NULL || shape->variant != NULL) {
@@ -313,7 +337,7 @@ static bool is_list(ms_field_type type) {
            type == MS_FIELD_NUMBERS || type == MS_FIELD_QUANTITIES;
 }
 
-/* One way to write a value. */
+/* One way to write a row's value. A list of numbers or quantities may also be a single value. */
 static void add_way(schema *s, ms_value *out, const ms_field *field, const char *path, asks what) {
     bool takes_single = field->type == MS_FIELD_NUMBERS || field->type == MS_FIELD_QUANTITIES;
     if (field->type == MS_FIELD_NODE || field->type == MS_FIELD_MAP) {
@@ -329,7 +353,8 @@ static void add_way(schema *s, ms_value *out, const ms_field *field, const char 
     }
 }
 
-/* A fallback as JSON has it: numbers of numbers, texts of all else. */
+/* A default as JSON: numbers for keys of numbers, truth values for switches, texts for all else.
+ * key: NULL in a list. */
 static void add_leaf(ms_value *out, const char *key, ms_field_type type, const ms_node *node) {
     double number = 0;
     bool is_number = type == MS_FIELD_INT || type == MS_FIELD_INTS || type == MS_FIELD_NUMBER ||
@@ -343,6 +368,8 @@ static void add_leaf(ms_value *out, const char *key, ms_field_type type, const m
     }
 }
 
+/* Add a row's default, if it has one that is no mapping. s->status: whether the default's text
+ * could be parsed. */
 static void add_default(schema *s, ms_value *out, const ms_field *field) {
     ms_node *node = NULL;
     if (field->fallback == NULL || s->status != MS_OK) {
@@ -362,7 +389,7 @@ static void add_default(schema *s, ms_value *out, const ms_field *field) {
     }
 }
 
-/* What the row says of itself, with the range of a quantity. */
+/* Add a row's help text, for a quantity also its range and its unit. */
 static void add_description(schema *s, ms_value *out, const ms_field *field) {
     char range[160];
     bool is_quantity = field->type == MS_FIELD_QUANTITY || field->type == MS_FIELD_QUANTITIES;
@@ -381,6 +408,8 @@ static void add_description(schema *s, ms_value *out, const ms_field *field) {
     }
 }
 
+/* Add all that a schema says of a key: title, description, default, and how its value is written,
+ * in several ways where the row's shape has others (`also`). */
 static void add_row(schema *s, ms_value *out, const ms_field *field, const char *path, asks what) {
     const ms_field *also = shape_of(field)->also;
     ms_value_add_string(out, "title", path);
@@ -418,6 +447,8 @@ static const file_kind FILES[] = {
 
 enum { FILE_KINDS = sizeof FILES / sizeof FILES[0] };
 
+/* Make the schema of a kind of files. *schema_out: in `arena`. Returns MS_OK; MS_E_BUG if a default
+ * in a table is wrong; MS_E_NOMEM. */
 static ms_status build(const file_kind *kind, ms_arena *arena, ms_value **schema_out) {
     ms_diag mute;
     ms_diag_init_mute(&mute);

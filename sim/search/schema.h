@@ -1,6 +1,7 @@
 /**
  * @file
- * JSON Schemas of input files, for editors: made from the tables that files are read by.
+ * JSON Schemas of input files, with which editors check a file while it is typed. They are made
+ * from the tables that files are read by.
  */
 #ifndef MESHSIM_SCHEMA_H
 #define MESHSIM_SCHEMA_H
@@ -9,13 +10,14 @@
 #include "base/status.h"
 #include "base/value.h"
 
-/** Kinds of files that have a schema: workload, platform, gpu and so on, NULL-terminated; static
+/** Kinds of files that have a schema: workload, platform, gpu and so on. Ends with NULL; static
  * storage. */
 const char *const *ms_schema_kinds(void);
 
-/** The schema of a kind of files, JSON Schema, draft 2020-12. What a schema has no words for is
- * left open: it refuses nothing that meshsim takes.  *schema_out: in `arena`.  Returns
- * MS_OK; MS_E_RANGE if there is no such kind; MS_E_BUG; MS_E_NOMEM (not reported).  O(keys). */
+/** Make the schema of a kind of files, in JSON Schema, draft 2020-12. Rules that a schema cannot
+ * express are left out, so that it refuses nothing that meshsim accepts.
+ *  kind: one of ms_schema_kinds. *schema_out: in `arena`. Returns MS_OK; MS_E_RANGE if there is no
+ * such kind; MS_E_BUG if a default in a table is wrong; MS_E_NOMEM (not reported). O(keys). */
 ms_status ms_schema_build(const char *kind, ms_arena *arena, ms_value **schema_out);
 
 #endif

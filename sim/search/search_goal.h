@@ -1,11 +1,12 @@
 /**
  * @file
- * What a search looks for: the least of one quantity, or the candidates to which no other is better
- * in both of two quantities; and limits that candidates must keep.
+ * The goal of a search: one quantity to be minimised, or two, of which the Pareto front is wanted
+ * (the candidates that no other candidate is better than in both), and limits that candidates must
+ * keep.
  *
- * Every quantity has a value, of a simulated job, and a bound that its value is never below,
- * which follows from a bound of the step. So whoever leaves a candidate out by its bounds loses
- * nothing.
+ * Every quantity of a candidate has a value, from its simulation, and a lower bound, which follows
+ * from a bound of the step. A candidate whose bounds are too high can be left out without being
+ * simulated: its values are no lower.
  */
 #ifndef MESHSIM_SEARCH_GOAL_H
 #define MESHSIM_SEARCH_GOAL_H
@@ -18,15 +19,15 @@
 #include "job/spec.h"
 #include "simulate/run/job.h"
 
-/** What can be looked for, or limited. Less is better of all of them. */
+/** Quantities that can be an objective or limited. Less is better for each. */
 typedef enum ms_search_quantity {
     MS_SEEK_STEP_TIME,     /**< [s] */
     MS_SEEK_TOKEN_TIME,    /**< seconds per token: the most tokens per second */
     MS_SEEK_COST,          /**< [USD per million tokens] */
     MS_SEEK_ENERGY,        /**< of a step [J] */
-    MS_SEEK_GPUS,          /**< among candidates with that many GPUs the fastest counts */
-    MS_SEEK_TRAINING_TIME, /**< of all tokens [s] */
-    MS_SEEK_TRAINING_COST, /**< of all tokens [USD] */
+    MS_SEEK_GPUS,          /**< fewest GPUs; of equally many the fastest candidate */
+    MS_SEEK_TRAINING_TIME, /**< of a whole training [s] */
+    MS_SEEK_TRAINING_COST, /**< of a whole training [USD] */
     MS_SEEK_MEMORY,        /**< of the GPU that needs most [B] */
     MS_SEEK_BUBBLE,        /**< share of the step */
     MS_SEEK_STEP_TOKENS,   /**< tokens per step */
@@ -35,16 +36,16 @@ typedef enum ms_search_quantity {
 
 enum { MS_SEARCH_OBJECTIVES_MAX = 2 };
 
-/** What is looked for. */
+/** A goal. */
 typedef struct ms_search_goal {
     ms_search_quantity objectives[MS_SEARCH_OBJECTIVES_MAX]; /**< [objective_count] */
-    int objective_count;          /**< 1; 2: the candidates of which no other has less of both */
-    double limits[MS_SEEK_COUNT]; /**< largest values; INFINITY: not limited */
-    double training_tokens;       /**< of a whole training; 0: not given */
+    int objective_count;                                     /**< 1, or 2 for a Pareto front */
+    double limits[MS_SEEK_COUNT]; /**< maximum of each quantity in its unit; INFINITY: no limit */
+    double training_tokens;       /**< tokens of a whole training; 0: not given */
 } ms_search_goal;
 
-/** Values of one candidate that order it: smaller is better, the first counts more. Of two
- * objectives each is one. */
+/** The values of one candidate by which it is ordered: smaller is better, and the first value
+ * counts more. With two objectives each is one value. */
 typedef struct ms_search_score {
     double of[MS_SEARCH_OBJECTIVES_MAX];
 } ms_search_score;
@@ -52,40 +53,46 @@ typedef struct ms_search_score {
 /** The goal of the shortest step, without limits. */
 void ms_search_goal_init(ms_search_goal *goal);
 
-/** Name of a quantity, as columns have it ("step_time_s"); static storage. */
+/** Name of a quantity, as in columns of results and on the command line ("step_time_s"). Static
+ * storage. */
 const char *ms_search_quantity_name(ms_search_quantity quantity);
 
-/** Read a comma list of one or two objectives.  Returns MS_OK; MS_E_USAGE (reported). */
+/** Set the objectives of a goal from a list of one or two names with a comma, such as
+ * "cost,step_time_s". Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_search_goal_read(ms_search_goal *goal, const char *text, ms_diag *diag);
 
-/** Read a limit "quantity=value", with the quantity's unit.  Returns MS_OK; MS_E_USAGE (reported).
- */
+/** Set a limit of a goal from "quantity=value", the value with the quantity's unit. Returns MS_OK;
+ * MS_E_USAGE (reported). */
 ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *diag);
 
-/** Whether a job has all that a goal asks about: a price, powers, tokens.  Returns MS_OK;
- * MS_E_INPUT (reported).  O(1). */
+/** Check that a job has all that the goal needs: a price, powers, tokens. Returns MS_OK; MS_E_INPUT
+ * (reported). O(1). */
 ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *spec, ms_diag *diag);
 
 /** Lower bounds of all quantities of a job: no simulation of the job gives less.
- *  least: its GPUs, and what no step of it is below.  peak_B: its memory; 0: not known.
- *  values_out: [MS_SEEK_COUNT].  O(1). */
+ *  least: the job's GPUs, and bounds of its step and of its computations. peak_B: memory of the GPU
+ * that needs most; 0: not known yet. values_out: [MS_SEEK_COUNT], each in its quantity's unit.
+ * O(1). */
 void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_price_use *least, double peak_B, double *values_out);
 
-/** The values of all quantities that a simulation found.  values_out: [MS_SEEK_COUNT].  O(1). */
+/** The values of all quantities of a simulated job. figures: of its simulation. values_out:
+ * [MS_SEEK_COUNT], each in its quantity's unit. O(1). */
 void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_run_figures *figures, double *values_out);
 
-/** Whether values keep all limits.  values: [MS_SEEK_COUNT].  O(1). */
+/** Whether values, or bounds, keep all limits of a goal; a NAN does. values: [MS_SEEK_COUNT].
+ * O(1). */
 bool ms_search_is_within(const ms_search_goal *goal, const double *values);
 
-/** The score of values.  values: [MS_SEEK_COUNT].  O(1). */
+/** The score of a candidate: its values of the objectives. values: [MS_SEEK_COUNT], or bounds,
+ * which give a bound of the score. O(1). */
 ms_search_score ms_search_score_of(const ms_search_goal *goal, const double *values);
 
-/** Order of two scores, as qsort wants it. */
+/** Order of two scores, as qsort needs it: by the first value, then by the second. */
 int ms_search_compare(const ms_search_score *a, const ms_search_score *b);
 
-/** Whether one score is better than the other by every value, or by one and equal by the other. */
+/** Whether score `a` dominates `b`: it is lower in one value and not higher in the other. */
 bool ms_search_dominates(const ms_search_score *a, const ms_search_score *b);
 
 #endif

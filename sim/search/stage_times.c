@@ -1,5 +1,6 @@
-/* Times per stage from a CSV file: a header line with the names of the columns, one line per stage.
- */
+/* Reads times per pipeline stage from a CSV file, for schedules on paper (schedules.h): a header
+ * line with the names of the columns, then one line per stage. All faults of the file are reported,
+ * each with its line and column. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,28 +11,30 @@
 #include "base/config/csv_cells.h"
 #include "search/schedules.h"
 
+/* Columns that a file may have, in any order; P2P is the latency of a message to the next stage. */
 enum { COLUMNS_MAX = 16, STAGE = 0, FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, P2P, NAMES };
 
 static const char *const NAME[NAMES] = {"stage", "forward", "input_gradient", "weight_gradient",
                                         "p2p"};
 
+/* The state of reading a file, `p` in this file. */
 typedef struct profile {
     ms_arena *arena;
     ms_diag *diag;
     const char *path;
-    ms_span body;
-    int line; /* 1-based */
-    const char *line_start;
-    int columns[COLUMNS_MAX]; /* what each column of the file is */
+    ms_span body;             /* the whole text */
+    int line;                 /* that is read, from 1; 0: the file as a whole */
+    const char *line_start;   /* of that line */
+    int columns[COLUMNS_MAX]; /* [column_count] what each column of the file is: STAGE and so on */
     int column_count;
-    bool has_stages; /* a column says which stage a line is of */
-    int stages;
+    bool has_stages;       /* a column says which stage a line is of */
+    int stages;            /* that the schedule has */
     int read;              /* lines of stages so far */
     bool *is_given;        /* [stages] */
     double *values[NAMES]; /* [stages] each */
 } profile;
 
-/* Report a fault of a cell, of the line if that is NULL, or of the file in line 0. */
+/* Report a fault of a cell; of the whole line if `cell` is NULL; of the file if p->line is 0. */
 __attribute__((format(printf, 3, 4))) static void fault(const profile *p, const ms_cell *cell,
                                                         const char *format, ...) {
     char what[256];
@@ -51,7 +54,7 @@ __attribute__((format(printf, 3, 4))) static void fault(const profile *p, const 
     ms_diag_at(p->diag, &mark, NULL, "%s", what);
 }
 
-/* The word of a cell, cut at `size`. */
+/* Copy the text of a cell. word: [size] bytes, NUL-terminated; a longer text is cut. */
 static void copy_word(const ms_cell *cell, char *word, size_t size) {
     size_t length = (size_t)(cell->text.to - cell->text.from);
     length = length < size ? length : size - 1;
@@ -59,6 +62,8 @@ static void copy_word(const ms_cell *cell, char *word, size_t size) {
     word[length] = '\0';
 }
 
+/* Read the name of a column. seen: bit i is set if the column i of NAME was read before;
+ * updated. */
 static void read_name(profile *p, const ms_cell *cell, unsigned *seen) {
     char word[64];
     copy_word(cell, word, sizeof word);
@@ -75,6 +80,7 @@ static void read_name(profile *p, const ms_cell *cell, unsigned *seen) {
           ms_nearest_hint(word, NAME, NAMES).text);
 }
 
+/* Read the header line. Faults are reported; the caller counts them. */
 static void read_header(profile *p, ms_span line) {
     unsigned seen = 0;
     ms_cell cell;
@@ -93,11 +99,12 @@ static void read_header(profile *p, ms_span line) {
     }
 }
 
+/* Read a number from 0 to MS_SCHEDULE_COST_MAX. Returns false (reported) for anything else. */
 static bool read_number(const profile *p, const ms_cell *cell, double *out) {
     char word[64];
     copy_word(cell, word, sizeof word);
     char *end = NULL;
-    double value = strtod(word, &end);
+    double value = strtod(word, &end); /* also reads hexadecimal, "inf" and "nan" */
     bool is_number = word[0] != '\0' && *end == '\0' && isfinite(value) && value >= 0 &&
                      strspn(word, "+-.0123456789eE") == strlen(word);
     if (!is_number || value > MS_SCHEDULE_COST_MAX) {
@@ -108,7 +115,9 @@ static bool read_number(const profile *p, const ms_cell *cell, double *out) {
     return true;
 }
 
-/* Which stage a line is of: what its column says, else as it comes.  -1 (reported) if none. */
+/* The stage of a line: the number in its column `stage`; without such a column the number of lines
+ * before. cells: [column_count]. Returns -1 (reported) for a stage that does not exist or was read
+ * before. */
 static int read_stage(const profile *p, const ms_cell *cells) {
     if (!p->has_stages) {
         return p->read;
@@ -132,7 +141,7 @@ static int read_stage(const profile *p, const ms_cell *cells) {
     return (int)stage;
 }
 
-/* Behind the last stage there is no boundary: the cell is empty or 0. */
+/* Check the p2p cell of the last stage, which has no next stage: it must be empty or 0. */
 static void read_last_p2p(const profile *p, const ms_cell *cell) {
     double value = 0;
     if (cell->text.from != cell->text.to && read_number(p, cell, &value) && value != 0) {
@@ -142,9 +151,9 @@ static void read_last_p2p(const profile *p, const ms_cell *cell) {
     }
 }
 
-/* Cells of a line, as many as there are columns; false (reported) if there are more or fewer, or
- * quotes that are none. */
-static bool take_cells(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX]) {
+/* Split a line into as many cells as the header has columns. Returns false (reported) for another
+ * number of cells, or for faulty quotes. */
+static bool split_line(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX]) {
     int count = 0;
     ms_cell cell;
     for (; ms_cells_take(&line, &cell); count++) {
@@ -164,6 +173,7 @@ static bool take_cells(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX
     return count == p->column_count;
 }
 
+/* Read the times of one stage from a line. Faults are reported; the caller counts them. */
 static void read_times(profile *p, ms_span line) {
     ms_cell cells[COLUMNS_MAX];
     if (!p->has_stages && p->read >= p->stages) {
@@ -171,7 +181,7 @@ static void read_times(profile *p, ms_span line) {
         p->read++;
         return;
     }
-    int stage = take_cells(p, line, cells) ? read_stage(p, cells) : -1;
+    int stage = split_line(p, line, cells) ? read_stage(p, cells) : -1;
     p->read++;
     if (stage < 0) {
         return;
@@ -186,8 +196,8 @@ static void read_times(profile *p, ms_span line) {
     }
 }
 
-/* Whether no cell of a line has anything in it, as in the lines of commas alone that spreadsheets
- * write. A cell of two quotes alone is not empty. */
+/* Whether no cell of a line has anything in it. Spreadsheets write lines of commas alone. A cell of
+ * two quotes is not empty. */
 static bool is_empty(ms_span line) {
     ms_cell cell;
     while (ms_cells_take(&line, &cell)) {
@@ -198,6 +208,7 @@ static bool is_empty(ms_span line) {
     return true;
 }
 
+/* Report stages without a line. */
 static void check_complete(profile *p) {
     p->line = 0;
     if (!p->has_stages && p->read < p->stages) {
@@ -210,6 +221,8 @@ static void check_complete(profile *p) {
     }
 }
 
+/* Read the header and all lines of stages. Returns MS_OK; MS_E_INPUT after reporting every
+ * fault. */
 static ms_status read_lines(profile *p) {
     int errors = p->diag->errors;
     ms_span rest = p->body;
@@ -228,7 +241,7 @@ static ms_status read_lines(profile *p) {
         has_header = true;
         read_header(p, line);
         if (p->diag->errors > errors) {
-            return MS_E_INPUT; /* without columns the numbers say nothing */
+            return MS_E_INPUT; /* without columns the numbers have no meaning */
         }
     }
     if (p->diag->errors == errors) {
@@ -237,6 +250,7 @@ static ms_status read_lines(profile *p) {
     return p->diag->errors > errors ? MS_E_INPUT : MS_OK;
 }
 
+/* Read the file into p->body. Returns MS_OK; as ms_file_read; MS_E_NOMEM (reported). */
 static ms_status read_text(profile *p) {
     ms_buffer text;
     ms_buffer_init(&text);
@@ -250,6 +264,7 @@ static ms_status read_text(profile *p) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
 }
 
+/* The lists of columns that the file lacks stay 0. */
 ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_diag *diag,
                               ms_schedule_costs *costs_out) {
     profile p = {.arena = arena,

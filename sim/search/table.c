@@ -1,4 +1,5 @@
-/* Columns and rows of a result table: their order, and JSON. */
+/* Result tables (table.h): the value of a row in a column, sorting by a column, and rows as JSON.
+ * Rows are structs of one type; a column knows the offset of its field. */
 #include "search/table.h"
 
 #include <math.h>
@@ -6,15 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers closer to each other than this share of them are equal but for rounding. */
+/* Share of a number by which another may differ and count as equal, because of rounding. */
 static const double ROUNDING = 1e-12;
 
 /* ---- cells ---- */
 
+/* The text field of a row at an offset [B]. */
 static const char *text_at(const void *row, size_t offset) {
     return *(const char *const *)((const char *)row + offset);
 }
 
+/* Reads the field of the row by the type of the column; a NULL text and a number that is not finite
+ * become null. */
 ms_value ms_table_leaf(const ms_table_column *column, const void *row) {
     const void *field = (const char *)row + column->offset;
     const char *text = column->type == MS_COLUMN_TEXT ? text_at(row, column->offset) : NULL;
@@ -32,6 +36,7 @@ ms_value ms_table_leaf(const ms_table_column *column, const void *row) {
                             : (ms_value){.type = MS_VALUE_NULL};
 }
 
+/* The number of a row in a column of numbers; NAN where the row has none. */
 static double number_at(const ms_table_column *column, const void *row) {
     const ms_value leaf = ms_table_leaf(column, row);
     return leaf.type == MS_VALUE_DOUBLE ? leaf.as.number
@@ -96,6 +101,7 @@ static bool is_less(double one, double other) {
     return isnan(other) ? !isnan(one) : one < other - ROUNDING * fabs(other);
 }
 
+/* Whether the column's value of one row comes before that of the other, by the column's order. */
 static bool comes_before(const ms_table_column *column, const void *one, const void *other) {
     if (column->type == MS_COLUMN_TEXT) {
         return strcmp(text_at(one, column->offset), text_at(other, column->offset)) < 0;
@@ -104,7 +110,8 @@ static bool comes_before(const ms_table_column *column, const void *one, const v
     return is_less(sign * number_at(column, one), sign * number_at(column, other));
 }
 
-/* Whether row `at` stands in a wrong order with the one before it. */
+/* Whether row `at` and the row before it are in the wrong order. Rows that are left out (they have
+ * a reason) come last, in their own order. at: index, >= 1. */
 static bool is_out_of_order(const ms_table *table, size_t at) {
     bool is_left_out = ms_table_reason(table, at) != NULL;
     bool was_left_out = ms_table_reason(table, at - 1) != NULL;
@@ -114,8 +121,8 @@ static bool is_out_of_order(const ms_table *table, size_t at) {
     return comes_before(table->sorted_by, table->rows[at], table->rows[at - 1]);
 }
 
-/* One row after the other is moved up to its place: equal ones keep their order, whatever equal
- * means. */
+/* Insertion sort. Equality up to rounding is not transitive, so qsort must not be used; here equal
+ * neighbours keep their order. */
 void ms_table_sort(ms_table *table) {
     for (size_t i = 1; i < table->count; i++) {
         for (size_t at = i; at > 0 && is_out_of_order(table, at); at--) {
@@ -128,13 +135,15 @@ void ms_table_sort(ms_table *table) {
 
 /* ---- JSON ---- */
 
-/* Whether --json says something of this column for a row. */
+/* Whether a row has the column's key in --json. is_left_out: the row is left out of the table. */
 static bool has_key(const ms_table_column *column, const void *row, bool is_left_out) {
     bool is_there = column->is_of_left_out || !is_left_out;
     return is_there && (!column->is_optional || ms_table_leaf(column, row).type != MS_VALUE_NULL);
 }
 
-/* The object that a column's key lies in: that of the row, or one in it. */
+/* The object that a column's key lies in: the row's own, or, for a name such as "gap.order", the
+ * object "gap" in the row, which is added unless it is the row's last key. So columns of one object
+ * must follow each other. */
 static ms_value *object_of(ms_value *row, const char *name) {
     char key[32];
     const char *dot = strchr(name, '.');
@@ -156,7 +165,7 @@ void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_l
     }
 }
 
-/* The rows that are in the table, or those left out, as a list under `key`. */
+/* Add the rows that are in the table, or the rows that are left out, as a list under `key`. */
 static void add_list(const ms_table *table, bool are_left_out, const char *key, ms_value *object) {
     ms_value *list = ms_value_add(object, key, MS_VALUE_ARRAY);
     for (size_t i = 0; i < table->count; i++) {

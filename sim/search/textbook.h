@@ -4,9 +4,9 @@
  * pipeline and tensor parallelism, its memory and its time in closed form, without latency,
  * contention or a schedule.
  *
- * It is what a planner does on paper, kept as an example beside the simulation. It knows no layers'
- * sizes: tensor parallelism moves 16 bytes per parameter of a layer, data parallelism those of a
- * GPU's share, whatever the batch.
+ * This model is a planner's calculation on paper, kept as an example beside the simulation. It
+ * knows no sizes of layers: tensor parallelism moves 16 bytes per parameter of a layer, data
+ * parallelism 16 bytes per parameter of a GPU's share, whatever the batch.
  */
 #ifndef MESHSIM_TEXTBOOK_H
 #define MESHSIM_TEXTBOOK_H
@@ -18,20 +18,20 @@
 #include "base/diag.h"
 #include "base/status.h"
 
-/** A model and a cluster as the textbook has them. */
+/** The textbook's description of a model and a cluster. */
 typedef struct ms_textbook {
     int devices;         /**< D, >= 1 */
     double parameters;   /**< P [count] */
     double state_B;      /**< of parameters, gradients and optimizer, per parameter; sharded over
                               all devices */
     int layers;          /**< L: pipeline stages at most */
-    double activation_B; /**< divided by pipeline and tensor parallelism */
+    double activation_B; /**< of the whole model; divided by pipeline and tensor parallelism */
     double device_B;     /**< memory of a device */
-    int node_devices;    /**< that share the fast links */
+    int node_devices;    /**< devices of a node, which share the fast links */
     int microbatches;    /**< per step */
-    double stage_s;      /**< of a stage and microbatch */
-    double node_Bps;     /**< inside a node */
-    double network_Bps;  /**< between nodes */
+    double stage_s;      /**< time of a stage for a microbatch */
+    double node_Bps;     /**< bandwidth inside a node */
+    double network_Bps;  /**< bandwidth between nodes */
     double rack_Bps;     /**< W, across racks, for data parallelism */
 } ms_textbook;
 
@@ -47,19 +47,21 @@ typedef struct ms_textbook_mesh {
     double cost_s;     /**< sum of the four */
 } ms_textbook_mesh;
 
-/** The textbook's own numbers for so many devices and parameters: 16 bytes of state, 80 layers, 3
- * GB of activations, 80 GB, 8 devices a node, 16 microbatches of 8 ms, 600, 100 and 25 GB/s.  O(1).
- */
+/** The textbook's own numbers, for a number of devices and of parameters: 16 bytes of state per
+ * parameter, 80 layers, 3 GB of activations, 80 GB per device, 8 devices per node, 16 microbatches
+ * of 8 ms, and 600, 100 and 25 GB/s inside a node, between nodes and across racks. O(1). */
 ms_textbook ms_textbook_usual(int devices, double parameters);
 
-/** All ordered factorizations, those that fit first, by cost, ties by smaller dp, pp, tp.
- *  *meshes_out: [*count_out] in `arena`.  *fitting_out: how many of them fit.  Returns MS_OK;
- * MS_E_INPUT (reported) for a number below 1 or a time, size or bandwidth that is not above 0;
- * MS_E_NOMEM (reported).  O(sqrt(devices) + count log count). */
+/** All ordered factorizations of the devices into dp * pp * tp: first those that fit in memory; by
+ * cost, then by smaller dp, pp, tp.
+ *  *meshes_out: [*count_out] in `arena`. *fitting_out: number of meshes that fit. Returns MS_OK;
+ * MS_E_INPUT (reported) for a count below 1 or a time, size or bandwidth that is not above 0;
+ * MS_E_NOMEM (reported). O(sqrt(devices) + count log count). */
 ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag *diag,
                              ms_textbook_mesh **meshes_out, size_t *count_out, size_t *fitting_out);
 
-/** The first of the meshes that fits and uses all three kinds of parallelism; NULL: none does. */
+/** The best mesh that fits and uses all three kinds of parallelism; NULL: there is none. meshes:
+ * [count], sorted as by ms_textbook_search. */
 const ms_textbook_mesh *ms_textbook_first_of_three(const ms_textbook_mesh *meshes, size_t count);
 
 #endif

@@ -1,11 +1,12 @@
-/* Where the time of a step goes, as columns of a table. */
+/* The parts of a step's time (computing, bubble, exposed communication) as columns of tables. */
 #ifndef MS_STUDY_TIME_SHARES_H
 #define MS_STUDY_TIME_SHARES_H
 
 #include "simulate/metrics/metrics.h"
 
-/* Each share by its name in tables and its place in an array of shares.  share(word, place) makes a
- * column; bubble(word, place) one of a part of the bubble, whose sum has a column of its own. */
+/* All shares of a step, each by its word in tables and its index in an array of shares. share,
+ * bubble: macros (word, index) that make a column; `bubble` makes those of the three parts of the
+ * bubble, whose sum has a column of its own. */
 #define MS_TIME_SHARES(share, bubble)                                                              \
     share("compute", MS_TIME_COMPUTE), share("optimizer", MS_TIME_OPTIMIZER),                      \
         bubble("bubble_warmup", MS_TIME_BUBBLE_WARMUP),                                            \

@@ -1,5 +1,6 @@
-/* Times of many kernels and collectives, each alone on an idle platform: the file that lists them,
- * its kinds of points with their keys, and what the cost model says of each. */
+/* Times of single kernels and collectives, each alone on an idle platform, by the cost model
+ * (times.h): reads the file that lists the points (a kernel or a collective with its sizes) and the
+ * variants (overrides of the platform), and times every point on every variant. */
 #include "search/times.h"
 
 #include <math.h>
@@ -9,9 +10,12 @@
 #include "collective/collective.h"
 #include "model/kernel_times.h"
 
+/* Maximum numbers of GPUs and of kinds, longest path of a point's key, bytes of an element of a
+ * GEMM. */
 enum { GPUS_MAX = 1 << 24, KINDS_MAX = 16, KEY_MAX = 40, BYTES_OF_BF16 = 2 };
 
-/* Times that are found at most: a fit of 20 keys to 10,000 points takes 210,000 at once. */
+/* Maximum number of times (points * variants) of a file. A fit of 20 keys to 10,000 points needs
+ * 210,000: the platform as it is and one variant per key. */
 enum { TIMES_MAX = 2000000 };
 
 static const char *const TIMINGS[] = {[MS_TIMING_QUEUED] = "queued",
@@ -75,7 +79,7 @@ const ms_timed_kind MS_TIMED_KINDS[] = {
     {0},
 };
 
-/* The file's own keys. */
+/* Keys of the file, as ms_config_read fills them in. */
 typedef struct times_text {
     const ms_node *platform, *points, *variants;
     ms_words sets;
@@ -94,20 +98,24 @@ static const ms_field FILE_FIELDS[] = {
 
 /* ---- reading ---- */
 
+/* The state of reading a file, `r` in this file. */
 typedef struct times_reader {
     ms_arena *arena;
     ms_diag *diag;
     ms_times *out;
 } times_reader;
 
-/* Apply an override of a platform, with "platform." in front or without. */
-static ms_status apply(ms_node *changes, const char *assignment, ms_arena *arena, ms_diag *diag) {
+/* Add an override of the platform to a tree of changes. assignment: "key.path=value", with
+ * "platform." in front or without. Returns as ms_node_set, but MS_E_INPUT for a fault. */
+static ms_status apply_override(ms_node *changes, const char *assignment, ms_arena *arena,
+                                ms_diag *diag) {
     static const char PREFIX[] = "platform.";
     size_t length = strncmp(assignment, PREFIX, sizeof PREFIX - 1) == 0 ? sizeof PREFIX - 1 : 0;
     ms_status status = ms_node_set(changes, assignment + length, arena, diag);
     return status == MS_E_USAGE ? MS_E_INPUT : status;
 }
 
+/* Report an unknown kind of points, with the nearest name. Returns MS_E_INPUT. */
 static ms_status refuse_kind(const times_reader *r, const ms_node *node, const char *key_path) {
     const char *names[KINDS_MAX];
     size_t count = 0;
@@ -118,6 +126,8 @@ static ms_status refuse_kind(const times_reader *r, const ms_node *node, const c
                            ms_nearest_hint(node->text, names, count).text);
 }
 
+/* Read a point: its kind, then the keys of that kind. index: of the point in the file. Returns
+ * MS_OK; MS_E_INPUT with every fault reported; MS_E_NOMEM. */
 static ms_status read_point(const times_reader *r, const ms_node *node, size_t index,
                             ms_timed_point *point) {
     char key_path[KEY_MAX];
@@ -141,6 +151,8 @@ static ms_status read_point(const times_reader *r, const ms_node *node, size_t i
                : status;
 }
 
+/* Read all points. Returns MS_OK; MS_E_INPUT with the faults of every point reported;
+ * MS_E_NOMEM. */
 static ms_status read_points(const times_reader *r, const ms_node *list) {
     ms_timed_point *points = MS_NEW(r->arena, ms_timed_point, list->count);
     ms_status status = points == NULL ? MS_E_NOMEM : MS_OK;
@@ -157,7 +169,10 @@ static ms_status read_points(const times_reader *r, const ms_node *list) {
     return status;
 }
 
-/* node: the name or path of a platform, or a mapping, which becomes the overrides. */
+/* Read which platform is used. node: its name or path, or a mapping with the key `file`; turned
+ * into the mapping of overrides (without `file`), which r->out->changes then is. home: folder of
+ * the file, where a relative path with a '/' starts; NULL: none. Returns MS_OK; MS_E_INPUT
+ * (reported); MS_E_NOMEM. */
 static ms_status read_platform(const times_reader *r, ms_node *node, const char *home) {
     bool is_mapping = node->type == MS_NODE_MAPPING;
     const ms_node *file = is_mapping ? ms_node_get(node, "file") : node;
@@ -176,6 +191,7 @@ static ms_status read_platform(const times_reader *r, ms_node *node, const char 
     return r->out->name == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Read a variant, a list of overrides. Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
 static ms_status read_variant(const times_reader *r, const ms_node *node, ms_words *variant) {
     *variant = (ms_words){.items = MS_NEW(r->arena, const char *, node->count)};
     bool is_list = node->type == MS_NODE_SEQUENCE;
@@ -190,7 +206,8 @@ static ms_status read_variant(const times_reader *r, const ms_node *node, ms_wor
                                     : MS_OK;
 }
 
-/* list: NULL: there is one variant, without overrides. */
+/* Read the variants. list: NULL: there is one variant, without overrides. Returns as
+ * read_variant. */
 static ms_status read_variants(const times_reader *r, const ms_node *list) {
     size_t count = list == NULL ? 1 : list->count;
     ms_words *variants = MS_NEW(r->arena, ms_words, count);
@@ -210,8 +227,10 @@ static ms_status read_variants(const times_reader *r, const ms_node *list) {
     return status;
 }
 
+/* Read the file: platform, overrides, points, variants, and where platforms are looked for.
+ * data_folder: as in ms_platform_folders. Returns as ms_times_read, but MS_E_NOMEM not reported. */
 static ms_status read_file(const times_reader *r, const char *path, const char *data_folder) {
-    const char *slash = strrchr(path, '/'), *home = NULL; /* the standard input has no folder */
+    const char *slash = strrchr(path, '/'), *home = NULL; /* of /dev/stdin: none */
     times_text text = {.points = NULL};
     ms_node *root = NULL;
     if (slash != NULL && slash != path && strncmp(path, "/dev/", 5) != 0) {
@@ -223,7 +242,7 @@ static ms_status read_file(const times_reader *r, const char *path, const char *
     bool has_platform = status == MS_OK && text.platform != NULL;
     status = has_platform ? read_platform(r, ms_node_get(root, "platform"), home) : status;
     for (size_t i = 0; has_platform && i < text.sets.count && status == MS_OK; i++) {
-        status = apply(r->out->changes, text.sets.items[i], r->arena, r->diag);
+        status = apply_override(r->out->changes, text.sets.items[i], r->arena, r->diag);
     }
     status = status == MS_OK ? read_points(r, text.points) : status;
     status = status == MS_OK ? read_variants(r, text.variants) : status;
@@ -241,41 +260,51 @@ ms_status ms_times_read(const char *path, const char *data_folder, ms_arena *are
 
 /* ---- times ---- */
 
-static double kernel_s(const ms_gpu_type *gpu, ms_measured_kernel kernel, const double *n) {
+/* Time of a kernel [s] by the curves of the GPU type. sizes: as MS_TIMED_KINDS gives the kernel's
+ * keys; of a GEMM m, n, k and the number of products, whose elements are bf16. */
+static double kernel_s(const ms_gpu_type *gpu, ms_measured_kernel kernel, const double *sizes) {
     switch (kernel) {
     case MS_MEASURED_MEMORY:
-        return ms_memory_time_s(gpu, n[0]);
+        return ms_memory_time_s(gpu, sizes[0]);
     case MS_MEASURED_ATTENTION:
     case MS_MEASURED_ATTENTION_BACKWARD:
-        return ms_attention_time_s(gpu, n, kernel == MS_MEASURED_ATTENTION_BACKWARD);
+        return ms_attention_time_s(gpu, sizes, kernel == MS_MEASURED_ATTENTION_BACKWARD);
     default:
-        return ms_gemm_time_s(gpu, (ms_gemm_shape){n[0], n[1], n[2], n[3]}, BYTES_OF_BF16);
+        return ms_gemm_time_s(gpu, (ms_gemm_shape){sizes[0], sizes[1], sizes[2], sizes[3]},
+                              BYTES_OF_BF16);
     }
 }
 
-/* gpus: 0, 1, 2, ...  Returns MS_E_RANGE for one that the platform cannot do. */
+/* Time of a collective on the first GPUs of a platform as the point's benchmark measures it. gpus:
+ * the numbers 0, 1, 2, ..., at least as many as the point has. *time_s_out: [s]. Returns MS_OK;
+ * MS_E_RANGE for a collective that the platform cannot do, such as one with more GPUs than it has;
+ * MS_E_NOMEM. */
 static ms_status time_collective(const ms_platform *platform, const ms_timed_point *point,
                                  const int *gpus, double *time_s_out) {
-    ms_timed_collective c = point->collective;
+    ms_timed_collective timed = point->collective;
     const ms_coll_request request = {.kind = MS_TIMED_KINDS[point->kind].coll,
                                      .gpus = gpus,
-                                     .members = c.ranks,
-                                     .size_B = c.size_B};
+                                     .members = timed.ranks,
+                                     .size_B = timed.size_B};
     ms_arena scratch;
     ms_coll_plan plan;
     double time_s = 0;
-    if (c.ranks > ms_platform_gpus(platform)) {
+    if (timed.ranks > ms_platform_gpus(platform)) {
         return MS_E_RANGE;
     }
     ms_arena_init(&scratch);
     ms_status status = ms_coll_plan_build(platform, &request, &scratch, &plan);
     status = status == MS_OK ? ms_coll_plan_time(platform, &plan, &time_s) : status;
     ms_arena_release(&scratch);
-    c.nodes = c.nodes == 0 ? 1 + ms_platform_node(platform, c.ranks - 1) : c.nodes;
-    *time_s_out = ms_timed_s(&c, platform, time_s);
+    /* without `nodes` GPUs fill one node after the other */
+    timed.nodes = timed.nodes == 0 ? 1 + ms_platform_node(platform, timed.ranks - 1) : timed.nodes;
+    *time_s_out = ms_timed_s(&timed, platform, time_s);
     return status;
 }
 
+/* Time all points on one variant of the platform. gpus: as for time_collective. times_s_out:
+ * [point_count] [s]. Returns MS_OK; MS_E_INPUT (reported) for a collective that the platform cannot
+ * do; MS_E_NOMEM. */
 static ms_status time_points(const ms_times *times, const ms_platform *platform, const int *gpus,
                              ms_diag *diag, double *times_s_out) {
     ms_status status = MS_OK;
@@ -297,19 +326,24 @@ static ms_status time_points(const ms_times *times, const ms_platform *platform,
     return status;
 }
 
-/* Load the platform with further overrides. */
-static ms_status load(const ms_times *times, const ms_words *sets, ms_arena *arena, ms_diag *diag,
-                      ms_platform *platform_out, const ms_node **document_out) {
+/* Load the platform with the overrides of the file and of a variant. sets: overrides of the
+ * variant. *document_out: as in ms_platform_load; NULL: not wanted. Returns as ms_platform_load. */
+static ms_status load_variant(const ms_times *times, const ms_words *sets, ms_arena *arena,
+                              ms_diag *diag, ms_platform *platform_out,
+                              const ms_node **document_out) {
     ms_node *changes = ms_node_copy(times->changes, arena);
     ms_status status = changes == NULL ? MS_E_NOMEM : MS_OK;
     for (size_t i = 0; i < sets->count && status == MS_OK; i++) {
-        status = apply(changes, sets->items[i], arena, diag);
+        status = apply_override(changes, sets->items[i], arena, diag);
     }
     return status == MS_OK ? ms_platform_load(times->name, times->folders, changes, arena, diag,
                                               platform_out, document_out)
                            : status;
 }
 
+/* Time all points on all variants, one platform in memory at a time. times->times_s: set,
+ * [variant_count][point_count]. Returns MS_OK; MS_E_NOMEM (not reported); as load_variant and
+ * time_points. */
 static ms_status time_variants(ms_times *times, ms_arena *arena, ms_diag *diag) {
     ms_status status = MS_OK;
     int most = 0;
@@ -330,18 +364,20 @@ static ms_status time_variants(ms_times *times, ms_arena *arena, ms_diag *diag) 
         ms_platform platform;
         ms_arena own;
         ms_arena_init(&own);
-        status = load(times, &times->variants[v], &own, diag, &platform, NULL);
+        status = load_variant(times, &times->variants[v], &own, diag, &platform, NULL);
         status = status == MS_OK ? time_points(times, &platform, gpus, diag, row) : status;
         ms_arena_release(&own);
     }
     return status;
 }
 
+/* The platform without a variant is loaded for the result; each variant is loaded again, for its
+ * times alone. */
 ms_status ms_times_run(ms_times *times, ms_arena *arena, ms_diag *diag) {
     static const ms_words NONE = {.count = 0};
     const ms_node *document = NULL;
     ms_node *keys = NULL;
-    ms_status status = load(times, &NONE, arena, diag, &times->platform, &document);
+    ms_status status = load_variant(times, &NONE, arena, diag, &times->platform, &document);
     status =
         status == MS_OK ? ms_platform_list(&times->platform, document, arena, diag, &keys) : status;
     times->keys = keys;
@@ -349,6 +385,8 @@ ms_status ms_times_run(ms_times *times, ms_arena *arena, ms_diag *diag) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
+/* The text of a quantity has a unit, but its dimension is not known here, so the units of all
+ * dimensions are tried. */
 double ms_key_number(const ms_node *node) {
     double value = NAN;
     const char *why = NULL;

@@ -1,3 +1,6 @@
+/* The best scores of a search so far, which decide what is pruned. With one objective these are the
+ * `top` lowest scores; with two objectives the Pareto front: the scores that no other score
+ * dominates (is better in one value and not worse in the other). */
 #include "search/search/best.h"
 
 ms_status ms_search_best_init(ms_search_best *best, const ms_search_goal *goal, size_t top,
@@ -14,6 +17,7 @@ void ms_search_best_release(ms_search_best *best) {
 
 /* ---- two objectives ---- */
 
+/* Whether some score of the front dominates a score. */
 static bool is_dominated(const ms_search_best *best, const ms_search_score *score) {
     bool is_worse = false;
     for (size_t i = 0; i < best->front.count && !is_worse; i++) {
@@ -22,7 +26,8 @@ static bool is_dominated(const ms_search_best *best, const ms_search_score *scor
     return is_worse;
 }
 
-/* Add a score to the front, unless another one dominates it; the scores that it dominates leave. */
+/* Add a score to the front, unless a score of the front dominates it. Scores of the front that the
+ * new score dominates are removed. Returns MS_OK; MS_E_NOMEM. */
 static ms_status add_to_front(ms_search_best *best, const ms_search_score *score) {
     if (is_dominated(best, score)) {
         return MS_OK;
@@ -40,12 +45,15 @@ static ms_status add_to_front(ms_search_best *best, const ms_search_score *score
 
 /* ---- one objective ---- */
 
-static bool is_above_last(const ms_search_best *best, const ms_search_score *score) {
+/* Whether `top` scores are known and a score is above the worst of them. */
+static bool is_above_worst(const ms_search_best *best, const ms_search_score *score) {
     return best->count == best->top && ms_search_compare(score, &best->scores[best->top - 1]) > 0;
 }
 
-static void insert(ms_search_best *best, const ms_search_score *score) {
-    if (is_above_last(best, score)) {
+/* Insert a score into the sorted list of the `top` lowest, behind equal ones; the last score drops
+ * out of a full list. */
+static void insert_score(ms_search_best *best, const ms_search_score *score) {
+    if (is_above_worst(best, score)) {
         return;
     }
     size_t at = best->count < best->top ? best->count++ : best->top - 1;
@@ -59,7 +67,7 @@ bool ms_search_is_beaten(ms_search_best *best, const ms_search_score *bound) {
     if (best->goal->objective_count > 1) {
         return is_dominated(best, bound);
     }
-    return is_above_last(best, bound) ||
+    return is_above_worst(best, bound) ||
            (best->shared != NULL &&
             bound->of[0] > ms_shared_best_limit(best->shared, best->scores, best->count));
 }
@@ -72,7 +80,7 @@ ms_status ms_search_best_take(ms_search_best *best, const ms_search_score *score
     if (best->goal->objective_count > 1) {
         return add_to_front(best, score);
     }
-    insert(best, score);
+    insert_score(best, score);
     if (best->shared != NULL) {
         ms_shared_best_tell(best->shared, best->scores, best->count);
     }

@@ -1,3 +1,7 @@
+/* The first two steps of a search (search.c): bounds and estimates of candidates. The bound of a
+ * candidate follows from its computations alone and takes little time, so every candidate gets one.
+ * An estimate also covers the schedule, the communication and the memory; only candidates whose
+ * bounds leave them a chance are estimated. `r` is the state of the search. */
 #include "search/search/bounding.h"
 
 #include <stdlib.h>
@@ -6,10 +10,11 @@
 #include "base/failure.h"
 #include "base/interrupt.h"
 
-/* Candidates between two calls of the study's progress. */
+/* Number of candidates between two calls of the study's `progress`. */
 enum { PROGRESS_EVERY = 256 };
 
-/* How much lower than a bound a simulated step may be that is equal to it but for rounding. */
+/* Share by which bounds of a step are lowered. A simulated step that equals its bound except for
+ * rounding is then not below the bound. */
 static const double ROUNDING = 1e-9;
 
 void ms_search_tell(const ms_search_state *r, ms_search_phase phase, int64_t done, int64_t count) {
@@ -20,34 +25,38 @@ void ms_search_tell(const ms_search_state *r, ms_search_phase phase, int64_t don
     }
 }
 
-/* Keep a candidate that fits in memory, unless its bounds are beyond the goal's limits. */
+/* Add an estimated candidate that fits in memory to r->feasible, unless bounds of its quantities
+ * are beyond the goal's limits. Its bound is the goal's score with the bound of its step, its
+ * estimate the score with the estimated step. */
 static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
                                const ms_spec_estimate *estimate, int64_t index) {
     const ms_search_goal *goal = r->study->goal;
-    double values[MS_SEEK_COUNT], expected[MS_SEEK_COUNT];
+    double bounds[MS_SEEK_COUNT], expected[MS_SEEK_COUNT];
     ms_price_use least = estimate->least, probable = estimate->least;
     least.step_s *= 1 - ROUNDING;
     probable.step_s = estimate->step_s;
-    ms_feasible one = {.index = index,
-                       .estimate_s = estimate->step_s,
-                       .bound_s = least.step_s,
-                       .peak_B = estimate->peak_B};
-    ms_search_bounds(goal, spec, &least, estimate->peak_B, values);
+    ms_feasible kept = {.index = index,
+                        .estimate_s = estimate->step_s,
+                        .bound_s = least.step_s,
+                        .peak_B = estimate->peak_B};
+    ms_search_bounds(goal, spec, &least, estimate->peak_B, bounds);
     ms_search_bounds(goal, spec, &probable, estimate->peak_B, expected);
-    one.bound = ms_search_score_of(goal, values);
-    one.estimate = ms_search_score_of(goal, expected);
-    if (!ms_search_is_within(goal, values)) {
+    kept.bound = ms_search_score_of(goal, bounds);
+    kept.estimate = ms_search_score_of(goal, expected);
+    if (!ms_search_is_within(goal, bounds)) {
         r->out->counts.beyond_limits++;
         return MS_OK;
     }
-    bool has_all = ms_vector_add(&r->feasible, &one, 1) != NULL &&
-                   ms_search_best_take(&r->expected, &one.estimate) == MS_OK;
+    bool has_all = ms_vector_add(&r->feasible, &kept, 1) != NULL &&
+                   ms_search_best_take(&r->expected, &kept.estimate) == MS_OK;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
-/* What refuses a candidate counts it as illegal; all else ends the search.  mute: has heard why. */
-static ms_status take_fault(ms_search_state *r, ms_status status, int64_t index,
-                            const ms_diag *mute) {
+/* Handle a candidate that could not be bounded or estimated. MS_E_INPUT means that there is no such
+ * job: it is counted as illegal. Any other status ends the search and is reported. mute: has the
+ * reason, as apply_muted prepares it. */
+static ms_status count_fault(ms_search_state *r, ms_status status, int64_t index,
+                             const ms_diag *mute) {
     if (status == MS_E_INPUT) {
         r->out->counts.illegal++;
         return ms_reasons_add(&r->illegal, ms_buffer_text(mute->reason), index);
@@ -60,8 +69,10 @@ static ms_status take_fault(ms_search_state *r, ms_status status, int64_t index,
     return status;
 }
 
-/* Bound a candidate from its computations.  mute: its reason is empty, and gets why the candidate
- * is no job. */
+/* Bound a candidate and add it to r->open. A number that stands for the same job as a lower number
+ * (MS_E_NO) is not counted. mute: collects the reason why there is no such job (apply_muted).
+ * Returns MS_OK, also for an illegal candidate; MS_E_INPUT (reported) if the job lacks something
+ * that the goal asks for, such as a price; MS_E_NOMEM. */
 static ms_status bound_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     const ms_search_goal *goal = r->study->goal;
     ms_price_use least;
@@ -73,7 +84,7 @@ static ms_status bound_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     r->out->counts.enumerated++;
     status = status == MS_OK ? ms_estimator_bound(r->estimator, &spec, mute, &least) : status;
     if (status != MS_OK) {
-        return take_fault(r, status, index, mute);
+        return count_fault(r, status, index, mute);
     }
     status = ms_search_goal_check(goal, &spec, r->diag);
     if (status != MS_OK) {
@@ -86,15 +97,17 @@ static ms_status bound_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     return ms_vector_add(&r->open, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
-/* Count a candidate that does not fit in memory, whose peak is `peak_B`. */
-static void take_too_large(ms_search_state *r, double peak_B) {
+/* Count a candidate that does not fit in memory, and keep the smallest peak of all such candidates.
+ * peak_B: memory that the candidate needs on the rank that needs most [B]. */
+static void count_too_large(ms_search_state *r, double peak_B) {
     bool is_smallest = r->out->counts.does_not_fit == 0 || peak_B < r->out->smallest_B;
     r->out->smallest_B = is_smallest ? peak_B : r->out->smallest_B;
     r->out->counts.does_not_fit++;
 }
 
-/* Count a candidate that is beaten: as pruned if it is possible at all, so that whoever asks which
- * ones are has the same answer with and without pruning.  mute: as for bound_one. */
+/* Count a candidate whose bound is beyond the results so far. It is counted as pruned only if it is
+ * legal and fits in memory, which is checked without its estimate. So an exhaustive search counts
+ * the same illegal and too large candidates. mute: as for bound_one. */
 static ms_status prune_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     ms_job_spec spec;
     double peak_B = 0;
@@ -102,49 +115,53 @@ static ms_status prune_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
     status = status == MS_OK ? ms_estimator_fit(r->estimator, &spec, mute, &peak_B, &fits) : status;
     if (status != MS_OK) {
-        return take_fault(r, status, index, mute);
+        return count_fault(r, status, index, mute);
     }
     r->out->counts.pruned += fits;
     if (!fits) {
-        take_too_large(r, peak_B);
+        count_too_large(r, peak_B);
     }
     return MS_OK;
 }
 
-/* Estimate a candidate.  mute: as for bound_one. */
+/* Estimate a candidate, and add it to r->feasible if it fits in memory. mute: as for bound_one. */
 static ms_status estimate_one(ms_search_state *r, int64_t index, ms_diag *mute) {
     ms_spec_estimate estimate;
     ms_job_spec spec;
     ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
     status = status == MS_OK ? ms_estimator_run(r->estimator, &spec, mute, &estimate) : status;
     if (status != MS_OK) {
-        return take_fault(r, status, index, mute);
+        return count_fault(r, status, index, mute);
     }
     if (!estimate.fits) {
-        take_too_large(r, estimate.peak_B);
+        count_too_large(r, estimate.peak_B);
         return MS_OK;
     }
     return keep_feasible(r, &spec, &estimate, index);
 }
 
-/* Call `one` for a candidate, with an empty reason. */
-static ms_status do_one(ms_search_state *r, int64_t index,
-                        ms_status (*one)(ms_search_state *, int64_t, ms_diag *)) {
+/* Call `visit` for a candidate with diagnostics that print nothing and collect the first fault in
+ * r->reason. A failure of the system during the call, such as a lack of memory, replaces the
+ * status: it must not pass for an illegal candidate. */
+static ms_status apply_muted(ms_search_state *r, int64_t index,
+                             ms_status (*visit)(ms_search_state *, int64_t, ms_diag *)) {
     size_t failures = ms_failure_count();
     ms_diag mute;
     ms_diag_init_mute(&mute);
     r->reason.length = 0;
     mute.reason = &r->reason;
-    return ms_failure_since(failures, one(r, index, &mute));
+    return ms_failure_since(failures, visit(r, index, &mute));
 }
 
+/* Order of two entries of r->open for qsort: the lower bound first, then the lower candidate
+ * number. */
 static int compare_bounds(const void *a, const void *b) {
     const ms_open_candidate *left = a, *right = b;
     int order = ms_search_compare(&left->bound, &right->bound);
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-/* Bound all candidates. An interrupt is heard between two of them. */
+/* Interrupts are held back and looked for between two candidates. */
 ms_status ms_search_bound_all(ms_search_state *r) {
     int64_t count = ms_space_count(r->study->space);
     ms_status status = MS_OK;
@@ -153,7 +170,7 @@ ms_status ms_search_bound_all(ms_search_state *r) {
         if (index % PROGRESS_EVERY == 0) {
             ms_search_tell(r, MS_SEARCH_BOUNDING, index, count);
         }
-        status = ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : do_one(r, index, bound_one);
+        status = ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : apply_muted(r, index, bound_one);
     }
     ms_interrupt_obey();
     if (r->open.count > 0) {
@@ -166,23 +183,27 @@ bool ms_search_is_hopeless(ms_search_state *r, const ms_search_score *bound) {
     return !r->study->is_exhaustive && ms_search_is_beaten(&r->best, bound);
 }
 
+/* Each candidate is pruned, left in r->open for the second round, or estimated. Interrupts are held
+ * back and looked for between two candidates. */
 ms_status ms_search_estimate_open(ms_search_state *r, bool until_expected) {
-    bool waits = until_expected && !r->study->is_exhaustive;
+    bool leaves_unlikely = until_expected && !r->study->is_exhaustive;
     size_t count = r->open.count, kept = 0;
     ms_status status = MS_OK;
     ms_interrupt_hold();
     for (size_t i = 0; i < count; i++) {
-        const ms_open_candidate one = MS_AT(&r->open, ms_open_candidate, i);
+        const ms_open_candidate candidate = MS_AT(&r->open, ms_open_candidate, i);
         if (i % PROGRESS_EVERY == 0) {
             ms_search_tell(r, MS_SEARCH_ESTIMATING, (int64_t)i, (int64_t)count);
         }
+        /* after an interrupt or a failure the rest stays in r->open, unchanged */
         status = status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
-        if (status == MS_OK && ms_search_is_hopeless(r, &one.bound)) {
-            status = do_one(r, one.index, prune_one);
-        } else if (status != MS_OK || (waits && ms_search_is_beaten(&r->expected, &one.bound))) {
-            MS_AT(&r->open, ms_open_candidate, kept++) = one;
+        if (status == MS_OK && ms_search_is_hopeless(r, &candidate.bound)) {
+            status = apply_muted(r, candidate.index, prune_one);
+        } else if (status != MS_OK ||
+                   (leaves_unlikely && ms_search_is_beaten(&r->expected, &candidate.bound))) {
+            MS_AT(&r->open, ms_open_candidate, kept++) = candidate;
         } else {
-            status = do_one(r, one.index, estimate_one);
+            status = apply_muted(r, candidate.index, estimate_one);
         }
     }
     ms_interrupt_obey();

@@ -1,4 +1,8 @@
-/* From a number to a candidate: its digits, its spec, its settings. */
+/* From a candidate's number to its spec and its settings (space.h). The number is written in mixed
+ * radix: its first digit is the shape (cluster, sizes of the mesh's axes, order), then follows one
+ * digit per varied key. Most keys are set directly in the spec (`setter`); the rest need the
+ * workload file to be read again. Candidates that differ only in keys with setters share one such
+ * reading, a template. */
 #include <string.h>
 
 #include "search/points.h"
@@ -6,18 +10,19 @@
 
 /* ---- digits ---- */
 
-/* Whether a value makes a difference to the jobs of a shape, so that it is a candidate of its own.
- */
-static bool has_place(const ms_space *space, const space_shape *shape, space_need need) {
+/* Whether a value has an effect on the jobs of a shape: some values have none without several
+ * pipeline ranks or several replicas. The same job is then already a candidate with the axis' first
+ * value. need: what the value needs to have an effect. */
+static bool makes_difference(const ms_space *space, const space_shape *shape, space_need need) {
     const int *sizes = shape->sizes;
     int64_t replicas = (int64_t)sizes[KNOWN_DP] * sizes[KNOWN_CP] * sizes[KNOWN_EP];
     return need == NEEDS_NOTHING || (need == NEEDS_PIPELINE && sizes[KNOWN_PP] > 1) ||
            (need == NEEDS_REPLICAS && replicas * space->other_size > 1);
 }
 
-/* Find the digits of a candidate's number.  Returns whether it differs from all candidates before
- * it. */
-static bool take_apart(const ms_space *space, int64_t index, space_digits *digits_out) {
+/* Split a candidate's number into its digits, the last axis running fastest. Returns false if some
+ * value has no effect in this shape (makes_difference): the same job has a lower number, too. */
+static bool split_number(const ms_space *space, int64_t index, space_digits *digits_out) {
     bool is_own = true;
     for (size_t i = space->axis_count; i-- > 0;) {
         const space_axis *axis = &space->axes[i];
@@ -27,15 +32,19 @@ static bool take_apart(const ms_space *space, int64_t index, space_digits *digit
     }
     digits_out->shape = &space->shapes[index];
     for (size_t i = 0; i < space->axis_count; i++) {
-        is_own = is_own && has_place(space, digits_out->shape, digits_out->values[i]->need);
+        is_own = is_own && makes_difference(space, digits_out->shape, digits_out->values[i]->need);
     }
     return is_own;
 }
 
 /* ---- layers ---- */
 
-/* Set a balanced partition where the spec's own does not fit its stages.  Returns whether it was
- * changed. */
+/* Replace the partition of layers over stages by a balanced one, if the spec's own partition does
+ * not fit its number of stages. A partition fits if it lists as many stages, or if the layers that
+ * its given ends leave divide evenly among the remaining stages. Nothing changes where
+ * places_layers is false (no model, or the user varies the partition), for a schedule from a CSV
+ * file, or where the partition is balanced without given ends, which fits any number. Returns
+ * whether the partition was changed. */
 static bool place_layers(const ms_space *space, ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
     const ms_spec_partition *own = &schedule->partition;
@@ -44,8 +53,8 @@ static bool place_layers(const ms_space *space, ms_job_spec *spec) {
          own->last_stage_layers == 0)) {
         return false;
     }
-    int needed = ms_schedule_kind_traits(schedule->kind).chunks;
-    int chunks = needed > 0 ? needed : schedule->chunks > 0 ? schedule->chunks : 1;
+    int fixed = ms_schedule_kind_traits(schedule->kind).chunks; /* virtual stages of the kind */
+    int chunks = fixed > 0 ? fixed : schedule->chunks > 0 ? schedule->chunks : 1;
     int stages = ms_spec_axis_size(&spec->mesh, "pp") * chunks;
     bool fits = own->stage_layers.count == (size_t)stages;
     if (own->stage_layers.count == 0) {
@@ -59,10 +68,11 @@ static bool place_layers(const ms_space *space, ms_job_spec *spec) {
     return !fits;
 }
 
-/* Set all values of a candidate that need not be read with the file. */
+/* Set the values of a candidate that have a setter in a spec; the others were read with its
+ * template. */
 static void set_values(const ms_space *space, const space_digits *digits, ms_job_spec *spec) {
     for (size_t i = 0; i < space->axis_count; i++) {
-        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): take_apart has set as many
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): split_number has set as many
         for (size_t s = 0; s < digits->values[i]->count; s++) {
             const space_setting *setting = &digits->values[i]->settings[s];
             if (setting->setter != NULL) {
@@ -74,7 +84,10 @@ static void set_values(const ms_space *space, const space_digits *digits, ms_job
 
 /* ---- templates ---- */
 
-/* Which template a candidate starts from. */
+/* Index of a candidate's template in space->templates, in mixed radix over all that a template
+ * depends on: the cluster; with a framework whether tp, pp and cp have more than one rank, because
+ * the framework's choices depend on it; and the values of axes that are read with the file
+ * (is_read) or that the framework's choices depend on (is_fit). */
 static size_t find_template(const ms_space *space, const space_digits *digits) {
     const int *sizes = digits->shape->sizes;
     size_t number = (size_t)digits->shape->cluster;
@@ -90,7 +103,8 @@ static size_t find_template(const ms_space *space, const space_digits *digits) {
     return number;
 }
 
-/* Platforms of equal texts are one, so that what is known of it serves all. */
+/* Let a template use the platform of an earlier template with the same text, so that results that
+ * the estimator keeps per platform serve both. Returns MS_OK; MS_E_NOMEM. */
 static ms_status share_platform(ms_space *space, ms_job_spec *spec) {
     for (const space_platform *known = space->platforms; known != NULL; known = known->next) {
         if (strcmp(known->text, spec->platform.text) == 0) {
@@ -98,16 +112,18 @@ static ms_status share_platform(ms_space *space, ms_job_spec *spec) {
             return MS_OK;
         }
     }
-    space_platform *first = MS_NEW(space->arena, space_platform, 1);
-    if (first == NULL) {
+    space_platform *added = MS_NEW(space->arena, space_platform, 1);
+    if (added == NULL) {
         return MS_E_NOMEM;
     }
-    *first = (space_platform){spec->platform.text, spec->platform.cluster, space->platforms};
-    space->platforms = first;
+    *added = (space_platform){spec->platform.text, spec->platform.cluster, space->platforms};
+    space->platforms = added;
     return MS_OK;
 }
 
-/* Read the workload with all settings of a candidate. */
+/* Read the workload with all settings of a candidate into its template. A workload that cannot be
+ * read with these settings is no failure: the template keeps the reason. Returns MS_OK; MS_E_IO;
+ * MS_E_NOMEM. */
 static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, space_template *out) {
     ms_words settings;
     ms_point_refusal refusal;
@@ -123,8 +139,9 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
     if (status != MS_OK) {
         return status;
     }
+    /* candidates of the template differ from the file's text, so faults must not point into it */
     out->spec.source = (ms_spec_source){.path = out->spec.source.path};
-    if (space->places_layers) {
+    if (space->places_layers) { /* each candidate decides anew (place_layers) */
         out->spec.schedule.partition = space->base.schedule.partition;
     }
     return share_platform(space, &out->spec);
@@ -132,9 +149,11 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
 
 /* ---- the candidate ---- */
 
+/* Copies the spec of the candidate's template, which is read when its first candidate is made, and
+ * sets the mesh, the values with a setter and the partition. */
 ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
     space_digits digits;
-    if (!take_apart(space, index, &digits)) {
+    if (!split_number(space, index, &digits)) {
         return MS_E_NO;
     }
     space_template **found = &space->templates[find_template(space, &digits)];
@@ -157,14 +176,15 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
     return MS_OK;
 }
 
-/* Settings, growing. */
+/* A list of settings, "key.path=value", while it grows. */
 typedef struct setting_list {
-    ms_arena *arena;
+    ms_arena *arena; /* of the texts */
     const char *items[SPACE_AXES_MAX * 4];
     size_t count;
 } setting_list;
 
-static void add(setting_list *list, const char *key, const char *value) {
+/* Append "key=value"; a lack of memory shows in the arena. */
+static void add_setting(setting_list *list, const char *key, const char *value) {
     const char *setting = ms_point_setting(key, value, list->arena);
     if (list->count < sizeof list->items / sizeof list->items[0]) {
         list->items[list->count++] = setting;
@@ -173,20 +193,22 @@ static void add(setting_list *list, const char *key, const char *value) {
 
 static void add_number(setting_list *list, const char *key, int number) {
     const char *value = ms_arena_printf(list->arena, "%d", number);
-    add(list, key, value == NULL ? "" : value);
+    add_setting(list, key, value == NULL ? "" : value);
 }
 
+/* Append the settings that choose a cluster: its platform file and its number of nodes, if they are
+ * not the workload's. */
 static void add_cluster(const space_cluster *cluster, setting_list *list) {
     if (cluster->file != NULL) {
-        add(list, "platform.file", cluster->file);
+        add_setting(list, "platform.file", cluster->file);
     }
     if (cluster->nodes > 0) {
         add_number(list, "platform.nodes", cluster->nodes);
     }
 }
 
-/* Sizes of all axes that the workload's mesh or this one has, and the order where it is another.
- * Axes of size 1 stand nowhere in an order. */
+/* Append the sizes of all axes that the workload's mesh or this shape has, and `mesh.order` where
+ * the order of axes differs from the workload's. Axes of size 1 are not part of an order. */
 static void add_mesh(const ms_space *space, const space_shape *shape, setting_list *list) {
     ms_spec_mesh mesh;
     ms_space_mesh_of(space, shape, &mesh);
@@ -205,14 +227,14 @@ static void add_mesh(const ms_space *space, const space_shape *shape, setting_li
     }
     ms_buffer_puts(&order, "]");
     if (!is_same) {
-        add(list, "mesh.order", ms_buffer_text(&order));
+        add_setting(list, "mesh.order", ms_buffer_text(&order));
     }
     list->arena->has_failed = list->arena->has_failed || order.failed;
     ms_buffer_release(&order);
 }
 
-/* Where the layers are partitioned anew, add settings that take back what the workload says of
- * them. */
+/* Where a candidate's layers are partitioned anew (place_layers), append the settings that choose a
+ * balanced partition and remove what the workload file says of the partition. */
 static void add_partition(const ms_space *space, const space_digits *digits, setting_list *list) {
     ms_job_spec spec = space->base;
     const ms_spec_partition own = spec.schedule.partition;
@@ -221,33 +243,36 @@ static void add_partition(const ms_space *space, const space_digits *digits, set
     if (!place_layers(space, &spec)) {
         return;
     }
-    add(list, "schedule.partition", "balanced");
+    add_setting(list, "schedule.partition", "balanced");
     if (own.stage_layers.count > 0) {
-        add(list, "schedule.stage_layers", "null");
+        add_setting(list, "schedule.stage_layers", "null");
     }
     if (own.first_stage_layers > 0) {
-        add(list, "schedule.first_stage_layers", "null");
+        add_setting(list, "schedule.first_stage_layers", "null");
     }
     if (own.last_stage_layers > 0) {
-        add(list, "schedule.last_stage_layers", "null");
+        add_setting(list, "schedule.last_stage_layers", "null");
     }
 }
 
+/* The settings of the cluster, the mesh, each value, the partition and the granularity. With them
+ * the workload file gives the same spec as ms_space_spec. */
 ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *arena,
                             ms_words *settings_out) {
     space_digits digits;
     setting_list list = {.arena = arena};
-    take_apart(space, index, &digits);
+    split_number(space, index, &digits);
     add_cluster(&space->clusters[digits.shape->cluster], &list);
     add_mesh(space, digits.shape, &list);
     for (size_t i = 0; i < space->axis_count; i++) {
         for (size_t s = 0; s < digits.values[i]->count; s++) {
-            add(&list, digits.values[i]->settings[s].key, digits.values[i]->settings[s].value);
+            add_setting(&list, digits.values[i]->settings[s].key,
+                        digits.values[i]->settings[s].value);
         }
     }
     add_partition(space, &digits, &list);
     if (space->is_at_pass_level) {
-        add(&list, "granularity", "pass");
+        add_setting(&list, "granularity", "pass");
     }
     const char **items = MS_NEW(arena, const char *, list.count);
     if (items == NULL || arena->has_failed) {

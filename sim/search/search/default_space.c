@@ -1,14 +1,17 @@
 /* The default space: the keys that a search varies unless the user says which, and their values.
- * workloads/search.md says which values, and why. */
+ * workloads/search.md lists them with the reasons. Every key gets its usual values and the
+ * workload's own value. An axis here is a varied key with its values. */
 #include <string.h>
 
 #include "search/points.h"
 #include "search/search/space.h"
 
-/* Tensor parallelism beyond 16 GPUs is rare where layers are not made for it: a rank's products
- * get too narrow. Sequences of fewer tokens per context-parallel rank are not cut. */
+/* Largest sizes of axes of the mesh. Tensor parallelism beyond 16 GPUs is rare where layers are not
+ * made for it: the matrix products of a rank get too narrow. CP_TOKENS_MIN: a sequence is not cut
+ * into parts of fewer tokens per context-parallel rank. */
 enum { TP_MAX = 16, PP_MAX = 128, CP_TOKENS_MIN = 8192, EP_MAX = 1024 };
 
+/* Usual values of batch.micro, data_parallel.zero, and schedule.v (virtual stages per rank). */
 static const int MICROS[] = {1, 2, 4, 8};
 static const int ZEROS[] = {0, 1, 3};
 static const int CHUNKS[] = {2, 3, 4, 6, 8};
@@ -17,11 +20,15 @@ static const int CHUNKS[] = {2, 3, 4, 6, 8};
 
 /* ---- sizes ---- */
 
+/* Size of an axis in the workload's own mesh. */
 static int own_size(const ms_space *space, int axis) {
     return ms_spec_axis_size(&space->base.mesh, ms_known_axis(axis));
 }
 
-/* Whether the default space has a size of an axis. */
+/* Whether the default space has a size of an axis of the mesh: the workload's own size, and of tp
+ * the divisors of a scale-up domain, of cp powers of two that leave enough tokens per rank, of ep
+ * divisors of the experts, of pp all up to the number of layers; none above the maximum of its
+ * axis. axis: below KNOWN_DP. */
 static bool is_default(const ms_space *space, int axis, int size) {
     const ms_model *model = &space->base.model;
     bool is_own = own_size(space, axis) == size;
@@ -43,6 +50,8 @@ static bool is_default(const ms_space *space, int axis, int size) {
     }
 }
 
+/* Set the sizes of an axis of the mesh to those of the default space; a lack of memory shows in the
+ * arena. */
 static void add_sizes(ms_space *space, int axis) {
     space_sizes *sizes = &space->sizes[axis];
     int largest = own_size(space, axis) > EP_MAX ? own_size(space, axis) : EP_MAX;
@@ -55,8 +64,10 @@ static void add_sizes(ms_space *space, int axis) {
     sizes->items = items;
 }
 
-/* The workload's own order; pipeline stages outermost, whose messages are the smallest
- * (Megatron-LM); replicas outermost, whose collectives come once a step. */
+/* Set the orders of the mesh: the workload's own; pipeline stages outermost, whose messages are the
+ * smallest (as Megatron-LM does); replicas outermost, whose collectives run once a step. An axis
+ * with a name of the user's own (`other`) counts among the replicas. The inner axes are completed
+ * by ms_space_complete_order. */
 static void add_orders(ms_space *space) {
     enum { ORDERS = 3 };
     const char *other = space->other;
@@ -88,42 +99,48 @@ static void add_orders(ms_space *space) {
 /* An axis of the default space while its values are added. */
 typedef struct default_axis {
     ms_space *space;
-    space_axis axis;
-    space_value *values;
+    space_axis axis;     /* its `count` is the number of values so far */
+    space_value *values; /* [capacity] those of `axis`, to be filled */
     int capacity;
 } default_axis;
 
 /* Begin an axis that varies `key`, without values yet. capacity: most values that will be added.
  * Returns false when memory ran out. */
-static bool begin(default_axis *u, ms_space *space, const char *key, int capacity) {
-    *u = (default_axis){.space = space,
-                        .axis = {.key = key},
-                        .values = MS_NEW(space->arena, space_value, capacity),
-                        .capacity = capacity};
-    u->axis.values = u->values;
-    return u->values != NULL;
+static bool begin_axis(default_axis *draft, ms_space *space, const char *key, int capacity) {
+    *draft = (default_axis){.space = space,
+                            .axis = {.key = key},
+                            .values = MS_NEW(space->arena, space_value, capacity),
+                            .capacity = capacity};
+    draft->axis.values = draft->values;
+    return draft->values != NULL;
 }
 
-static void add_value(default_axis *u, const space_setting *settings, int count, space_need need) {
-    ms_arena *arena = u->space->arena;
+/* Add a value to an axis. settings: [count] keys that the value sets together; copied, with their
+ * setters. need: what a job must have for the value to make a difference. A lack of memory shows in
+ * the arena. */
+static void add_value(default_axis *draft, const space_setting *settings, int count,
+                      space_need need) {
+    ms_arena *arena = draft->space->arena;
     space_setting *copy = MS_NEW(arena, space_setting, count);
     for (int i = 0; i < count && copy != NULL; i++) {
         copy[i] = settings[i];
         copy[i].setter = ms_space_setter(settings[i].key);
     }
-    if (copy != NULL && (int)u->axis.count < u->capacity) {
-        u->values[u->axis.count++] =
+    if (copy != NULL && (int)draft->axis.count < draft->capacity) {
+        draft->values[draft->axis.count++] =
             (space_value){.settings = copy, .count = (size_t)count, .need = need};
     }
 }
 
-static void add_int(default_axis *u, int number, space_need need) {
-    const space_setting setting = {.key = u->axis.key,
-                                   .value = ms_arena_printf(u->space->arena, "%d", number)};
-    add_value(u, &setting, 1, need);
+/* Add a value that sets the axis' key to a whole number. */
+static void add_int(default_axis *draft, int number, space_need need) {
+    const space_setting setting = {.key = draft->axis.key,
+                                   .value = ms_arena_printf(draft->space->arena, "%d", number)};
+    add_value(draft, &setting, 1, need);
 }
 
-static bool is_among(const int *list, int count, int number) {
+/* Whether a list has a number. */
+static bool has_number(const int *list, int count, int number) {
     bool is_there = false;
     for (int i = 0; i < count; i++) {
         is_there = is_there || list[i] == number;
@@ -137,81 +154,89 @@ typedef struct default_numbers {
     const int *items; /* [count] */
     int count;
     int own;
-    space_need need; /* of all but the first */
+    space_need need; /* of all values but the first, which every job has */
 } default_numbers;
 
+/* Add an axis with the default values of a key and the workload's own value, unless the user varies
+ * the key. */
 static void add_numbers(ms_space *space, const default_numbers *numbers, ms_vector *axes) {
-    default_axis u;
+    default_axis draft;
     if (ms_space_is_varied(axes, numbers->key) ||
-        !begin(&u, space, numbers->key, numbers->count + 1)) {
+        !begin_axis(&draft, space, numbers->key, numbers->count + 1)) {
         return;
     }
     for (int i = 0; i < numbers->count; i++) {
-        add_int(&u, numbers->items[i], i > 0 ? numbers->need : NEEDS_NOTHING);
+        add_int(&draft, numbers->items[i], i > 0 ? numbers->need : NEEDS_NOTHING);
     }
-    if (!is_among(numbers->items, numbers->count, numbers->own)) {
-        add_int(&u, numbers->own, numbers->need);
+    if (!has_number(numbers->items, numbers->count, numbers->own)) {
+        add_int(&draft, numbers->own, numbers->need);
     }
-    ms_vector_add(axes, &u.axis, 1);
+    ms_vector_add(axes, &draft.axis, 1);
 }
 
+/* Add the axis of `recompute` with all its kinds, unless the user varies the key. */
 static void add_recomputation(ms_space *space, ms_vector *axes) {
     static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_SELECTIVE,
                                          MS_RECOMPUTE_FULL};
     const char *const *words = ms_job_spec_words("recompute");
-    default_axis u;
-    if (ms_space_is_varied(axes, "recompute") || !begin(&u, space, "recompute", COUNT_OF(KINDS))) {
+    default_axis draft;
+    if (ms_space_is_varied(axes, "recompute") ||
+        !begin_axis(&draft, space, "recompute", COUNT_OF(KINDS))) {
         return;
     }
     for (int i = 0; i < COUNT_OF(KINDS); i++) {
-        const space_setting setting = {.key = u.axis.key, .value = words[KINDS[i]]};
-        add_value(&u, &setting, 1, NEEDS_NOTHING);
+        const space_setting setting = {.key = draft.axis.key, .value = words[KINDS[i]]};
+        add_value(&draft, &setting, 1, NEEDS_NOTHING);
     }
-    ms_vector_add(axes, &u.axis, 1);
+    ms_vector_add(axes, &draft.axis, 1);
 }
 
-/* A kind with its virtual stages; a group of microbatches goes with the workload's own kind. */
-static void add_schedule(default_axis *u, ms_schedule_kind kind, int chunks) {
-    const ms_spec_schedule *own = &u->space->base.schedule;
+/* Add a value that sets a kind of schedule and its virtual stages per rank (0: the kind's own
+ * number). The workload's schedule.group, the microbatches that an interleaved schedule handles
+ * together, belongs to its own kind, so another kind sets the group to 0. */
+static void add_schedule(default_axis *draft, ms_schedule_kind kind, int chunks) {
+    const ms_spec_schedule *own = &draft->space->base.schedule;
     const space_setting settings[] = {
         {.key = "schedule.kind", .value = ms_schedule_kind_name(kind)},
-        {.key = "schedule.v", .value = ms_arena_printf(u->space->arena, "%d", chunks)},
+        {.key = "schedule.v", .value = ms_arena_printf(draft->space->arena, "%d", chunks)},
         {.key = "schedule.group", .value = "0"}};
     int count = own->group != 0 && own->kind != kind ? 3 : 2;
-    add_value(u, settings, count, kind == MS_SCHEDULE_1F1B ? NEEDS_NOTHING : NEEDS_PIPELINE);
+    add_value(draft, settings, count, kind == MS_SCHEDULE_1F1B ? NEEDS_NOTHING : NEEDS_PIPELINE);
 }
 
-/* One stage per rank, interleaved ones, and the workload's own, in several numbers of virtual
- * stages where it takes any. */
+/* Add the axis of schedules, unless the user varies their kind or virtual stages: 1F1B with one
+ * stage per rank, interleaved schedules, and the workload's own kind. A kind that takes any number
+ * of virtual stages is added with each of CHUNKS. */
 static void add_schedules(ms_space *space, ms_vector *axes) {
     const ms_spec_schedule *own = &space->base.schedule;
-    default_axis u;
+    default_axis draft;
     if (own->csv != NULL || ms_space_is_varied(axes, "schedule.kind") ||
         ms_space_is_varied(axes, "schedule.v") ||
-        !begin(&u, space, "schedule", 2 * COUNT_OF(CHUNKS) + 2)) {
+        !begin_axis(&draft, space, "schedule", 2 * COUNT_OF(CHUNKS) + 2)) {
         return;
     }
-    bool is_free = ms_schedule_kind_traits(own->kind).chunks == 0;
-    add_schedule(&u, MS_SCHEDULE_1F1B, 0);
+    bool is_free = ms_schedule_kind_traits(own->kind).chunks == 0; /* takes any number of stages */
+    add_schedule(&draft, MS_SCHEDULE_1F1B, 0);
     for (int i = 0; i < COUNT_OF(CHUNKS); i++) {
-        add_schedule(&u, MS_SCHEDULE_INTERLEAVED, CHUNKS[i]);
+        add_schedule(&draft, MS_SCHEDULE_INTERLEAVED, CHUNKS[i]);
     }
     bool is_listed = own->kind == MS_SCHEDULE_INTERLEAVED;
     for (int i = 0; i < COUNT_OF(CHUNKS) && is_free && !is_listed; i++) {
-        add_schedule(&u, own->kind, CHUNKS[i]);
+        add_schedule(&draft, own->kind, CHUNKS[i]);
     }
+    /* whether the values so far include the workload's own schedule */
     bool has_own =
-        (is_free && (own->chunks == 0 || is_among(CHUNKS, COUNT_OF(CHUNKS), own->chunks))) ||
+        (is_free && (own->chunks == 0 || has_number(CHUNKS, COUNT_OF(CHUNKS), own->chunks))) ||
         own->kind == MS_SCHEDULE_1F1B;
     if (!has_own) {
-        add_schedule(&u, own->kind, own->chunks);
+        add_schedule(&draft, own->kind, own->chunks);
     }
-    ms_vector_add(axes, &u.axis, 1);
+    ms_vector_add(axes, &draft.axis, 1);
 }
 
 /* ---- virtual stages of the kinds that the user names ---- */
 
-/* The place of a key among a value's settings; its count where the value does not set it. */
+/* Index of a key among the settings of a value; value->count if the value does not set it. */
 static size_t find_setting(const space_value *value, const char *key) {
     size_t at = 0;
     while (at < value->count && strcmp(value->settings[at].key, key) != 0) {
@@ -220,8 +245,9 @@ static size_t find_setting(const space_value *value, const char *key) {
     return at;
 }
 
-/* The kind that a value sets without schedule.v; MS_SCHEDULE_CUSTOM: none, or a file. */
-static ms_schedule_kind kind_of(const space_value *value) {
+/* The kind of schedule that a value sets without setting schedule.v. MS_SCHEDULE_CUSTOM: the value
+ * sets no kind, or a schedule from a file, or sets schedule.v too. */
+static ms_schedule_kind kind_without_chunks(const space_value *value) {
     size_t at = find_setting(value, "schedule.kind");
     ms_schedule_kind kind = MS_SCHEDULE_CUSTOM;
     bool is_open = at < value->count && find_setting(value, "schedule.v") == value->count;
@@ -230,47 +256,50 @@ static ms_schedule_kind kind_of(const space_value *value) {
                : MS_SCHEDULE_CUSTOM;
 }
 
-/* Add a value that also sets schedule.v. */
-static void add_with_chunks(default_axis *u, const space_value *value, int chunks,
+/* Add a copy of a value that also sets schedule.v. chunks: virtual stages per rank; 0: the kind's
+ * own number. */
+static void add_with_chunks(default_axis *draft, const space_value *value, int chunks,
                             space_need need) {
-    space_setting *settings = MS_NEW(u->space->arena, space_setting, value->count + 1);
+    space_setting *settings = MS_NEW(draft->space->arena, space_setting, value->count + 1);
     if (settings == NULL) {
         return; /* the arena has failed, which the caller reports */
     }
     memcpy(settings, value->settings, value->count * sizeof *settings);
     settings[value->count] =
         (space_setting){.key = "schedule.v",
-                        .value = ms_arena_printf(u->space->arena, "%d", chunks),
+                        .value = ms_arena_printf(draft->space->arena, "%d", chunks),
                         .setter = ms_space_setter("schedule.v")};
-    u->values[u->axis.count++] =
+    draft->values[draft->axis.count++] =
         (space_value){.settings = settings, .count = value->count + 1, .need = need};
 }
 
-/* Whether a value sets a kind that takes any number of virtual stages, without schedule.v. */
-static bool is_open(const space_value *value) {
-    ms_schedule_kind kind = kind_of(value);
+/* Whether a value sets a kind that takes any number of virtual stages, without setting
+ * schedule.v. */
+static bool lacks_chunks(const space_value *value) {
+    ms_schedule_kind kind = kind_without_chunks(value);
     return kind != MS_SCHEDULE_CUSTOM && ms_schedule_kind_traits(kind).chunks == 0;
 }
 
-/* Add a value of the user once for each usual number of virtual stages of its kind. A kind with a
- * fixed number sets schedule.v back to 0, as the workload may set another number. */
-static void add_completed(default_axis *u, const space_value *value) {
-    int own = u->space->base.schedule.chunks;
-    bool is_free = is_open(value);
-    if (kind_of(value) != MS_SCHEDULE_CUSTOM && !is_free) {
-        add_with_chunks(u, value, 0, value->need);
+/* Add a value of the user once for each usual number of virtual stages, if it sets a kind that
+ * takes any number and does not set schedule.v. A kind with a fixed number sets schedule.v to 0,
+ * because the workload may set another number. Any other value is added as it is. */
+static void add_completed(default_axis *draft, const space_value *value) {
+    int own = draft->space->base.schedule.chunks;
+    bool is_free = lacks_chunks(value);
+    if (kind_without_chunks(value) != MS_SCHEDULE_CUSTOM && !is_free) {
+        add_with_chunks(draft, value, 0, value->need);
     } else if (!is_free) {
-        u->values[u->axis.count++] = *value;
+        draft->values[draft->axis.count++] = *value;
     }
     for (int i = 0; i < COUNT_OF(CHUNKS) && is_free; i++) {
-        add_with_chunks(u, value, CHUNKS[i], i == 0 ? value->need : NEEDS_PIPELINE);
+        add_with_chunks(draft, value, CHUNKS[i], i == 0 ? value->need : NEEDS_PIPELINE);
     }
-    if (is_free && own > 1 && !is_among(CHUNKS, COUNT_OF(CHUNKS), own)) {
-        add_with_chunks(u, value, own, NEEDS_PIPELINE);
+    if (is_free && own > 1 && !has_number(CHUNKS, COUNT_OF(CHUNKS), own)) {
+        add_with_chunks(draft, value, own, NEEDS_PIPELINE);
     }
 }
 
-/* Whether schedule.v is an axis. */
+/* Whether schedule.v is an axis of its own. */
 static bool has_chunk_axis(const ms_vector *axes) {
     bool has_any = false;
     for (size_t i = 0; i < axes->count; i++) {
@@ -279,48 +308,54 @@ static bool has_chunk_axis(const ms_vector *axes) {
     return has_any;
 }
 
+/* An axis is replaced if one of its values sets a kind that takes any number of virtual stages, or
+ * a kind with a fixed number while the workload sets another number, which must be undone. */
 ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag *diag) {
     for (size_t i = 0; i < axes->count && !has_chunk_axis(axes); i++) {
         space_axis *axis = &MS_AT(axes, space_axis, i);
         bool has_open = false, has_kind = false;
-        default_axis u;
+        default_axis draft;
         for (size_t v = 0; v < axis->count; v++) {
-            has_open = has_open || is_open(&axis->values[v]);
-            has_kind = has_kind || kind_of(&axis->values[v]) != MS_SCHEDULE_CUSTOM;
+            has_open = has_open || lacks_chunks(&axis->values[v]);
+            has_kind = has_kind || kind_without_chunks(&axis->values[v]) != MS_SCHEDULE_CUSTOM;
         }
         if (!has_open && !(has_kind && space->base.schedule.chunks > 0)) {
             continue;
         }
-        if (!begin(&u, space, axis->key, (int)axis->count * (COUNT_OF(CHUNKS) + 1))) {
+        if (!begin_axis(&draft, space, axis->key, (int)axis->count * (COUNT_OF(CHUNKS) + 1))) {
             return ms_diag_no_memory(diag);
         }
         for (size_t v = 0; v < axis->count; v++) {
-            add_completed(&u, &axis->values[v]);
+            add_completed(&draft, &axis->values[v]);
         }
         if (space->arena->has_failed) {
             return ms_diag_no_memory(diag);
         }
-        *axis = u.axis;
+        *axis = draft.axis;
     }
     return MS_OK;
 }
 
-/* The experts' own mesh, where the workload has one. */
+/* Add the axis of expert_mesh.ep, the expert parallelism of the experts' own mesh, where the
+ * workload has such a mesh: the divisors of the number of experts, and the workload's own size. */
 static void add_experts(ms_space *space, ms_vector *axes) {
     const ms_job_spec *base = &space->base;
-    default_axis u;
+    default_axis draft;
     if (base->experts.ep == 0 || ms_space_is_varied(axes, "expert_mesh.ep") ||
-        !begin(&u, space, "expert_mesh.ep", EP_MAX)) {
+        !begin_axis(&draft, space, "expert_mesh.ep", EP_MAX)) {
         return;
     }
     for (int size = 1; size <= EP_MAX; size++) {
         if (base->model.moe.experts % size == 0 || size == base->experts.ep) {
-            add_int(&u, size, NEEDS_NOTHING);
+            add_int(&draft, size, NEEDS_NOTHING);
         }
     }
-    ms_vector_add(axes, &u.axis, 1);
+    ms_vector_add(axes, &draft.axis, 1);
 }
 
+/* Add the axes of all default keys besides the sizes and the order of the mesh. batch.micro varies
+ * only where the global batch is given and the number of microbatches follows from it, so that all
+ * candidates train on the same tokens per step. */
 static void add_keys(ms_space *space, ms_vector *axes) {
     const ms_job_spec *base = &space->base;
     const default_numbers micros = {
@@ -339,6 +374,8 @@ static void add_keys(ms_space *space, ms_vector *axes) {
     add_experts(space, axes);
 }
 
+/* Without a model, where the workload gives times of passes instead, only the order of the mesh
+ * varies. */
 ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag) {
     if (space->orders == NULL) {
         add_orders(space);

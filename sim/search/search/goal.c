@@ -1,3 +1,6 @@
+/* The goal of a search (search_goal.h): reads objectives and limits from the command line, and
+ * computes the quantities of a candidate, once as lower bounds and once from the figures of its
+ * simulation. */
 #include "search/search_goal.h"
 
 #include <math.h>
@@ -10,13 +13,15 @@
 
 static const double MILLION = 1e6;
 
-/* A quantity by the words of the command line. */
+/* A quantity as the command line names it. */
 typedef struct quantity_row {
     const char *name;
-    ms_dimension dim;
-    bool is_objective, is_limit;
+    ms_dimension dim;            /* of its value; MS_DIM_NONE: a number without a unit */
+    bool is_objective, is_limit; /* may be an objective; may be limited by --max */
 } quantity_row;
 
+/* "tokens_per_s" is minimised as seconds per token, so a maximum of it would be a minimum speed: no
+ * limit. */
 static const quantity_row QUANTITIES[MS_SEEK_COUNT] = {
     [MS_SEEK_STEP_TIME] = {"step_time_s", MS_DIM_TIME, true, true},
     [MS_SEEK_TOKEN_TIME] = {"tokens_per_s", MS_DIM_NONE, true, false},
@@ -43,7 +48,9 @@ const char *ms_search_quantity_name(ms_search_quantity quantity) {
 
 /* ---- reading ---- */
 
-/* A quantity by its name.  is_limit: one that can be limited, else one that can be an objective. */
+/* Find a quantity by its name. name: [length] characters. is_limit: among the quantities that can
+ * be limited, else among those that can be an objective. Returns MS_OK; MS_E_USAGE (reported, with
+ * the nearest name). */
 static ms_status find_quantity(const char *name, size_t length, bool is_limit, ms_diag *diag,
                                ms_search_quantity *quantity_out) {
     const char *known[MS_SEEK_COUNT];
@@ -65,6 +72,7 @@ static ms_status find_quantity(const char *name, size_t length, bool is_limit, m
     return MS_E_USAGE;
 }
 
+/* Names are separated by commas; the goal's previous objectives are replaced. */
 ms_status ms_search_goal_read(ms_search_goal *goal, const char *text, ms_diag *diag) {
     goal->objective_count = 0;
     for (const char *at = text; at != NULL;) {
@@ -84,6 +92,7 @@ ms_status ms_search_goal_read(ms_search_goal *goal, const char *text, ms_diag *d
     return MS_OK;
 }
 
+/* Quantities with a dimension take a unit ("80 GiB"), the others are plain numbers. */
 ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *diag) {
     const char *equals = strchr(text, '=');
     if (equals == NULL) {
@@ -97,7 +106,7 @@ ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *
     }
     const ms_dimension dim = QUANTITIES[quantity].dim;
     const char *reason = NULL;
-    char why[512];
+    char why[512]; /* enough for ms_unit_explain */
     double *limit = &goal->limits[quantity];
     if (dim == MS_DIM_NONE) {
         status = ms_number_parse(equals + 1, limit);
@@ -115,6 +124,7 @@ ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *
 
 /* ---- what a job must have ---- */
 
+/* Whether a goal has a quantity as an objective or as a limit. */
 static bool asks_for(const ms_search_goal *goal, ms_search_quantity quantity) {
     bool asks = isfinite(goal->limits[quantity]);
     for (int i = 0; i < goal->objective_count; i++) {
@@ -123,6 +133,8 @@ static bool asks_for(const ms_search_goal *goal, ms_search_quantity quantity) {
     return asks;
 }
 
+/* Costs need the rent of a GPU; time and cost of a whole training its number of tokens; all
+ * quantities per token a model. */
 ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *spec, ms_diag *diag) {
     const ms_platform *cluster = spec->platform.cluster;
     bool needs_rent = asks_for(goal, MS_SEEK_COST) || asks_for(goal, MS_SEEK_TRAINING_COST);
@@ -150,7 +162,9 @@ ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *sp
 
 /* ---- values ---- */
 
-/* Tokens of a step; 0 without a model. */
+/* Tokens of a step; 0 without a model. Without a global batch in the spec, sequences are the
+ * microbatch size times microbatches times replicas. Replicas are the ranks along dp, ep and an
+ * axis with a name of the user's own, which train on different sequences. */
 static double step_tokens(const ms_job_spec *spec) {
     double replicas = 1;
     for (int axis = 0; axis < spec->mesh.axes; axis++) {
@@ -164,9 +178,10 @@ static double step_tokens(const ms_job_spec *spec) {
     return spec->has_model ? sequences * spec->model.sequence : 0;
 }
 
-/* Fill in the quantities that follow from a step's time, its cost and its tokens. */
-static void follow(const ms_search_goal *goal, double step_s, double cost_USD, double tokens,
-                   double *values) {
+/* Fill in the quantities that follow from a step's time [s], cost [USD] and tokens. tokens: 0 if
+ * there is no model; the quantities per token are 0 then. values: [MS_SEEK_COUNT]. */
+static void derive_values(const ms_search_goal *goal, double step_s, double cost_USD, double tokens,
+                          double *values) {
     values[MS_SEEK_STEP_TIME] = step_s;
     values[MS_SEEK_STEP_TOKENS] = tokens;
     values[MS_SEEK_TOKEN_TIME] = tokens > 0 ? step_s / tokens : 0;
@@ -175,11 +190,14 @@ static void follow(const ms_search_goal *goal, double step_s, double cost_USD, d
     values[MS_SEEK_TRAINING_COST] = values[MS_SEEK_COST] * goal->training_tokens / MILLION;
 }
 
+/* Bounds of the quantities from a bound of the step. Nothing is known of the bubble: its bound is
+ * 0. */
 void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_price_use *least, double peak_B, double *values_out) {
     const ms_platform *cluster = spec->platform.cluster;
+    /* quantities grow with the step and with the time that GPUs compute, so bounds give bounds */
     double cost_USD = ms_price_step_USD(cluster, least);
-    follow(goal, least->step_s, cost_USD, step_tokens(spec), values_out);
+    derive_values(goal, least->step_s, cost_USD, step_tokens(spec), values_out);
     values_out[MS_SEEK_ENERGY] = ms_price_step_J(cluster, least);
     values_out[MS_SEEK_GPUS] = least->gpus;
     values_out[MS_SEEK_MEMORY] = peak_B;
@@ -188,7 +206,7 @@ void ms_search_bounds(const ms_search_goal *goal, const ms_job_spec *spec,
 
 void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
                       const ms_run_figures *figures, double *values_out) {
-    follow(goal, figures->step_time_s, figures->cost_USD, step_tokens(spec), values_out);
+    derive_values(goal, figures->step_time_s, figures->cost_USD, step_tokens(spec), values_out);
     values_out[MS_SEEK_ENERGY] = figures->energy_J;
     values_out[MS_SEEK_GPUS] = (double)ms_spec_ranks(spec);
     values_out[MS_SEEK_MEMORY] = figures->peak_B;
@@ -207,7 +225,7 @@ ms_search_score ms_search_score_of(const ms_search_goal *goal, const double *val
     ms_search_score score = {{values[goal->objectives[0]], 0}};
     if (goal->objective_count > 1) {
         score.of[1] = values[goal->objectives[1]];
-    } else if (goal->objectives[0] == MS_SEEK_GPUS) {
+    } else if (goal->objectives[0] == MS_SEEK_GPUS) { /* the fastest of equally many GPUs */
         score.of[1] = values[MS_SEEK_STEP_TIME];
     }
     return score;

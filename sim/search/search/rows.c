@@ -1,13 +1,18 @@
+/* Makes the rows of a search's result: sorts the simulated candidates by the goal's score, and
+ * describes each listed candidate by its settings and by what limits its step (computing, the
+ * bubble, or communication along one axis of the mesh). */
 #include "search/search/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Shares of the step below which nothing but computing limits it. */
+/* A step is limited by computing if no other part of it has this share of its time. */
 static const double LIMIT_MIN = 0.05;
 
 /* ---- order ---- */
 
+/* Order of two lists of settings: that of their first different texts, else the shorter list
+ * first. */
 static int compare_settings(const ms_words *a, const ms_words *b) {
     for (size_t i = 0; i < a->count && i < b->count; i++) {
         int order = strcmp(a->items[i], b->items[i]);
@@ -18,6 +23,7 @@ static int compare_settings(const ms_words *a, const ms_words *b) {
     return (a->count > b->count) - (a->count < b->count);
 }
 
+/* Order of two simulated rows for qsort: by score, then by settings, then by candidate number. */
 static int compare_rows(const void *a, const void *b) {
     const ms_search_row *left = a, *right = b;
     int order = ms_search_compare(&left->score, &right->score);
@@ -25,8 +31,10 @@ static int compare_rows(const void *a, const void *b) {
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-/* Sort rows by their scores, equal ones by their settings, which are filled in. */
-static ms_status sort(const ms_space *space, ms_search_row *rows, size_t count, ms_arena *arena) {
+/* Fill in the settings of rows and sort the rows by score, equal scores by settings. Returns MS_OK;
+ * MS_E_NOMEM. */
+static ms_status sort_rows(const ms_space *space, ms_search_row *rows, size_t count,
+                           ms_arena *arena) {
     for (size_t i = 0; i < count; i++) {
         if (ms_space_settings(space, rows[i].index, arena, &rows[i].settings) != MS_OK) {
             return MS_E_NOMEM;
@@ -36,9 +44,12 @@ static ms_status sort(const ms_space *space, ms_search_row *rows, size_t count, 
     return MS_OK;
 }
 
-/* Of sorted rows bring those to the front that no other is better than by both of its values; both
- * parts keep their order.  *kept_out: how many these are. */
-static ms_status bring_front(ms_search_row *rows, size_t count, ms_arena *arena, size_t *kept_out) {
+/* Move the rows of the Pareto front to the beginning: the rows that no other row dominates
+ * (ms_search_dominates). Both parts keep their order. rows: [count] sorted by score. Since a row
+ * can only be dominated by one before it, a row is compared with the rows kept so far. *kept_out:
+ * number of rows of the front. Returns MS_OK; MS_E_NOMEM. */
+static ms_status partition_front(ms_search_row *rows, size_t count, ms_arena *arena,
+                                 size_t *kept_out) {
     ms_search_row *others = MS_NEW(arena, ms_search_row, count);
     size_t kept = 0, left = 0;
     if (others == NULL && count > 0) {
@@ -62,9 +73,11 @@ static ms_status bring_front(ms_search_row *rows, size_t count, ms_arena *arena,
     return MS_OK;
 }
 
-/* ---- what limits it ---- */
+/* ---- what limits a candidate ---- */
 
-/* The tier that an axis crosses; NULL: none. */
+/* Name of the outermost network tier that neighbours along an axis cross, such as "nvlink". The
+ * axis is looked for in the job's mesh, then in the experts' own mesh. NULL: the mesh has no such
+ * axis, or the axis has one rank. */
 static const char *tier_of(const ms_job_spec *spec, const char *name, ms_arena *arena) {
     ms_diag mute;
     ms_job job;
@@ -82,7 +95,9 @@ static const char *tier_of(const ms_job_spec *spec, const char *name, ms_arena *
     return tier < 0 ? NULL : spec->platform.cluster->tiers[tier].name;
 }
 
-/* The largest part of the step that is not computing, where it is worth a word. */
+/* Set limited_by and limit_share of a simulated row: the part of the step with the largest share
+ * besides computing. If that share is below LIMIT_MIN, computing is the limit. limited_by is NULL
+ * when memory runs out. */
 static void find_limit(ms_search_row *row, ms_arena *arena) {
     static const struct {
         ms_time_category category;
@@ -109,13 +124,16 @@ static void find_limit(ms_search_row *row, ms_arena *arena) {
                                      : ms_arena_printf(arena, "%s over %s", name, tier);
 }
 
-/* Virtual stages of a rank, of one that is not simulated. */
+/* Virtual stages per rank of a candidate that was not simulated: the number in its spec, else the
+ * number that its kind of schedule fixes, else 1. */
 static int chunks_of(const ms_job_spec *spec) {
     int own = ms_schedule_kind_traits(spec->schedule.kind).chunks;
     return spec->schedule.chunks > 0 ? spec->schedule.chunks : own > 0 ? own : 1;
 }
 
-/* Fill in a row's spec and what limits it; of one that was estimated its settings. */
+/* Fill in the spec of a row; of a simulated row also what limits its step; of an estimated row also
+ * its settings and virtual stages (a simulated row has these already). Returns MS_OK; MS_E_NOMEM;
+ * as ms_space_spec. */
 static ms_status describe(ms_space *space, ms_search_row *row, ms_arena *arena, ms_diag *diag) {
     ms_status status = ms_space_spec(space, row->index, diag, &row->spec);
     if (status == MS_OK && row->is_simulated) {
@@ -130,14 +148,17 @@ static ms_status describe(ms_space *space, ms_search_row *row, ms_arena *arena, 
 
 /* ---- the lists ---- */
 
+/* The best are the first `top` simulated rows, or with two objectives the Pareto front, however
+ * many these are. Only rows that are listed are described, because finding a limit lays out the
+ * job's mesh. */
 ms_status ms_search_make_rows(const ms_search_study *study, ms_search_row *rows,
                               const size_t counts[2], ms_arena *arena, ms_diag *diag,
                               ms_search_findings *result) {
     size_t simulated = counts[0];
     size_t top = simulated < (size_t)study->top ? simulated : (size_t)study->top;
-    ms_status status = sort(study->space, rows, simulated, arena);
+    ms_status status = sort_rows(study->space, rows, simulated, arena);
     if (status == MS_OK && study->goal->objective_count > 1) {
-        status = bring_front(rows, simulated, arena, &top);
+        status = partition_front(rows, simulated, arena, &top);
     }
     size_t listed = top + (size_t)study->rest_max;
     listed = listed < counts[1] ? listed : counts[1];

@@ -1,5 +1,9 @@
-/* Every candidate bounded, the hopeful ones estimated, the best simulated first, the rest left out
- * by their bounds. */
+/* The run of a search (search.h): finds the best candidates of a space of jobs. Steps: bound every
+ * candidate (bounding.c), estimate those whose bounds leave them a chance, simulate the best
+ * estimates first, and prune every candidate whose bound is above the results that are wanted. A
+ * candidate is one job of the space, known by its number (`index`). A bound is a value of the goal
+ * that no simulation of the candidate is below. In this file `r` is the state of the search, and
+ * `place` an index into r->feasible, the candidates that were estimated and fit in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +12,8 @@
 #include "search/search/rows.h"
 #include "search/workers.h"
 
+/* Order of two entries of r->feasible for qsort: the lower estimate first, then the lower candidate
+ * number, so that the order is the same in every run. */
 static int compare_estimates(const void *a, const void *b) {
     const ms_feasible *left = a, *right = b;
     int order = ms_search_compare(&left->estimate, &right->estimate);
@@ -16,18 +22,21 @@ static int compare_estimates(const void *a, const void *b) {
 
 /* ---- simulating ---- */
 
-/* Take the figures of a candidate that was simulated, in this search or before it. */
-static ms_status take_figures(ms_search_state *r, size_t place, const ms_run_figures *figures) {
+/* Record the figures of a candidate's simulation, which was run in this search or found in the
+ * store: count the candidate, and where it fits in memory and keeps the goal's limits, add its row
+ * and its score. place: index into r->feasible. Returns MS_OK; MS_E_NOMEM (reported); as
+ * ms_space_spec. */
+static ms_status record_figures(ms_search_state *r, size_t place, const ms_run_figures *figures) {
     const ms_search_goal *goal = r->study->goal;
     double values[MS_SEEK_COUNT];
     ms_job_spec spec;
-    ms_feasible *of = &MS_AT(&r->feasible, ms_feasible, place);
-    of->is_over = true;
-    if (!figures->fits) {
+    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+    candidate->is_over = true;
+    if (!figures->fits) { /* although its estimate fits */
         r->out->counts.does_not_fit++;
         return MS_OK;
     }
-    ms_status status = ms_space_spec(r->study->space, of->index, r->diag, &spec);
+    ms_status status = ms_space_spec(r->study->space, candidate->index, r->diag, &spec);
     if (status != MS_OK) {
         return status;
     }
@@ -36,37 +45,40 @@ static ms_status take_figures(ms_search_state *r, size_t place, const ms_run_fig
         r->out->counts.beyond_limits++;
         return MS_OK;
     }
-    const ms_search_row one = {.index = of->index,
+    const ms_search_row row = {.index = candidate->index,
                                .is_simulated = true,
                                .score = ms_search_score_of(goal, values),
                                .figures = *figures,
-                               .estimate_s = of->estimate_s,
-                               .bound_s = of->bound_s};
+                               .estimate_s = candidate->estimate_s,
+                               .bound_s = candidate->bound_s};
     r->out->counts.simulated++;
-    status = ms_search_best_take(&r->best, &one.score);
-    bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &one, 1) != NULL;
+    status = ms_search_best_take(&r->best, &row.score);
+    bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &row, 1) != NULL;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
-/* Count a candidate that its simulation refused, or whose simulation failed. */
-static ms_status take_refusal(ms_search_state *r, size_t place, ms_status status,
-                              const char *reason) {
+/* Count a candidate whose job the simulation refused (status MS_E_INPUT), or whose simulation
+ * failed (any other status), with its reason. The first failure is reported and kept as the failure
+ * of the search. place: index into r->feasible. Returns MS_OK; MS_E_NOMEM. */
+static ms_status record_refusal(ms_search_state *r, size_t place, ms_status status,
+                                const char *reason) {
     bool is_illegal = status == MS_E_INPUT;
     ms_search_counts *counts = &r->out->counts;
-    ms_feasible *of = &MS_AT(&r->feasible, ms_feasible, place);
-    of->is_over = true;
+    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+    candidate->is_over = true;
     counts->illegal += is_illegal;
     counts->failed += !is_illegal;
     if (!is_illegal && r->out->failure == MS_OK) {
         r->out->failure = status;
         ms_point_tell_failure(status, reason, r->diag);
     }
-    return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, of->index);
+    return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, candidate->index);
 }
 
-/* Whether the store has the result of a candidate; if so, take it: the candidate counts as
- * simulated. */
-static bool is_stored(ms_search_state *r, size_t place) {
+/* Look for the result of a candidate in the store, and record the result as if the candidate had
+ * been simulated now. place: index into r->feasible, whose spec is in r->spec. Returns whether the
+ * store has the result; a failure is in r->status. */
+static bool use_stored_result(ms_search_state *r, size_t place) {
     const ms_search_study *study = r->study;
     bool is_found = false;
     ms_store_row found;
@@ -79,29 +91,31 @@ static bool is_stored(ms_search_state *r, size_t place) {
         r->status = ms_store_find(study->store, key, r->arena, &found, &is_found);
     }
     if (r->status == MS_OK && is_found) {
-        r->status = found.reason == NULL ? take_figures(r, place, &found.figures)
-                                         : take_refusal(r, place, MS_E_INPUT, found.reason);
+        r->status = found.reason == NULL ? record_figures(r, place, &found.figures)
+                                         : record_refusal(r, place, MS_E_INPUT, found.reason);
     }
     return is_found;
 }
 
-/* Take the results that the store has before anything is simulated: they prune candidates that
- * earlier runs or other shards pruned, too, and that would otherwise be simulated first. */
-static ms_status take_stored(ms_search_state *r) {
+/* Record the stored results of all candidates in r->feasible that are not simulated yet, before any
+ * simulation starts. The results of earlier runs and of other shards then prune as many candidates
+ * as they did there, instead of being met one by one between simulations. Returns r->status. */
+static ms_status use_stored_results(ms_search_state *r) {
     size_t count = r->study->store == NULL ? 0 : r->feasible.count;
     for (size_t place = r->next; place < count && r->status == MS_OK; place++) {
-        ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, place);
-        if (!one->is_settled && !ms_search_is_hopeless(r, &one->bound)) {
-            r->status = ms_space_spec(r->study->space, one->index, r->diag, &r->spec);
-            one->is_settled = r->status == MS_OK && is_stored(r, place);
+        ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+        if (!candidate->is_settled && !ms_search_is_hopeless(r, &candidate->bound)) {
+            r->status = ms_space_spec(r->study->space, candidate->index, r->diag, &r->spec);
+            candidate->is_settled = r->status == MS_OK && use_stored_result(r, place);
         }
     }
     return r->status;
 }
 
-/* Remove the candidates of the other shards. Candidates with similar bounds are spread over the
- * shards, so that each shard has about as many that cannot be pruned. */
-static void leave_others(ms_search_state *r) {
+/* Remove the candidates of the other shards from r->open, which is sorted by bounds: shard I of N
+ * keeps every N-th candidate from the I-th on. So each shard has about as many candidates with low
+ * bounds, which cannot be pruned. */
+static void remove_other_shards(ms_search_state *r) {
     const ms_study_shard *shard = r->study->shard;
     size_t kept = 0;
     for (size_t place = 0; shard != NULL && place < r->open.count; place++) {
@@ -114,21 +128,26 @@ static void leave_others(ms_search_state *r) {
     r->open.count = shard != NULL ? kept : r->open.count;
 }
 
+/* `next` of ms_worker_feed: the spec of the next candidate to simulate, in the order of
+ * r->feasible. Candidates whose results are stored, and candidates that the results so far prune,
+ * are passed over. *ticket_out: index into r->feasible. Returns NULL at the end of the list or
+ * after a failure (r->status). */
 static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     ms_search_state *r = context;
     while (r->status == MS_OK && r->next < r->feasible.count) {
         size_t place = r->next++;
-        const ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, place);
+        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
         ms_search_tell(r, MS_SEARCH_SIMULATING, (int64_t)place, (int64_t)r->feasible.count);
-        if (one->is_settled) {
+        if (candidate->is_settled) {
             continue;
         }
-        if (ms_search_is_hopeless(r, &one->bound)) {
+        if (ms_search_is_hopeless(r, &candidate->bound)) {
             r->out->counts.pruned++;
             continue;
         }
-        r->status = ms_space_spec(r->study->space, one->index, r->diag, &r->spec);
-        if (r->status == MS_OK && !is_stored(r, place) && r->status == MS_OK) {
+        r->status = ms_space_spec(r->study->space, candidate->index, r->diag, &r->spec);
+        /* asks the store once more: another process may have put the result there meanwhile */
+        if (r->status == MS_OK && !use_stored_result(r, place) && r->status == MS_OK) {
             *ticket_out = place;
             return &r->spec;
         }
@@ -136,8 +155,10 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     return NULL;
 }
 
-/* Give the outcome of a simulation to the store. */
-static ms_status store(ms_search_state *r, size_t place, const ms_worker_outcome *outcome) {
+/* Hand the outcome of a simulation to the store, which holds the row in memory until
+ * write_held_rows. Only results and refusals are kept: a crash or a lack of memory may not happen
+ * again. place: index into r->feasible. Returns MS_OK; MS_E_NOMEM (reported); as ms_space_spec. */
+static ms_status hold_in_store(ms_search_state *r, size_t place, const ms_worker_outcome *outcome) {
     const ms_search_study *study = r->study;
     ms_arena scratch;
     ms_words settings;
@@ -166,20 +187,24 @@ static ms_status store(ms_search_state *r, size_t place, const ms_worker_outcome
     return status;
 }
 
+/* `done` of ms_worker_feed: record the outcome of a candidate's simulation and hand it to the
+ * store. place: ticket of next_job, an index into r->feasible. */
 static ms_status end_job(void *context, size_t place, const ms_worker_outcome *outcome) {
     ms_search_state *r = context;
     if (outcome->status == MS_E_INTERRUPTED) {
-        return MS_E_INTERRUPTED; /* says nothing of the job */
+        return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
     ms_status status = outcome->status == MS_OK
-                           ? take_figures(r, place, &outcome->figures)
-                           : take_refusal(r, place, outcome->status, outcome->reason);
-    status = status == MS_OK ? store(r, place, outcome) : status;
+                           ? record_figures(r, place, &outcome->figures)
+                           : record_refusal(r, place, outcome->status, outcome->reason);
+    status = status == MS_OK ? hold_in_store(r, place, outcome) : status;
     return status == MS_OK ? r->status : status;
 }
 
-/* Put the rows that the store holds on the disk. */
-static ms_status settle(void *context, double *wait_s_out) {
+/* `settle` of ms_worker_feed: write the rows that the store holds to the disk, unless they should
+ * wait for more rows. *wait_s_out: how long they should wait [s]; 0: they are written now. NULL:
+ * this is the last call, and they are written. */
+static ms_status write_held_rows(void *context, double *wait_s_out) {
     ms_search_state *r = context;
     double wait_s = ms_store_wait_s(r->study->store);
     if (wait_s_out != NULL) {
@@ -188,37 +213,41 @@ static ms_status settle(void *context, double *wait_s_out) {
             return MS_OK;
         }
     }
-    r->settled = r->simulated.count;
+    r->settled = r->simulated.count; /* progress counts a result once it is on the disk */
     return ms_store_settle(r->study->store);
 }
 
-/* Begin to share, with those who search the same candidates for as many of the best. */
-static ms_status share(ms_search_state *r) {
+/* Open the exchange of best results with the other shards of the search, and let r->best use it.
+ * Nothing is exchanged without a folder, or for two objectives: the files hold one value per
+ * candidate. `identity` has all that the result of the search depends on, so that files of another
+ * search in the same folder are ignored. */
+static ms_status open_sharing(ms_search_state *r) {
     const ms_search_study *study = r->study;
-    ms_buffer what;
+    ms_buffer identity;
     if (study->share == NULL || study->goal->objective_count > 1) {
         return MS_OK;
     }
-    ms_buffer_init(&what);
-    ms_buffer_printf(&what, "%s\n%d\n%d %.17g\n", study->program, study->top,
+    ms_buffer_init(&identity);
+    ms_buffer_printf(&identity, "%s\n%d\n%d %.17g\n", study->program, study->top,
                      (int)study->goal->objectives[0], study->goal->training_tokens);
-    ms_buffer_add(&what, (const char *)study->goal->limits, sizeof study->goal->limits);
+    ms_buffer_add(&identity, (const char *)study->goal->limits, sizeof study->goal->limits);
     for (size_t i = 0; i < r->open.count; i++) {
-        const ms_open_candidate *one = &MS_AT(&r->open, ms_open_candidate, i);
-        ms_buffer_add(&what, (const char *)&one->index, sizeof one->index);
-        ms_buffer_add(&what, (const char *)one->bound.of, sizeof one->bound.of);
+        const ms_open_candidate *candidate = &MS_AT(&r->open, ms_open_candidate, i);
+        ms_buffer_add(&identity, (const char *)&candidate->index, sizeof candidate->index);
+        ms_buffer_add(&identity, (const char *)candidate->bound.of, sizeof candidate->bound.of);
     }
     ms_status status =
-        what.failed ? MS_E_NOMEM
-                    : ms_shared_best_open(study->share, study->shard, ms_buffer_text(&what),
-                                          what.length, (size_t)study->top, r->arena, &r->shared);
-    ms_buffer_release(&what);
+        identity.failed
+            ? MS_E_NOMEM
+            : ms_shared_best_open(study->share, study->shard, ms_buffer_text(&identity),
+                                  identity.length, (size_t)study->top, r->arena, &r->shared);
+    ms_buffer_release(&identity);
     r->best.shared = status == MS_OK ? &r->shared : NULL;
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 
-/* Sort the estimated candidates that were not handed to a worker yet: the best estimate is
- * simulated first. */
+/* Sort the candidates of r->feasible that were not handed to a worker yet (from r->next on), the
+ * best estimate first, which is the order in which they are simulated. */
 static void sort_feasible(ms_search_state *r) {
     if (r->feasible.count > r->next) {
         qsort(&MS_AT(&r->feasible, ms_feasible, r->next), r->feasible.count - r->next,
@@ -226,8 +255,11 @@ static void sort_feasible(ms_search_state *r) {
     }
 }
 
+/* Simulate the candidates in r->feasible from r->next on, several at once, until none is left that
+ * is not pruned. Returns as ms_workers_stream, or the first failure of next_job. */
 static ms_status simulate(ms_search_state *r) {
-    const ms_worker_feed feed = {.next = next_job, .done = end_job, .settle = settle, .context = r};
+    const ms_worker_feed feed = {
+        .next = next_job, .done = end_job, .settle = write_held_rows, .context = r};
     const ms_workers_options options = {.jobs = r->study->jobs};
     sort_feasible(r);
     if (r->next == r->feasible.count) {
@@ -237,23 +269,25 @@ static ms_status simulate(ms_search_state *r) {
     return status == MS_OK ? r->status : status;
 }
 
-/* Estimate what may be among the best, and simulate it; then the rest that what was simulated does
- * not beat, which is little. What the store has counts as simulated: where it has as many as are
- * wanted, the rest is estimated before anything is simulated, as a search that is over already has
- * simulated all that is not beaten, and no more. */
+/* Find the best candidates in two rounds. The first round estimates the candidates whose bounds are
+ * no worse than the best estimates, and simulates them. The second round estimates and simulates
+ * those of the rest that the results of the first round do not prune, which are few. Where the
+ * store already has as many results as are wanted, the first round simulates nothing: a completed
+ * search, when it is repeated, then finds all its results in the store, since it prunes with the
+ * same final results. Fills r->feasible and r->simulated. */
 static ms_status find_best(ms_search_state *r) {
     ms_status status = ms_search_bound_all(r);
-    status = status == MS_OK ? share(r) : status;
+    status = status == MS_OK ? open_sharing(r) : status;
     if (status != MS_OK) {
         return status;
     }
-    leave_others(r);
+    remove_other_shards(r);
     for (bool is_first = true; status == MS_OK; is_first = false) {
         status = ms_search_estimate_open(r, is_first);
-        ms_status stored = take_stored(r); /* an interrupted search shows it, too */
+        ms_status stored = use_stored_results(r); /* an interrupted search shows them, too */
         status = status == MS_OK ? stored : status;
-        bool is_known = is_first && ms_search_best_is_full(&r->best);
-        status = status == MS_OK && !is_known ? simulate(r) : status;
+        bool has_enough = is_first && ms_search_best_is_full(&r->best);
+        status = status == MS_OK && !has_enough ? simulate(r) : status;
         if (!is_first) {
             break;
         }
@@ -265,31 +299,35 @@ static ms_status find_best(ms_search_state *r) {
 
 /* ---- the result ---- */
 
-/* Add the candidates that were estimated and not simulated behind `count` rows, as many as the
- * study lists. Returns how many rows there are now. */
+/* Add rows for the candidates that were estimated and not simulated, the best estimates first, at
+ * most as many as the study lists (rest_max). Sorts r->feasible and sets r->out->estimated to the
+ * number of all such candidates. rows: [count] filled ones, with room for rest_max more. Returns
+ * the number of filled rows afterwards. */
 static size_t add_estimated(ms_search_state *r, ms_search_row *rows, size_t count) {
     size_t room = count + (size_t)r->study->rest_max;
     if (r->feasible.count > 0) {
         qsort(r->feasible.data, r->feasible.count, sizeof(ms_feasible), compare_estimates);
     }
     for (size_t i = 0; i < r->feasible.count; i++) {
-        const ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, i);
-        r->out->estimated += !one->is_over;
-        if (!one->is_over && count < room) {
-            rows[count++] = (ms_search_row){.index = one->index,
-                                            .figures.peak_B = one->peak_B,
-                                            .estimate_s = one->estimate_s,
-                                            .bound_s = one->bound_s};
+        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, i);
+        r->out->estimated += !candidate->is_over;
+        if (!candidate->is_over && count < room) {
+            rows[count++] = (ms_search_row){.index = candidate->index,
+                                            .figures.peak_B = candidate->peak_B,
+                                            .estimate_s = candidate->estimate_s,
+                                            .bound_s = candidate->bound_s};
         }
     }
     return count;
 }
 
+/* Make the lists of the result from the simulated and the estimated candidates. Returns MS_OK;
+ * MS_E_NOMEM (not reported); as ms_search_make_rows. */
 static ms_status make_rows(ms_search_state *r) {
     size_t count = r->simulated.count;
     ms_search_row *rows = MS_NEW(r->arena, ms_search_row, count + (size_t)r->study->rest_max);
     if (rows == NULL) {
-        return count == 0 && r->study->rest_max == 0 ? MS_OK : MS_E_NOMEM;
+        return count == 0 && r->study->rest_max == 0 ? MS_OK : MS_E_NOMEM; /* OK: no rows */
     }
     for (size_t i = 0; i < count; i++) {
         rows[i] = MS_AT(&r->simulated, ms_search_row, i);
@@ -298,13 +336,14 @@ static ms_status make_rows(ms_search_state *r) {
                                r->arena, r->diag, r->out);
 }
 
-/* Find the best candidate by its estimate, for a search that was interrupted before anything was
- * simulated. */
+/* Set `expected` of the result to the candidate with the best estimate, if the search was
+ * interrupted before any candidate was simulated. Returns MS_OK; MS_E_NOMEM (not reported); as
+ * ms_space_spec. */
 static ms_status make_expected(ms_search_state *r) {
     const ms_feasible *best = NULL;
     for (size_t i = 0; i < r->feasible.count; i++) {
-        const ms_feasible *one = &MS_AT(&r->feasible, ms_feasible, i);
-        best = best == NULL || compare_estimates(one, best) < 0 ? one : best;
+        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, i);
+        best = best == NULL || compare_estimates(candidate, best) < 0 ? candidate : best;
     }
     if (best == NULL || !r->out->is_partial || r->out->row_count > 0) {
         return MS_OK;
@@ -322,7 +361,9 @@ static ms_status make_expected(ms_search_state *r) {
                : status;
 }
 
-static ms_status conclude(ms_search_state *r) {
+/* Make the findings of a complete or interrupted search: its rows, and the reasons of illegal and
+ * failed candidates. Returns MS_OK; MS_E_NOMEM (reported). */
+static ms_status make_findings(ms_search_state *r) {
     ms_space *space = r->study->space;
     ms_search_findings *out = r->out;
     ms_status status = make_rows(r);
@@ -336,6 +377,8 @@ static ms_status conclude(ms_search_state *r) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 
+/* After an interrupt the findings are made from the results so far. All but the findings is
+ * released here. */
 ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *diag,
                         ms_search_findings *result_out) {
     *result_out = (ms_search_findings){.failure = MS_OK};
@@ -354,7 +397,7 @@ ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *
     ms_status status = r.estimator == NULL ? ms_diag_no_memory(diag) : find_best(&r);
     if (status == MS_OK || status == MS_E_INTERRUPTED) {
         result_out->is_partial = status != MS_OK;
-        ms_status end = conclude(&r);
+        ms_status end = make_findings(&r);
         status = end == MS_OK ? status : end;
     }
     ms_estimator_free(r.estimator);

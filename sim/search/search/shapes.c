@@ -1,4 +1,6 @@
-/* Clusters, and the meshes that fill them. */
+/* Finds the clusters of a space (a platform with a number of GPUs) and its shapes: all meshes that
+ * fill a cluster. A shape is a cluster, the sizes of the mesh's axes, whose product is the number
+ * of GPUs, and the order of the axes. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,13 +9,15 @@
 #include "search/points.h"
 #include "search/search/space.h"
 
-/* More shapes than anybody searches. */
+/* Maximum number of shapes; a space with more is refused. */
 enum { SHAPES_MAX = 10000000 };
 
 /* ---- clusters ---- */
 
-/* Tell why a platform cannot be read: a name that finds no file, where it is given, and what is
- * wrong in a file as its reader says it. */
+/* Report why a platform cannot be read. A name that finds no file is reported at the place where
+ * the user gave the name; for any other reason the workload is read again with its diagnostics on,
+ * which report the faults of the file. index: of the platform in the request. Returns the status of
+ * the fault. */
 static ms_status fault_platform(const ms_space *space, size_t index, const ms_words *settings,
                                 const char *reason, ms_diag *diag) {
     static const char NO_FILE[] = "platform: no platform ";
@@ -25,8 +29,9 @@ static ms_status fault_platform(const ms_space *space, size_t index, const ms_wo
                : ms_point_read(space->request->job, settings, space->arena, diag, &spec);
 }
 
-/* The platform of that name in the place of the workload's.  index: among those asked for.
- * *cluster_out: it. */
+/* Load a platform by reading the workload with it. index: of the platform in the request. file: its
+ * name or path. *cluster_out: the platform, in the space's arena. Returns MS_OK; as fault_platform;
+ * MS_E_NOMEM (reported). */
 static ms_status load_platform(const ms_space *space, size_t index, const char *file, ms_diag *diag,
                                const ms_platform **cluster_out) {
     ms_job_spec spec;
@@ -45,6 +50,9 @@ static ms_status load_platform(const ms_space *space, size_t index, const char *
     return MS_OK;
 }
 
+/* Report that a number of GPUs is not a multiple of a platform's node, with the nearest numbers
+ * that are. Returns MS_E_INPUT for a number from a file, MS_E_USAGE for one from the command line;
+ * MS_E_NOMEM (reported). */
 static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, int gpus,
                             ms_diag *diag) {
     int per_node = cluster->gpus_per_node, below = gpus / per_node * per_node;
@@ -63,13 +71,17 @@ static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, i
     return place == NULL ? MS_E_USAGE : status;
 }
 
-/* GPUs of the workload: all of its platform, or, placed on some of them, those of its mesh. */
+/* Number of GPUs of the workload's job: all GPUs of its platform, or, where `placement` puts the
+ * ranks on some of them, as many as there are ranks. */
 static int gpus_of(const ms_job_spec *base) {
     return base->placement.is_given ? (int)ms_spec_ranks(base)
                                     : ms_platform_gpus(base->platform.cluster);
 }
 
-/* A platform in the sizes that are asked for: those that whole nodes make, and at least one. */
+/* Add a cluster of a platform for each requested number of GPUs that fills whole nodes; it is a
+ * fault if there is none. Without requested numbers the platform gets as many GPUs as the workload
+ * has. index: of the platform in the request. file: its name or path; NULL: the workload's own
+ * platform. clusters: of space_cluster. */
 static ms_status add_clusters(const ms_space *space, size_t index, const char *file, ms_diag *diag,
                               ms_vector *clusters) {
     const ms_platform *cluster = space->base.platform.cluster;
@@ -98,6 +110,7 @@ static ms_status add_clusters(const ms_space *space, size_t index, const char *f
     return clusters->count > before ? MS_OK : fault_gpus(space, cluster, wanted->items[0], diag);
 }
 
+/* One cluster for each platform and number of GPUs that go together. */
 ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
     const ms_space_request *request = space->request;
     ms_vector clusters;
@@ -118,6 +131,8 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
 
 /* ---- shapes ---- */
 
+/* Index of an axis of the mesh by its name, KNOWN_TP and so on; -1 for an axis with a name of the
+ * user's own. */
 static int axis_of(const char *name) {
     for (int axis = 0; axis < KNOWN_AXES; axis++) {
         if (strcmp(ms_known_axis(axis), name) == 0) {
@@ -127,6 +142,7 @@ static int axis_of(const char *name) {
     return -1;
 }
 
+/* A mesh has at least one axis, so that of a single GPU has dp with size 1. */
 void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_mesh *mesh_out) {
     const ms_words *order = &space->orders[shape->order];
     mesh_out->axes = 0;
@@ -145,6 +161,7 @@ void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_m
     }
 }
 
+/* Whether two meshes have the same axes of the same sizes in the same order. */
 static bool is_same_mesh(const ms_spec_mesh *a, const ms_spec_mesh *b) {
     bool is_same = a->axes == b->axes;
     for (int i = 0; i < a->axes && is_same; i++) {
@@ -153,7 +170,8 @@ static bool is_same_mesh(const ms_spec_mesh *a, const ms_spec_mesh *b) {
     return is_same;
 }
 
-/* The sizes in every order that makes another mesh of them. */
+/* Add the sizes of a shape once for each order of the space, without orders that differ only in the
+ * position of axes of size 1 and so make the same mesh. shapes: of space_shape. */
 static void add_orders(const ms_space *space, space_shape shape, ms_vector *shapes) {
     size_t first = shapes->count;
     for (size_t order = 0; order < space->order_count; order++) {
@@ -171,7 +189,8 @@ static void add_orders(const ms_space *space, space_shape shape, ms_vector *shap
     }
 }
 
-static bool may_be(const space_sizes *sizes, int size) {
+/* Whether an axis may have a size. */
+static bool allows_size(const space_sizes *sizes, int size) {
     bool is_there = sizes->is_any;
     for (size_t i = 0; i < sizes->count && !is_there; i++) {
         is_there = sizes->items[i] == size;
@@ -179,20 +198,21 @@ static bool may_be(const space_sizes *sizes, int size) {
     return is_there;
 }
 
-/* The divisors of a cluster's GPUs, for axes of any size. */
+/* The factorization of a cluster's GPUs into sizes of axes, `f` in this file. */
 typedef struct factorizing {
     const ms_space *space;
-    const int *divisors; /* [divisor_count] rising */
+    const int *divisors; /* [divisor_count] of the GPUs, rising; sizes of axes that may have any */
     size_t divisor_count;
     ms_vector *shapes;
 } factorizing;
 
-/* Go through the sizes of an axis and of those behind it.  left: GPUs that the axes before leave.
- */
+/* Try all sizes of an axis and, by recursion, of the axes after it; dp comes last and gets the GPUs
+ * that remain. axis: from KNOWN_TP to KNOWN_DP. left: GPUs divided by the sizes of the axes before.
+ * shape: sizes so far. */
 static void factorize(const factorizing *f, int axis, int left, space_shape *shape) {
     const space_sizes *sizes = &f->space->sizes[axis];
     if (axis == KNOWN_DP) {
-        bool follows = !sizes->is_given || may_be(sizes, left);
+        bool follows = !sizes->is_given || allows_size(sizes, left);
         shape->sizes[axis] = left;
         if (follows && f->shapes->count < SHAPES_MAX) {
             add_orders(f->space, *shape, f->shapes);
@@ -209,7 +229,9 @@ static void factorize(const factorizing *f, int axis, int left, space_shape *sha
     }
 }
 
-/* All shapes of a cluster. */
+/* Add all shapes of a cluster. An axis with a name of the user's own has a fixed size, so the other
+ * axes factorize the GPUs divided by that size. shapes: of space_shape. Returns MS_OK; MS_E_NOMEM
+ * (not reported). */
 static ms_status factorize_cluster(const ms_space *space, size_t cluster, ms_vector *shapes) {
     int gpus = space->clusters[cluster].gpus / space->other_size;
     ms_vector divisors;
@@ -229,6 +251,7 @@ static ms_status factorize_cluster(const ms_space *space, size_t cluster, ms_vec
     return has_failed ? MS_E_NOMEM : MS_OK;
 }
 
+/* The factorization stops adding shapes at SHAPES_MAX, which is then a fault of the space. */
 ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag) {
     ms_vector shapes;
     ms_vector_init(&shapes, sizeof(space_shape));

@@ -1,4 +1,8 @@
-/* Spaces: from what a user asks for to numbers, and from a number to a candidate. */
+/* Lays out a space of jobs (space.h): reads the keys that vary and their values, fills in what the
+ * user leaves open, and counts the candidates. An axis here is a varied key with its values; the
+ * axes of the mesh (tp, cp, ep, pp, dp) have sizes and orders of their own, which become shapes
+ * (shapes.c). A template is the workload file, read once for all candidates that differ only in
+ * keys that can be set afterwards (candidate.c). */
 #include "search/search/space.h"
 
 #include <stdio.h>
@@ -7,18 +11,21 @@
 #include "search/points.h"
 #include "search/sweep/values.h"
 
-/* Templates of a space: each is a workload file, read and kept. */
+/* Maximum number of templates of a space, each of which is kept in memory. */
 enum { TEMPLATES_MAX = 100000 };
 
-/* Axes by whether the mesh has more than one rank on them: framework's choices depend on it. */
+/* A framework's choices depend on whether tp, pp and cp have more than one rank: three axes, eight
+ * cases, each with a template of its own (find_template in candidate.c). */
 enum { FIT_AXES = 3, FIT_CLASSES = 1 << FIT_AXES };
 
-/* The fault of a repeated value: both would be candidates, and both could be among the best. */
+/* The fault of a repeated value: the same job would be two candidates, and both could be among the
+ * best. */
 static const char ONCE[] = "each value once";
 
-/* ---- reading what is asked for ---- */
+/* ---- reading the keys that vary ---- */
 
-/* "key=v1,v2" taken apart.  *list_out: the values. */
+/* Split "key=v1,v2". *key_out: the key. *list_out: the values as a YAML list. Both in the space's
+ * arena. Returns MS_OK; MS_E_USAGE (reported); as ms_yaml_parse_list; MS_E_NOMEM (reported). */
 static ms_status parse_varied(ms_space *space, const char *text, ms_diag *diag,
                               const char **key_out, ms_node **list_out) {
     const char *equals = strchr(text, '=');
@@ -35,7 +42,8 @@ static ms_status parse_varied(ms_space *space, const char *text, ms_diag *diag,
     return ms_yaml_parse_list(&yaml, space->arena, diag, list_out);
 }
 
-/* A fault of a key.  node: where it stands in a file. */
+/* Report a fault of a varied key. node: the place in a file; NULL: the command line gave the key.
+ * Returns MS_E_INPUT; MS_E_NOMEM. */
 static ms_status fault_key(const ms_space *space, const char *key, const ms_node *node,
                            const char *text, ms_diag *diag) {
     const char *path = ms_arena_printf(space->arena, "vary.%s", key);
@@ -44,7 +52,9 @@ static ms_status fault_key(const ms_space *space, const char *key, const ms_node
                                     : ms_space_fault(node, path, option, text, diag);
 }
 
-/* A fault of the value of a key: "expected ..., got 'x'" where it stands.  got: as it was read. */
+/* Report that a value of a key is not the expected one, at the value's place. index: of the value
+ * in the key's list. expected: what follows "expected ". got: the value as it was read. Returns
+ * MS_E_INPUT; MS_E_NOMEM. */
 static ms_status fault_value(const ms_space *space, const char *key, size_t index,
                              const char *expected, const ms_node *got, ms_diag *diag) {
     const char *shown = ms_sweep_value_text(got, space->arena);
@@ -53,6 +63,8 @@ static ms_status fault_value(const ms_space *space, const char *key, size_t inde
     return fault_key(space, key, ms_space_place(space->place, index), text, diag);
 }
 
+/* Read one size of an axis of the mesh, a whole number of at least 1. index: of the value in the
+ * key's list. At most eight digits are read, so that the number fits in an int. */
 static ms_status read_size(const ms_space *space, const char *key, size_t index,
                            const ms_node *node, ms_diag *diag, int *size_out) {
     int end = 0;
@@ -63,6 +75,8 @@ static ms_status read_size(const ms_space *space, const char *key, size_t index,
                    : fault_value(space, key, index, "a size such as 2, or 'all'", node, diag);
 }
 
+/* Read the sizes of an axis of the mesh: numbers, each once, or "all" for every divisor of the
+ * GPUs. Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM (reported). */
 static ms_status read_sizes(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
                             space_sizes *sizes_out) {
     int *items = MS_NEW(space->arena, int, list->count);
@@ -88,8 +102,9 @@ static ms_status read_sizes(ms_space *space, const char *key, const ms_node *lis
     return status;
 }
 
-/* The workload's axis with a name of its own stays as it is. */
-static void find_other(ms_space *space) {
+/* Find the axis of the workload's mesh that has a name of the user's own. It keeps its size in all
+ * candidates; without such an axis other_size is 1. */
+static void find_own_axis(ms_space *space) {
     const ms_spec_mesh *mesh = &space->base.mesh;
     space->other_size = 1;
     for (int i = 0; i < mesh->axes; i++) {
@@ -102,6 +117,9 @@ static void find_other(ms_space *space) {
 
 static const char ORDER[] = "mesh.order";
 
+/* Read the values of mesh.order, each a list of axes from the outermost to the innermost. Axes that
+ * a list leaves out are added (ms_space_complete_order). Returns MS_OK; MS_E_INPUT (reported);
+ * MS_E_NOMEM (reported). */
 static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag) {
     ms_words *orders = MS_NEW(space->arena, ms_words, list->count);
     size_t count = 0;
@@ -129,7 +147,7 @@ static ms_status read_orders(ms_space *space, const ms_node *list, ms_diag *diag
     return space->arena->has_failed ? ms_diag_no_memory(diag) : MS_OK;
 }
 
-/* Whether a fault is one of the keys that a value sets. */
+/* Whether a fault, "key: ...", is about one of the keys that a value sets. */
 static bool is_own_fault(const space_value *value, const char *reason) {
     bool is_own = false;
     for (size_t i = 0; i < value->count; i++) {
@@ -140,8 +158,10 @@ static bool is_own_fault(const space_value *value, const char *reason) {
     return is_own;
 }
 
-/* Whether a file with a value can be read: a key that nobody knows, or one that cannot have the
- * value, is a fault of the space; keys that do not go together are a candidate's. */
+/* Read the workload with one value to find out whether the value is possible. An unknown key, or a
+ * value that the key cannot have, is a fault of the space. A value that only does not go together
+ * with other keys is no fault: candidates with it are counted as illegal. index: of the value in
+ * the key's list. Returns MS_OK; MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM (reported). */
 static ms_status try_value(const ms_space *space, const space_value *value, size_t index,
                            ms_diag *diag) {
     const char **items = MS_NEW(space->arena, const char *, value->count);
@@ -162,8 +182,8 @@ static ms_status try_value(const ms_space *space, const space_value *value, size
     return status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
 }
 
-/* Whether a value is among those before it. */
-static bool is_among(const space_value *values, size_t count, const space_value *value) {
+/* Whether a value is equal to one of the values before it. values: [count] the values before. */
+static bool is_repeated(const space_value *values, size_t count, const space_value *value) {
     bool is_found = false;
     for (size_t i = 0; i < count && !is_found; i++) {
         is_found = values[i].count == value->count;
@@ -175,6 +195,9 @@ static bool is_among(const space_value *values, size_t count, const space_value 
     return is_found;
 }
 
+/* Read a key that is not about the mesh, with its list of values: check each value, and add the key
+ * to the axes of the space. axes: of space_axis. Returns MS_OK; MS_E_INPUT (reported); MS_E_IO;
+ * MS_E_NOMEM (reported). */
 static ms_status read_axis(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
                            ms_vector *axes) {
     space_value *values = MS_NEW(space->arena, space_value, list->count);
@@ -183,7 +206,7 @@ static ms_status read_axis(ms_space *space, const char *key, const ms_node *list
     for (const ms_node *child = list->first; child != NULL && status == MS_OK;
          child = child->next, count++) {
         status = ms_space_read_value(key, child, space->arena, diag, &values[count]);
-        status = status == MS_OK && is_among(values, count, &values[count])
+        status = status == MS_OK && is_repeated(values, count, &values[count])
                      ? fault_value(space, key, count, ONCE, child, diag)
                      : status;
         status = status == MS_OK ? try_value(space, &values[count], count, diag) : status;
@@ -195,7 +218,10 @@ static ms_status read_axis(ms_space *space, const char *key, const ms_node *list
     return status;
 }
 
-/* One --vary. */
+/* Read one varied key, as `--vary` gives it ("key=v1,v2"): sizes of an axis of the mesh, orders of
+ * the mesh, or any other key. Keys that follow from `--gpus` and `--platform` are refused.
+ * space->place: where a file gives the key. axes: of space_axis, gets the key if it is not about
+ * the mesh. */
 static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, ms_vector *axes) {
     const char *key = NULL;
     ms_node *list = NULL;
@@ -228,7 +254,9 @@ static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, m
 
 /* ---- what the user leaves open ---- */
 
-/* Axes of the mesh that nobody varies stay as the workload has them; dp takes what is left. */
+/* Give the axes of the mesh that do not vary the workload's sizes, and the space the workload's
+ * order if no order is given. dp stays open: it gets the GPUs that the other axes leave. Returns
+ * MS_OK; MS_E_NOMEM (reported). */
 static ms_status close_mesh(ms_space *space, ms_diag *diag) {
     ms_spec_mesh mesh = space->base.mesh;
     int *own = MS_NEW(space->arena, int, KNOWN_AXES);
@@ -252,17 +280,19 @@ static ms_status close_mesh(ms_space *space, ms_diag *diag) {
     return space->arena->has_failed ? ms_diag_no_memory(diag) : MS_OK;
 }
 
-/* The layers are partitioned anew unless the user varies keys of the partition. Each pass is
- * simulated as one operation unless the user sets the granularity: that is four to forty times
- * faster. */
+/* Choose how candidates place layers and how finely they are simulated. Layers are partitioned anew
+ * where needed, unless a key of the partition varies. Each pass is simulated as one operation
+ * (granularity `pass`), which is four to forty times faster than layer by layer, unless
+ * `granularity` varies or is set on the command line. A workload that has `pass` already needs no
+ * setting. */
 static void choose_rest(ms_space *space, const ms_vector *axes) {
-    static const char *const OF_LAYERS[] = {"schedule.partition", "schedule.stage_layers",
-                                            "schedule.first_stage_layers",
-                                            "schedule.last_stage_layers"};
+    static const char *const PARTITION_KEYS[] = {"schedule.partition", "schedule.stage_layers",
+                                                 "schedule.first_stage_layers",
+                                                 "schedule.last_stage_layers"};
     const ms_job_request *job = space->request->job;
     space->places_layers = space->base.has_model;
-    for (size_t i = 0; i < sizeof OF_LAYERS / sizeof OF_LAYERS[0]; i++) {
-        space->places_layers = space->places_layers && !ms_space_is_varied(axes, OF_LAYERS[i]);
+    for (size_t i = 0; i < sizeof PARTITION_KEYS / sizeof PARTITION_KEYS[0]; i++) {
+        space->places_layers = space->places_layers && !ms_space_is_varied(axes, PARTITION_KEYS[i]);
     }
     space->is_at_pass_level = !ms_space_is_varied(axes, "granularity") &&
                               space->base.simulation.granularity == MS_GRANULARITY_LAYER;
@@ -272,7 +302,8 @@ static void choose_rest(ms_space *space, const ms_vector *axes) {
     }
 }
 
-/* Which values are read with the file, and which a framework's choices depend on. */
+/* Set is_read of an axis (some value needs the workload file to be read again) and is_fit (choices
+ * of the workload's framework depend on one of its keys). */
 static void classify(const ms_space *space, space_axis *axis) {
     static const char *const FIT[] = {"schedule.kind", "data_parallel.zero",
                                       "tensor_parallel.sequence"};
@@ -288,7 +319,10 @@ static void classify(const ms_space *space, space_axis *axis) {
     axis->is_fit = axis->is_fit && space->base.framework.name != NULL;
 }
 
-static ms_status take_axes(ms_space *space, const ms_vector *axes, ms_diag *diag) {
+/* Give the space its axes, and set the number of candidates (shapes * values of each axis) and of
+ * templates (the cases of find_template in candidate.c). Returns MS_OK; MS_E_USAGE (reported) for
+ * too many axes, candidates or templates; MS_E_NOMEM (reported). */
+static ms_status count_candidates(ms_space *space, const ms_vector *axes, ms_diag *diag) {
     space_axis *copy = MS_NEW(space->arena, space_axis, axes->count);
     if (axes->count > SPACE_AXES_MAX) {
         ms_diag_error(diag, "more than %d keys vary", (int)SPACE_AXES_MAX);
@@ -319,6 +353,9 @@ static ms_status take_axes(ms_space *space, const ms_vector *axes, ms_diag *diag
     return space->templates == NULL ? ms_diag_no_memory(diag) : MS_OK;
 }
 
+/* Lay out a space: read all varied keys, reporting the faults of each, then find the clusters, add
+ * defaults, make the shapes, and count the candidates. Later steps need earlier ones: default sizes
+ * depend on the clusters, shapes on the sizes and the orders. axes: of space_axis, empty. */
 static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     const ms_space_request *request = space->request;
     ms_status status = MS_OK;
@@ -336,11 +373,13 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     status = status == MS_OK ? ms_space_make_shapes(space, diag) : status;
     if (status == MS_OK) {
         choose_rest(space, axes);
-        status = take_axes(space, axes, diag);
+        status = count_candidates(space, axes, diag);
     }
     return status;
 }
 
+/* A workload with `placement` names GPUs of one platform, so it cannot be combined with other
+ * platforms or numbers of GPUs. */
 ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_diag *diag,
                         ms_space **space_out) {
     ms_space *space = MS_NEW(arena, ms_space, 1);
@@ -360,7 +399,7 @@ ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_dia
     }
     ms_vector axes;
     ms_vector_init(&axes, sizeof(space_axis));
-    find_other(space);
+    find_own_axis(space);
     status = lay_out(space, diag, &axes);
     ms_vector_release(&axes);
     *space_out = space;
@@ -375,6 +414,7 @@ const ms_job_spec *ms_space_base(const ms_space *space) {
     return &space->base;
 }
 
+/* Axes of the mesh with one size, and a single order, do not vary and are not listed. */
 ms_status ms_space_axes(const ms_space *space, ms_arena *arena, const ms_space_axis_view **axes_out,
                         size_t *count_out) {
     ms_space_axis_view *views =

@@ -1,81 +1,84 @@
-/* What the files of a space share. */
+/* The inside of a space of jobs, for the files that make it. An axis (space_axis) is a key with its
+ * values; an axis of the mesh is tp, cp, ep, pp or dp. */
 #ifndef MS_STUDY_SEARCH_SPACE_H
 #define MS_STUDY_SEARCH_SPACE_H
 
 #include "base/buffer.h"
 #include "search/space.h"
 
-/* Axes of a mesh that every space knows, in the order of their digits. */
+/* Axes of a mesh that every space knows, in the order in which their sizes are chosen. */
 enum { KNOWN_TP, KNOWN_CP, KNOWN_EP, KNOWN_PP, KNOWN_DP, KNOWN_AXES };
+/* Name of one of these axes ("tp"). */
 const char *ms_known_axis(int axis);
-extern const char *const MS_MESH_KEYS[KNOWN_AXES]; /* of their sizes */
+extern const char *const MS_MESH_KEYS[KNOWN_AXES]; /* keys of their sizes ("mesh.tp") */
 
-/* The axis whose size a key of MS_MESH_KEYS says; -1 for any other key. */
+/* The axis whose size a key sets, KNOWN_TP and so on; -1 for a key that is none of MS_MESH_KEYS. */
 int ms_mesh_key_axis(const char *key);
 
-/* A key that can be set in a spec that was read without it. */
+/* A setter: sets a key directly in a spec, so that the workload file need not be read again. */
 typedef struct ms_setter {
     const char *key;
-    size_t offset; /* of the key's whole number in ms_job_spec, where `set` is NULL */
+    size_t offset; /* where `set` is NULL: of the key's int in ms_job_spec [B] */
     bool (*set)(ms_job_spec *spec, const char *value); /* as ms_space_set */
 } ms_setter;
 
-/* One key of a value. */
+/* A key with one value, as texts. */
 typedef struct space_setting {
     const char *key, *value;
-    const ms_setter *setter; /* NULL: the key is read with the file */
+    const ms_setter *setter; /* NULL: the key is read with the workload file */
 } space_setting;
 
-/* What a job must have for a value to make a difference to it. */
+/* What a job must have for a value to make a difference to it: nothing, several pipeline ranks,
+ * several replicas. */
 typedef enum space_need { NEEDS_NOTHING, NEEDS_PIPELINE, NEEDS_REPLICAS } space_need;
 
-/* One value of an axis: a key, or several together. */
+/* One value of an axis. It sets the axis' key, or several keys together. */
 typedef struct space_value {
     const space_setting *settings; /* [count] */
     size_t count;
     space_need need;
 } space_value;
 
-/* A key with its values. */
+/* An axis: a key with its values. */
 typedef struct space_axis {
     const char *key;
     const space_value *values; /* [count] */
     size_t count;
-    bool is_read; /* some value is read with the file */
-    bool is_fit;  /* choices of a framework depend on it */
+    bool is_read; /* some value has no setter and is read with the workload file */
+    bool is_fit;  /* choices of the workload's framework depend on the value */
 } space_axis;
 
 /* Sizes that an axis of the mesh may have. */
 typedef struct space_sizes {
     const int *items; /* [count] rising */
     size_t count;
-    bool is_any;   /* every divisor */
-    bool is_given; /* the user says which */
+    bool is_any;   /* every divisor of the GPUs */
+    bool is_given; /* the user has given the sizes */
 } space_sizes;
 
-/* A platform of a size. */
+/* A cluster: a platform with a number of GPUs. */
 typedef struct space_cluster {
-    const char *file; /* as `platform.file` takes it; NULL: the workload's */
-    int nodes;        /* 0: as the workload says */
+    const char *file; /* value of `platform.file`; NULL: the workload's platform */
+    int nodes;        /* 0: as many as the workload has */
     int gpus;
-    int domain; /* GPUs that share the fast links */
+    int domain; /* GPUs of a scale-up domain (ms_platform_scale_up_domain) */
 } space_cluster;
 
-/* A cluster, sizes of the axes, and an order. */
+/* A shape: a mesh on a cluster. */
 typedef struct space_shape {
-    int sizes[KNOWN_AXES];
-    short cluster, order;
+    int sizes[KNOWN_AXES]; /* of the mesh's axes */
+    short cluster, order;  /* indices into the space's `clusters` and `orders` */
 } space_shape;
 
-/* A spec that was read with a file, for all candidates that differ from it by what can be set. */
+/* A template: the workload, read once for all candidates that differ only in keys with a setter. */
 typedef struct space_template {
     ms_job_spec spec;
-    const char *reason; /* why it cannot be read; NULL: it can */
+    const char *reason; /* why it cannot be read; NULL: it was read */
 } space_template;
 
-/* A platform of some templates. */
+/* A platform of some templates, in a list. */
 typedef struct space_platform {
-    const char *text;
+    const char *text; /* of the effective platform, by which equal platforms are found */
     const ms_platform *cluster;
     struct space_platform *next;
 } space_platform;
@@ -83,79 +86,84 @@ typedef struct space_platform {
 struct ms_space {
     const ms_space_request *request;
     ms_arena *arena;
-    ms_job_spec base;
+    ms_job_spec base;              /* the workload without any value of the space */
     const space_cluster *clusters; /* [cluster_count] */
     size_t cluster_count;
-    space_sizes sizes[KNOWN_AXES];
-    const ms_words *orders; /* [order_count] axes, outermost first; all known ones and the other */
+    space_sizes sizes[KNOWN_AXES]; /* that each axis of the mesh may have */
+    const ms_words *orders;        /* [order_count] all axes, with `other`, outermost first */
     size_t order_count;
-    const char *other; /* axis with a name of the user's; NULL: none */
-    int other_size;
+    const char *other;         /* the workload's axis with a name of the user's own; NULL: none */
+    int other_size;            /* of that axis, in all candidates; 1: there is none */
     const space_shape *shapes; /* [shape_count] */
     size_t shape_count;
-    const space_axis *axes; /* [axis_count] digits behind the shape's */
+    const space_axis *axes; /* [axis_count] digits of a candidate's number behind the shape */
     size_t axis_count;
-    bool places_layers;    /* layers of other numbers of stages are shared out anew */
-    bool is_at_pass_level; /* candidates are simulated at granularity `pass` */
-    int64_t count;
+    bool places_layers;         /* layers are partitioned anew where they do not fit the stages */
+    bool is_at_pass_level;      /* candidates are simulated at granularity `pass` */
+    int64_t count;              /* of candidates */
     const ms_node *place;       /* of the key that is being read; NULL: the command line */
-    space_template **templates; /* by find_template in candidate.c; NULL: not read yet */
+    space_template **templates; /* indexed by find_template (candidate.c); NULL: not read yet */
     space_platform *platforms;  /* of all templates, each once */
 };
 
-/* A fault of what is asked for.  node: where a file says it; NULL: an option of the command line
- * does.  path: of the key in the file.  text: the fault.  Returns MS_E_INPUT. */
+/* Report a fault of a request.  node: place in a file; NULL: the command line.  path: of the key in
+ * the file.  option: of the command line.  text: the fault.  Returns MS_E_INPUT. */
 ms_status ms_space_fault(const ms_node *node, const char *path, const char *option,
                          const char *text, ms_diag *diag);
 
-/* An element of a list; the list itself where it has none, NULL where there is no list. */
+/* The node of a list's element, for messages; the list itself if it has no such element. list: NULL
+ * gives NULL. */
 const ms_node *ms_space_place(const ms_node *list, size_t index);
 
 enum { SPACE_AXES_MAX = 64 };
 
-/* A candidate taken apart. */
+/* The digits of a candidate's number. */
 typedef struct space_digits {
     const space_shape *shape;
-    const space_value *values[SPACE_AXES_MAX]; /* [axis_count] */
-    size_t numbers[SPACE_AXES_MAX];            /* [axis_count] */
+    const space_value *values[SPACE_AXES_MAX]; /* [axis_count] of each axis */
+    size_t numbers[SPACE_AXES_MAX];            /* [axis_count] index of each value in its axis */
 } space_digits;
 
-/* Read a value of a key.  node: as YAML has it.  Returns MS_OK; MS_E_INPUT, MS_E_NOMEM (reported).
- */
+/* Read a value of a key.  node: of the value; a mapping sets the keys below `key` together.
+ * *value_out: in `arena`.  Returns MS_OK; MS_E_NOMEM (reported). */
 ms_status ms_space_read_value(const char *key, const ms_node *node, ms_arena *arena, ms_diag *diag,
                               space_value *value_out);
 
-/* The setter of a key; NULL: the key is read with the file. */
+/* The setter of a key; NULL: it has none and is read with the workload file. */
 const ms_setter *ms_space_setter(const char *key);
 
-/* Set a key in a spec.  value: the text of its value.  Returns whether the value could be set;
- * others are read with the file. */
+/* Set a key in a spec.  value: text of the value.  Returns false, with the spec unchanged, for a
+ * value that must be read with the workload file. */
 bool ms_space_set(const ms_setter *setter, const char *value, ms_job_spec *spec);
 
-/* Whether some axis sets a key, alone or with others.  axes: of space_axis. */
+/* Whether some value of some axis sets a key, alone or with other keys.  axes: of space_axis. */
 bool ms_space_is_varied(const ms_vector *axes, const char *key);
 
-/* Try values that set schedule.kind without schedule.v with the usual numbers of virtual stages,
- * unless schedule.v is an axis.  axes: of space_axis, as the user gives them.  Returns MS_OK;
- * MS_E_NOMEM (reported). */
+/* Replace each value that sets schedule.kind without schedule.v by one value per usual number of
+ * virtual stages, unless schedule.v is an axis.  axes: of space_axis, as the user gives them.
+ * Returns MS_OK; MS_E_NOMEM (reported). */
 ms_status ms_space_complete_schedules(ms_space *space, ms_vector *axes, ms_diag *diag);
 
-/* Add the default space: sizes of the mesh's axes, orders, and keys, where the user gives none.
- *  axes: of space_axis, gets the keys.  Returns MS_OK; MS_E_NOMEM (reported). */
+/* Add the default space, except where the user has given values: sizes and orders of the mesh's
+ * axes, and other keys. axes: of space_axis, gets the keys. Returns MS_OK; MS_E_NOMEM
+ * (reported). */
 ms_status ms_space_add_defaults(ms_space *space, ms_vector *axes, ms_diag *diag);
 
-/* Find the clusters and lay out the shapes.  Returns as ms_space_open. */
+/* Find the clusters of a space.  Returns as ms_space_open. */
 ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag);
+/* Make the shapes of a space, from its clusters, sizes and orders.  Returns MS_OK; MS_E_USAGE
+ * (reported) if there are too many; MS_E_NOMEM (reported). */
 ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag);
 
 /* Whether a word is among others. */
 bool ms_space_has_word(const ms_words *words, const char *word);
 
-/* An order with all axes, which begins with the given ones; lack of memory shows in the space's
- * arena. */
+/* An order of all axes of the mesh that begins with the given ones.  given: names, outermost first.
+ * The names are in the space's arena, in which a lack of memory shows. */
 ms_words ms_space_complete_order(const ms_space *space, const ms_words *given);
 
-/* The axes of a shape that stand in its mesh. */
+/* The mesh of a shape: its axes of more than one rank, and `other`, in their order; dp alone if
+ * there is none. */
 void ms_space_mesh_of(const ms_space *space, const space_shape *shape, ms_spec_mesh *mesh_out);
 
 #endif

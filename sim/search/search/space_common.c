@@ -1,4 +1,5 @@
-/* What all files of a space need: its workload read anew, what is varied, orders with all axes. */
+/* Helpers that the files of a space share: names of the mesh's axes, faults with their place,
+ * whether a key varies, and orders of the mesh with all axes. */
 #include <string.h>
 
 #include "search/search/space.h"
@@ -57,7 +58,8 @@ bool ms_space_has_word(const ms_words *words, const char *word) {
     return is_there;
 }
 
-/* An order with all axes: those that it leaves out stand before tp, whose traffic never rests. */
+/* Axes that the given order leaves out are added inside its last axis, but outside tp: tensor
+ * parallelism communicates in every layer, so tp is innermost, on the fastest links. */
 ms_words ms_space_complete_order(const ms_space *space, const ms_words *given) {
     static const int MISSING[] = {KNOWN_PP, KNOWN_DP, KNOWN_EP, KNOWN_CP};
     const char *tp = ms_known_axis(KNOWN_TP);

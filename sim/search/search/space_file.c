@@ -1,4 +1,6 @@
-/* From a space's file to what is asked of a space. */
+/* Reads a space's file (`search --space`) into a request for a space. The values of a key become
+ * the text that `--vary` takes ("key=v1,v2"), so that both ways are read by the same code
+ * (space.c). */
 #include <string.h>
 
 #include "base/config/input.h"
@@ -6,7 +8,7 @@
 #include "search/search/space.h"
 #include "search/sweep/values.h"
 
-/* Keys of the file. */
+/* Keys of the file, as ms_config_read fills them in. */
 typedef struct space_text {
     bool has_defaults;
     ms_ints gpus;
@@ -18,6 +20,7 @@ typedef struct space_text {
 
 static const char ALL[] = "all"; /* of an axis of the mesh: every divisor */
 
+/* For schemas: a key of `vary` has the word "all", or values as in a sweep. */
 static const ms_field_shape ALL_OR_VALUES = {.also = &MS_SWEEP_VALUES_ROW};
 static const char *const ALL_WORDS[] = {ALL, NULL};
 static const ms_field ALL_ROW =
@@ -37,9 +40,11 @@ const ms_field MS_SPACE_FIELDS[] = {
     {.key = NULL},
 };
 
-/* The values of a range, or of a list, as they stand between the brackets of one. */
+/* The values of a key as one text, separated by commas. A list is written as YAML without its
+ * brackets, which quotes elements where needed. values: of a range, listed. In `arena`; NULL when
+ * memory runs out. */
 static const char *join(const ms_node *node, const ms_words *values, ms_arena *arena) {
-    if (node->type == MS_NODE_SEQUENCE) { /* whose elements may need quotes in there */
+    if (node->type == MS_NODE_SEQUENCE) {
         const char *list = ms_sweep_value_text(node, arena);
         return list == NULL ? NULL : ms_arena_strndup(arena, list + 1, strlen(list) - 2);
     }
@@ -51,7 +56,9 @@ static const char *join(const ms_node *node, const ms_words *values, ms_arena *a
     return ms_buffer_keep(&text, arena);
 }
 
-/* A key with its values, as --vary has them. */
+/* Write a key of `vary` with its values as `--vary` takes them. node: the key's node, a list, a
+ * range, or "all" for an axis of the mesh. *text_out: in `arena`. Returns MS_OK; MS_E_INPUT
+ * (reported); MS_E_NOMEM (reported). */
 static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag,
                              const char **text_out) {
     ms_words values = {NULL, 0};
@@ -73,8 +80,9 @@ static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag
     return *text_out == NULL ? ms_diag_no_memory(diag) : MS_OK;
 }
 
-/* Whether the command line varies the key, too: then its values count. */
-static bool is_taken(const ms_words *own, const char *key) {
+/* Whether the command line varies a key that the file varies too; the command line's values count
+ * then. */
+static bool is_overridden(const ms_words *own, const char *key) {
     size_t length = strlen(key);
     bool is_found = false;
     for (size_t i = 0; i < own->count; i++) {
@@ -84,6 +92,9 @@ static bool is_taken(const ms_words *own, const char *key) {
     return is_found;
 }
 
+/* Append the keys of `vary` and their places in the file to those of the command line. vary: the
+ * node of the file's key; NULL: the file has none. Returns MS_OK; MS_E_INPUT with every fault
+ * reported; MS_E_NOMEM (reported). */
 static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
                             ms_space_request *request) {
     if (vary != NULL && vary->type != MS_NODE_MAPPING) {
@@ -105,7 +116,7 @@ static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
     ms_status status = MS_OK;
     for (const ms_node *child = vary == NULL ? NULL : vary->first;
          child != NULL && status != MS_E_NOMEM; child = child->next) {
-        if (!is_taken(&own, child->key)) {
+        if (!is_overridden(&own, child->key)) {
             places[all.count] = child;
             ms_status one = read_varied(child, arena, diag, &items[all.count++]);
             status = status == MS_OK || one == MS_E_NOMEM ? one : status;
@@ -116,6 +127,8 @@ static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
     return status;
 }
 
+/* Where the command line gives `gpus` or `platforms`, the file's are ignored; keys of `vary` are
+ * added one by one. */
 ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
                              ms_space_request *request) {
     ms_node *root = NULL;

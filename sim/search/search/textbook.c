@@ -1,4 +1,6 @@
-/* Device meshes in closed form. */
+/* The textbook's cost model of device meshes (textbook.h): lists all factorizations D = dp * pp *
+ * tp of the devices, and computes memory and communication time of each in closed form, without
+ * simulation. */
 #include "search/textbook.h"
 
 #include <stdlib.h>
@@ -20,25 +22,28 @@ ms_textbook ms_textbook_usual(int devices, double parameters) {
                          .rack_Bps = 25e9};
 }
 
-static ms_textbook_mesh price(const ms_textbook *in, int dp, int pp, int tp) {
+/* Memory and times of one mesh, by the formulas of ms_textbook_mesh. Tensor parallelism uses the
+ * links of a node while its ranks fit in one, else the network. */
+static ms_textbook_mesh evaluate_mesh(const ms_textbook *in, int dp, int pp, int tp) {
     double state_B = in->state_B * in->parameters;
     double tensor_Bps = tp <= in->node_devices ? in->node_Bps : in->network_Bps;
-    ms_textbook_mesh m = {.dp = dp, .pp = pp, .tp = tp};
-    m.memory_B = state_B / in->devices + in->activation_B / ((double)pp * tp);
-    m.fits = pp <= in->layers && m.memory_B <= in->device_B;
-    m.tensor_s = (tp - 1) * (state_B / in->layers) / (tp * tensor_Bps);
-    m.pipeline_s = (pp - 1) * in->activation_B / (pp * in->network_Bps);
-    m.bubble_s = (double)(pp - 1) / in->microbatches * in->stage_s;
-    m.data_s = (dp - 1) * (state_B / ((double)pp * tp)) / (dp * in->rack_Bps);
-    m.cost_s = m.tensor_s + m.pipeline_s + m.bubble_s + m.data_s;
-    return m;
+    ms_textbook_mesh mesh = {.dp = dp, .pp = pp, .tp = tp};
+    mesh.memory_B = state_B / in->devices + in->activation_B / ((double)pp * tp);
+    mesh.fits = pp <= in->layers && mesh.memory_B <= in->device_B;
+    mesh.tensor_s = (tp - 1) * (state_B / in->layers) / (tp * tensor_Bps);
+    mesh.pipeline_s = (pp - 1) * in->activation_B / (pp * in->network_Bps);
+    mesh.bubble_s = (double)(pp - 1) / in->microbatches * in->stage_s;
+    mesh.data_s = (dp - 1) * (state_B / ((double)pp * tp)) / (dp * in->rack_Bps);
+    mesh.cost_s = mesh.tensor_s + mesh.pipeline_s + mesh.bubble_s + mesh.data_s;
+    return mesh;
 }
 
 static int sign(double difference) {
     return (difference > 0) - (difference < 0);
 }
 
-static int compare(const void *left, const void *right) {
+/* Order of two meshes for qsort: those that fit first, then by cost, then by smaller dp, pp, tp. */
+static int compare_meshes(const void *left, const void *right) {
     const ms_textbook_mesh *a = left;
     const ms_textbook_mesh *b = right;
     const int by[] = {(int)b->fits - (int)a->fits, sign(a->cost_s - b->cost_s), a->dp - b->dp,
@@ -51,7 +56,9 @@ static int compare(const void *left, const void *right) {
     return by[sizeof by / sizeof by[0] - 1];
 }
 
-static ms_status check(const ms_textbook *in, ms_diag *diag) {
+/* Check that all numbers are large enough for the formulas. Returns MS_OK; MS_E_INPUT
+ * (reported). */
+static ms_status check_input(const ms_textbook *in, ms_diag *diag) {
     bool has_counts =
         in->devices >= 1 && in->layers >= 1 && in->node_devices >= 1 && in->microbatches >= 1;
     bool has_sizes = in->parameters > 0 && in->state_B > 0 && in->activation_B > 0 &&
@@ -65,7 +72,8 @@ static ms_status check(const ms_textbook *in, ms_diag *diag) {
     return MS_OK;
 }
 
-/* All divisors of a number, ascending where it matters to nobody. */
+/* Add all divisors of a number, in pairs low * high; their order does not matter, since the meshes
+ * are sorted. */
 static void add_divisors(int number, ms_vector *divisors) {
     for (int low = 1; low <= number / low; low++) {
         if (number % low == 0) {
@@ -78,6 +86,8 @@ static void add_divisors(int number, ms_vector *divisors) {
     }
 }
 
+/* Add the mesh of every ordered factorization of the devices. divisors: of int, all of the number
+ * of devices. */
 static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vector *meshes) {
     for (size_t i = 0; i < divisors->count; i++) {
         int dp = MS_AT(divisors, int, i);
@@ -85,17 +95,19 @@ static void add_meshes(const ms_textbook *in, const ms_vector *divisors, ms_vect
         for (size_t j = 0; j < divisors->count; j++) {
             int pp = MS_AT(divisors, int, j);
             if (rest % pp == 0) {
-                const ms_textbook_mesh mesh = price(in, dp, pp, rest / pp);
+                const ms_textbook_mesh mesh = evaluate_mesh(in, dp, pp, rest / pp);
                 ms_vector_add(meshes, &mesh, 1);
             }
         }
     }
 }
 
+/* The meshes that fit come first in the sorted list, so counting stops at the first that does
+ * not. */
 ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag *diag,
                              ms_textbook_mesh **meshes_out, size_t *count_out,
                              size_t *fitting_out) {
-    ms_status status = check(input, diag);
+    ms_status status = check_input(input, diag);
     if (status != MS_OK) {
         return status;
     }
@@ -111,9 +123,9 @@ ms_status ms_textbook_search(const ms_textbook *input, ms_arena *arena, ms_diag 
     if (*meshes_out == NULL) {
         return ms_diag_no_memory(diag);
     }
-    qsort(*meshes_out, *count_out, sizeof **meshes_out, compare);
+    qsort(*meshes_out, *count_out, sizeof **meshes_out, compare_meshes);
     for (*fitting_out = 0; *fitting_out < *count_out && (*meshes_out)[*fitting_out].fits;) {
-        ++*fitting_out; /* those that fit come first */
+        ++*fitting_out; /* meshes that fit come first */
     }
     return MS_OK;
 }

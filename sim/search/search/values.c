@@ -1,4 +1,6 @@
-/* Values of keys: from YAML to settings, and into a spec. */
+/* Values of varied keys: reads them from YAML, and sets them in a spec that was read without them.
+ * Setting a number or a word directly (ms_setter) spares reading the workload file again for every
+ * candidate; keys and values without a setter are read with the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +9,8 @@
 
 /* ---- into a spec ---- */
 
+/* Read a whole number from 0 to MS_BATCH_MAX. Returns false, with *out unchanged, for any other
+ * text. */
 static bool read_int(const char *value, int *out) {
     char *end = NULL;
     long number = strtol(value, &end, 10);
@@ -17,6 +21,8 @@ static bool read_int(const char *value, int *out) {
     return is_int;
 }
 
+/* Find a word in a list that ends with NULL. *out: its index. Returns false, with *out unchanged,
+ * if it is none of them. */
 static bool read_word(const char *value, const char *const *words, int *out) {
     for (int i = 0; words[i] != NULL; i++) {
         if (strcmp(words[i], value) == 0) {
@@ -27,16 +33,20 @@ static bool read_word(const char *value, const char *const *words, int *out) {
     return false;
 }
 
+/* Setter of schedule.kind. Returns false for a text that names no kind, such as a file of a
+ * schedule. */
 static bool set_kind(ms_job_spec *spec, const char *value) {
     ms_schedule_kind kind = MS_SCHEDULE_CUSTOM;
     if (ms_schedule_kind_from_name(value, &kind) != MS_OK) {
-        return false; /* a file, or none at all */
+        return false;
     }
     spec->schedule.kind = kind;
     spec->schedule.csv = NULL;
     return true;
 }
 
+/* Setter of recompute. Returns false, with the spec unchanged, for a text that is none of its
+ * words. */
 static bool set_recompute(ms_job_spec *spec, const char *value) {
     int word = 0;
     bool is_word = read_word(value, ms_job_spec_words("recompute"), &word);
@@ -44,6 +54,8 @@ static bool set_recompute(ms_job_spec *spec, const char *value) {
     return is_word;
 }
 
+/* Setter of tensor_parallel.sequence, a truth value. Returns false, with the spec unchanged, for
+ * any other text. */
 static bool set_sequence(ms_job_spec *spec, const char *value) {
     static const char *const WORDS[] = {"false", "true", NULL};
     int word = 0;
@@ -52,8 +64,10 @@ static bool set_sequence(ms_job_spec *spec, const char *value) {
     return is_word;
 }
 
+/* A key whose value is an int in the spec. */
 #define NUMBER(member) .offset = offsetof(ms_job_spec, member)
 
+/* Three keys have functions of their own; the others are ints in the spec, set at their offset. */
 const ms_setter *ms_space_setter(const char *key) {
     static const ms_setter SETTERS[] = {
         {"schedule.kind", .set = set_kind},
@@ -82,7 +96,9 @@ bool ms_space_set(const ms_setter *setter, const char *value, ms_job_spec *spec)
 
 /* ---- from YAML ---- */
 
-/* One key with its value; a setter that cannot take the value leaves it to the file's reader. */
+/* Read one key with its value. The setter is kept only if it takes the value, which a trial on an
+ * empty spec shows; otherwise the key is read with the file. *setting_out: borrows the key; the
+ * value is in `arena`. */
 static ms_status read_setting(const char *key, const ms_node *node, ms_arena *arena, ms_diag *diag,
                               space_setting *setting_out) {
     ms_job_spec trial = {0};
@@ -96,6 +112,7 @@ static ms_status read_setting(const char *key, const ms_node *node, ms_arena *ar
     return MS_OK;
 }
 
+/* A mapping gives one setting per key below `key`, any other node a single setting of `key`. */
 ms_status ms_space_read_value(const char *key, const ms_node *node, ms_arena *arena, ms_diag *diag,
                               space_value *value_out) {
     bool is_composite = node->type == MS_NODE_MAPPING;

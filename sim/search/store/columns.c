@@ -1,4 +1,5 @@
-/* What is kept of a simulated job, and by which names. */
+/* The columns of a stored row (store.h): name in tables, JSON and the database, field of
+ * ms_store_row, and which end of a sorted table is the best. */
 #include "search/store.h"
 #include "search/time_shares.h"
 

@@ -1,19 +1,25 @@
-/* Keys of stored rows: what a job is, and who simulated it. */
+/* The key of a stored row: a digest of the job (workload, platform, the contents of the files that
+ * these name) and of the program that simulates it (its version and SimGrid's). Two jobs with one
+ * key have the same result. */
 #include <string.h>
 
 #include "base/buffer.h"
 #include "search/store.h"
 #include "simulate/engine/engine.h"
 
-/* Another number makes all rows of before unknown; for when the text below changes its meaning. */
+/* Version of the text that the digest is taken of. It is part of the text, so with another number
+ * no earlier row is found. */
 #define KEY_VERSION "meshsim-point 1"
 
+/* Append a part of the text: a line with its name and its length, then its text. The length marks
+ * where the part ends. */
 static void put_part(ms_buffer *out, const char *name, const char *text) {
-    ms_buffer_printf(out, "%s %zu\n", name, strlen(text)); /* its length parts it from the next */
+    ms_buffer_printf(out, "%s %zu\n", name, strlen(text));
     ms_buffer_puts(out, text);
 }
 
-/* A file by its contents; a path that is not absolute starts in `folder`. */
+/* Append the contents of a file. path: a relative one starts at `folder`. Returns MS_OK; MS_E_INPUT
+ * or MS_E_IO (reported) if the file cannot be read; MS_E_NOMEM. */
 static ms_status put_file(ms_buffer *out, const char *folder, const char *path, ms_diag *diag) {
     ms_buffer place;
     ms_buffer text;
@@ -33,7 +39,8 @@ static ms_status put_file(ms_buffer *out, const char *folder, const char *path, 
     return status;
 }
 
-/* Measured kernels: the platform's text has no more than the name of their file. */
+/* Append the GPU's table of measured kernels, because the platform's text holds only the name of
+ * the table's file. table: NULL: there is none. */
 static void put_kernels(ms_buffer *out, const ms_kernel_table *table) {
     for (int kernel = 0; table != NULL && kernel < MS_MEASURED_COUNT; kernel++) {
         for (int i = 0; i < table->counts[kernel]; i++) {
@@ -47,16 +54,18 @@ static void put_kernels(ms_buffer *out, const ms_kernel_table *table) {
     }
 }
 
+/* The text that the digest is taken of: program, SimGrid's version, the spec without names, the
+ * effective platform, measured kernels, and the files of the schedule and of the placement. */
 ms_status ms_store_key(const ms_job_spec *spec, const char *program, ms_diag *diag,
                        char key_out[MS_SHA256_HEX]) {
     ms_buffer workload;
     ms_buffer text;
     ms_buffer_init(&workload);
     ms_buffer_init(&text);
-    ms_job_spec plain = *spec; /* what has a name or a place only, left out */
+    ms_job_spec plain = *spec; /* without what does not change the result: names, descriptions */
     plain.name = NULL;
     plain.description = NULL;
-    if (spec->platform.text != NULL) { /* which says more than a file's name and changes to it */
+    if (spec->platform.text != NULL) { /* the text of the effective platform covers both */
         plain.platform.file = "";
         plain.platform.changes = NULL;
     }

@@ -1,4 +1,6 @@
-/* Many jobs, simulated several at once, with a store beside them. */
+/* Runs the points of a study (points.h): simulates many jobs, several at once, leaves out jobs that
+ * a store has already, and puts every new result into the store. A point is one job, made of its
+ * index in the study; points that are the same job have the same key and are simulated once. */
 #include "search/points.h"
 
 #include <ctype.h>
@@ -8,26 +10,27 @@
 #include "base/failure.h"
 #include "base/memo.h"
 
-/* The state of a study. A point is made twice, once for its key and once for its simulation, so
- * that thousands of specs with their platforms need not be held at once. */
+/* The state of a study, `r` in this file. A point is made twice, once for its key and once for its
+ * simulation, so that thousands of specs with their platforms need not be held at once. */
 typedef struct points_run {
     const ms_points_study *study;
     ms_arena *arena;
     ms_diag *diag;
-    ms_arena scratch; /* the point that is made now */
-    ms_point point;
+    ms_arena scratch; /* of `point` */
+    ms_point point;   /* made last */
     ms_store_row *rows;
-    size_t *leader; /* [count] first point with the same key; itself */
+    size_t *leader; /* [count] first point with the same key, perhaps the point itself */
     size_t next;    /* points below it are handed to a worker, or need no simulation */
-    size_t ended;   /* points whose end was told to the study's progress; the store has them */
+    size_t ended;   /* points that the study's progress counts; the store has them */
     size_t
-        untold; /* points that have ended and are not told, as the store has not written them yet */
+        untold; /* points that have ended but are not counted yet: the store has not written them */
     ms_status status; /* first failure of `next_job`, which returns no status */
     ms_points_counts *counts;
 } points_run;
 
 /* ---- workloads ---- */
 
+/* The settings follow the request's own overrides, so they have precedence. */
 ms_status ms_point_read(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
                         ms_diag *diag, ms_job_spec *spec_out) {
     ms_job_request all = *request;
@@ -45,6 +48,8 @@ ms_status ms_point_read(const ms_job_request *request, const ms_words *settings,
     return ms_job_spec_read(&all, arena, diag, spec_out);
 }
 
+/* Diagnostics print nothing and keep the first fault. A failure of the system replaces the status,
+ * so that it does not pass for a fault. */
 ms_status ms_point_try(const ms_job_request *request, const ms_words *settings, ms_arena *arena,
                        ms_job_spec *spec_out, ms_point_refusal *refusal_out) {
     ms_buffer reason;
@@ -60,7 +65,7 @@ ms_status ms_point_try(const ms_job_request *request, const ms_words *settings, 
 
 /* ---- settings ---- */
 
-/* Whether a text is a number as JSON has them: RFC 8259 knows no "+1", ".5", "5." or "007". */
+/* Whether a text is a number as JSON writes it: RFC 8259 allows no "+1", ".5", "5." or "007". */
 static bool is_json_number(const char *text) {
     const char *at = text + (*text == '-');
     if (!isdigit((unsigned char)*at) || (*at == '0' && isdigit((unsigned char)at[1]))) {
@@ -89,9 +94,10 @@ const char *ms_point_setting(const char *key, const char *value, ms_arena *arena
     return ms_arena_printf(arena, "%s=%s", key, value);
 }
 
+/* Whole numbers of more than 15 digits are written as doubles, as readers of JSON hold them. */
 void ms_point_add_value(ms_value *parent, const char *key, const char *value) {
     static const char *const WORDS[] = {"false", "true", "null"};
-    enum { WHOLE_DIGITS_MAX = 15 };
+    enum { WHOLE_DIGITS_MAX = 15 }; /* up to which a double holds every whole number exactly */
     for (int word = 0; word < 2; word++) {
         if (strcmp(value, WORDS[word]) == 0) {
             ms_value_add_bool(parent, key, word == 1);
@@ -144,8 +150,9 @@ void ms_point_take_outcome(const ms_worker_outcome *outcome, const char *program
                                                   : MS_POINT_FAILED;
 }
 
-/* Fill in what a row says of its job before the job runs. */
-static ms_status describe(points_run *r, ms_store_row *row) {
+/* Fill in the settings, workload, platform and GPUs of a row from the point made last (r->point).
+ * Returns MS_OK; MS_E_NOMEM (reported). */
+static ms_status describe_row(points_run *r, ms_store_row *row) {
     const ms_job_spec *spec = &r->point.spec;
     ms_buffer settings;
     ms_buffer_init(&settings);
@@ -158,15 +165,19 @@ static ms_status describe(points_run *r, ms_store_row *row) {
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
-static ms_status refuse(points_run *r, ms_store_row *row, const ms_buffer *reason) {
+/* Give a row the status "refused" and its reason. reason: "": the name of the status MS_E_INPUT.
+ * Returns MS_OK; MS_E_NOMEM (reported). */
+static ms_status refuse_row(points_run *r, ms_store_row *row, const ms_buffer *reason) {
     row->status = MS_POINT_REFUSED;
     row->reason = ms_arena_strdup(r->arena, reason->length > 0 ? ms_buffer_text(reason)
                                                                : ms_status_name(MS_E_INPUT));
     return row->reason == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
-/* Make a point and its row: what it is called, its key, or why there is no such job. */
-static ms_status prepare(points_run *r, size_t index) {
+/* Make a point and fill in its row with what is known before the simulation: its description and
+ * its key, or the reason why there is no such job. Returns MS_OK, also for a refused point; a
+ * failure (reported) ends the study. */
+static ms_status make_row(points_run *r, size_t index) {
     ms_store_row *row = &r->rows[index];
     ms_diag mute;
     ms_buffer reason;
@@ -177,16 +188,16 @@ static ms_status prepare(points_run *r, size_t index) {
     const ms_points_study *study = r->study;
     size_t failures = ms_failure_count();
     ms_status status = study->make(study->make_context, index, &r->scratch, &mute, &r->point);
-    status = status == MS_OK ? describe(r, row) : status;
+    status = status == MS_OK ? describe_row(r, row) : status;
     status =
         status == MS_OK ? ms_store_key(&r->point.spec, study->program, &mute, row->key) : status;
     status = ms_failure_since(failures, status);
     if (status == MS_E_INPUT) {
-        status = refuse(r, row, &reason);
+        status = refuse_row(r, row, &reason);
     } else if (status == MS_E_NOMEM) {
         ms_diag_no_memory(r->diag);
     } else if (status != MS_OK && mute.errors > 0) {
-        ms_diag_error(r->diag, "%s", ms_buffer_text(&reason)); /* it stops everything */
+        ms_diag_error(r->diag, "%s", ms_buffer_text(&reason)); /* `mute` did not print it */
     }
     ms_buffer_release(&reason);
     return status;
@@ -194,7 +205,8 @@ static ms_status prepare(points_run *r, size_t index) {
 
 /* ---- points that are the same job ---- */
 
-/* Find for each point the first point with the same key; a point without a key leads itself. */
+/* Find the leader of each point: the first point with the same key, which alone is simulated. A
+ * point without a key (a refused one) leads itself. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status find_leaders(points_run *r) {
     ms_memo firsts;
     ms_status status = MS_OK;
@@ -216,8 +228,9 @@ static ms_status find_leaders(points_run *r) {
     return status == MS_OK ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
-/* Take the result of another row of the same job; the row keeps its own name and settings. */
-static void take_found(const ms_store_row *found, ms_store_row *row) {
+/* Copy the result of another row of the same job, a stored row or the leader's; the row keeps its
+ * own names and settings. */
+static void copy_result(const ms_store_row *found, ms_store_row *row) {
     row->program = found->program;
     row->status = found->status;
     row->reason = found->reason;
@@ -226,7 +239,8 @@ static void take_found(const ms_store_row *found, ms_store_row *row) {
 
 /* ---- the feed ---- */
 
-static void tell_progress(points_run *r) {
+/* Count one more ended point and report the progress of the study. */
+static void count_ended(points_run *r) {
     const ms_points_study *study = r->study;
     r->ended++;
     if (study->progress != NULL) {
@@ -234,9 +248,10 @@ static void tell_progress(points_run *r) {
     }
 }
 
-/* Whether a point needs no simulation: its row is filled, another point leads it, or the store has
- * its row by now, perhaps from another process. */
-static bool is_settled(points_run *r, size_t index) {
+/* Whether a point needs no simulation: it is refused, another point leads it, or the store has its
+ * row, which is copied. The store is searched just before the simulation would start, because
+ * another process may have put the row there meanwhile. Also true after a failure (r->status). */
+static bool needs_no_simulation(points_run *r, size_t index) {
     ms_store_row *row = &r->rows[index], found;
     bool is_found = false;
     if (row->status != NULL || r->leader[index] != index) {
@@ -246,19 +261,22 @@ static bool is_settled(points_run *r, size_t index) {
         r->status = ms_store_find(r->study->store, row->key, r->arena, &found, &is_found);
     }
     if (r->status == MS_OK && is_found) {
-        take_found(&found, row);
+        copy_result(&found, row);
         r->counts->stored += found.reason == NULL;
     }
     return is_found || r->status != MS_OK;
 }
 
+/* `next` of ms_worker_feed: the spec of the next point to simulate; points that need no simulation
+ * count as ended. *ticket_out: index of the point. Returns NULL at the end of the points or after a
+ * failure (r->status). */
 static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     points_run *r = context;
     const ms_points_study *study = r->study;
     while (r->status == MS_OK && r->next < study->count) {
         size_t index = r->next++;
-        if (is_settled(r, index)) {
-            tell_progress(r);
+        if (needs_no_simulation(r, index)) {
+            count_ended(r);
             continue;
         }
         ms_arena_clear(&r->scratch);
@@ -275,11 +293,13 @@ void ms_point_tell_failure(ms_status status, const char *reason, ms_diag *diag) 
     }
 }
 
+/* `done` of ms_worker_feed: fill in the row of a simulated point, count it, and hand the row to the
+ * store, unless the simulation failed. ticket: index of the point. */
 static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *outcome) {
     points_run *r = context;
     ms_store_row *row = &r->rows[ticket];
     if (outcome->status == MS_E_INTERRUPTED) {
-        return MS_E_INTERRUPTED; /* says nothing of the job */
+        return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
     ms_point_take_outcome(outcome, r->study->program, row);
     bool is_failed = outcome->status != MS_OK && outcome->status != MS_E_INPUT;
@@ -297,8 +317,10 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     return status;
 }
 
-/* Put the rows that the store holds on the disk, and tell the progress of their points. */
-static ms_status settle(void *context, double *wait_s_out) {
+/* `settle` of ms_worker_feed: write the rows that the store holds to the disk, and then count their
+ * points as ended. Rows that should wait for more rows are not written, unless this is the last
+ * call (wait_s_out NULL). *wait_s_out: how long they should wait [s]. */
+static ms_status write_held_rows(void *context, double *wait_s_out) {
     points_run *r = context;
     double wait_s = ms_store_wait_s(r->study->store);
     if (wait_s_out != NULL) {
@@ -310,29 +332,37 @@ static ms_status settle(void *context, double *wait_s_out) {
     ms_status status = ms_store_settle(r->study->store);
     for (; r->untold > 0; r->untold--) {
         if (status == MS_OK) {
-            tell_progress(r);
+            count_ended(r);
         }
     }
     return status;
 }
 
+/* Simulate all points that need a simulation. Returns as ms_workers_stream, or the first failure of
+ * next_job. */
 static ms_status simulate(points_run *r) {
-    const ms_worker_feed feed = {.next = next_job, .done = end_job, .settle = settle, .context = r};
+    const ms_worker_feed feed = {
+        .next = next_job, .done = end_job, .settle = write_held_rows, .context = r};
     const ms_workers_options options = {.jobs = r->study->jobs};
     ms_status status = ms_workers_stream(&feed, &options, r->arena, r->diag);
     return status == MS_OK ? r->status : status;
 }
 
-static void conclude(points_run *r) {
+/* Give the points that another point leads the result of their leader, and count stored and refused
+ * points. */
+static void complete_rows(points_run *r) {
     for (size_t i = 0; i < r->study->count; i++) {
         if (r->leader[i] != i) {
-            take_found(&r->rows[r->leader[i]], &r->rows[i]);
+            copy_result(&r->rows[r->leader[i]], &r->rows[i]);
             r->counts->stored += r->rows[i].reason == NULL;
         }
         r->counts->refused += strcmp(r->rows[i].status, MS_POINT_REFUSED) == 0;
     }
 }
 
+/* Makes all rows first, which gives the key of each point, then finds points that are the same job,
+ * and simulates the rest. A point is made once for its key and once for its simulation, so that
+ * only one spec is in memory. */
 ms_status ms_points_run(const ms_points_study *study, ms_arena *arena, ms_diag *diag,
                         ms_store_row *rows_out, ms_points_counts *counts_out) {
     points_run r = {.study = study,
@@ -349,12 +379,12 @@ ms_status ms_points_run(const ms_points_study *study, ms_arena *arena, ms_diag *
     ms_arena_init(&r.scratch);
     ms_status status = MS_OK;
     for (size_t i = 0; i < study->count && status == MS_OK; i++) {
-        status = prepare(&r, i);
+        status = make_row(&r, i);
     }
     status = status == MS_OK ? find_leaders(&r) : status;
     status = status == MS_OK ? simulate(&r) : status;
     if (status == MS_OK) {
-        conclude(&r);
+        complete_rows(&r);
     }
     ms_arena_release(&r.scratch);
     return status;

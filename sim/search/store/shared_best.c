@@ -1,4 +1,6 @@
-/* The best values of a search, told from shard to shard by small files. */
+/* The exchange of best results between the shards of a search. Each shard writes its best values to
+ * a small file of the study's folder and reads the files of the others. With more values known, a
+ * shard can prune more candidates; a missing or old file costs time but changes no result. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,11 +10,14 @@
 #include "base/usage.h"
 #include "search/shards.h"
 
+/* The first line of a file is this word and the digest of the search; other lines are values. */
 #define MARK "meshsim-best "
 
-enum { PATH_B = 4096, LINE_B = 128 };
+enum { PATH_B = 4096, LINE_B = 128 }; /* longest path and line of a file */
 
-/* Files are read so often at most, and for so small a share of the time. */
+/* The other shards' files are read again after PAUSE_S at the earliest, and after PAUSE_TO_READING
+ * times the time that reading took, so that reading takes at most about 1/20 of the time on a slow
+ * file system. */
 static const double PAUSE_S = 0.2;
 static const double PAUSE_TO_READING = 20.0;
 
@@ -28,13 +33,16 @@ ms_status ms_shared_best_open(const char *folder, const ms_study_shard *shard, c
     return best_out->heard == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Write the path of this shard's own file, with an ending. Returns false if the path is too
+ * long. */
 static bool name_file(const ms_shared_best *best, const char *ending, char path[PATH_B]) {
     int length = snprintf(path, PATH_B, "%s/best-%d-of-%d.%s", best->folder, best->shard.index,
                           best->shard.count, ending);
     return length > 0 && length < PATH_B;
 }
 
-/* A file that is renamed when it is whole, so that nobody reads half a number. */
+/* The file is written under another name and renamed when it is complete, so that no shard reads
+ * half a number. */
 void ms_shared_best_tell(const ms_shared_best *best, const ms_search_score *scores, size_t count) {
     char whole[PATH_B];
     char part[PATH_B];
@@ -54,8 +62,8 @@ void ms_shared_best_tell(const ms_shared_best *best, const ms_search_score *scor
     }
 }
 
-/* Keep a value if it is among the best. */
-static void keep(ms_shared_best *best, double value) {
+/* Insert a value of another shard into best->heard, sorted, if it is among the `top` lowest. */
+static void insert_value(ms_shared_best *best, double value) {
     size_t at = best->heard_count;
     if (at == best->top && value >= best->heard[at - 1]) {
         return;
@@ -67,7 +75,9 @@ static void keep(ms_shared_best *best, double value) {
     best->heard[at] = value;
 }
 
-static void hear_file(ms_shared_best *best, const char *name) {
+/* Read the values of another shard's file. A file that cannot be read, or is of another search, is
+ * ignored; so is a line that is no number. name: in the folder. */
+static void read_other_file(ms_shared_best *best, const char *name) {
     char path[PATH_B];
     char line[LINE_B];
     char *end = NULL;
@@ -82,13 +92,15 @@ static void hear_file(ms_shared_best *best, const char *name) {
     while (is_ours && fgets(line, sizeof line, file) != NULL) {
         double value = strtod(line, &end);
         if (end > line && *end == '\n' && isfinite(value)) {
-            keep(best, value);
+            insert_value(best, value);
         }
     }
     fclose(file);
 }
 
-static void hear(ms_shared_best *best) {
+/* Read the files of all other shards anew, unless the pause since the last reading is not over
+ * (best->next_s). */
+static void read_other_files(ms_shared_best *best) {
     double start_s = ms_wall_s();
     if (start_s < best->next_s) {
         return;
@@ -104,7 +116,7 @@ static void hear(ms_shared_best *best) {
             sscanf(file->d_name, "best-%9d-of-%9d.txt%n", &index, &count, &length) == 2 &&
             length > 0 && file->d_name[length] == '\0';
         if (is_named && count == best->shard.count && index != best->shard.index) {
-            hear_file(best, file->d_name);
+            read_other_file(best, file->d_name);
         }
     }
     if (files != NULL) {
@@ -114,15 +126,17 @@ static void hear(ms_shared_best *best) {
     best->next_s = end_s + fmax(PAUSE_S, PAUSE_TO_READING * (end_s - start_s));
 }
 
+/* The `top`-th lowest of two sorted lists, the scores of this shard and the values of the others;
+ * both are of distinct candidates. */
 double ms_shared_best_limit(ms_shared_best *best, const ms_search_score *scores, size_t count) {
-    hear(best);
+    read_other_files(best);
     size_t own = 0;
     size_t other = 0;
     double limit = INFINITY;
     if (count + best->heard_count < best->top) {
         return INFINITY;
     }
-    for (size_t i = 0; i < best->top; i++) { /* of two rising lists the lower one first */
+    for (size_t i = 0; i < best->top; i++) { /* merges two rising lists up to the top-th value */
         bool is_own =
             other == best->heard_count || (own < count && scores[own].of[0] <= best->heard[other]);
         limit = is_own ? scores[own++].of[0] : best->heard[other++];

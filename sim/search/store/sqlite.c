@@ -1,7 +1,10 @@
-/* Stores in SQLite: the only file that knows its library.
+/* Stores in SQLite (store.h): opens a store, checks that an untrusted file is one, finds and puts
+ * rows. Only sqlite_row.c, which converts rows, uses SQLite's library too. `code` is a result code
+ * of SQLite; SQLITE_ROW: a row was returned, SQLITE_DONE: no more rows.
  *
- * A rollback journal, not a write-ahead log: a log needs memory that all processes share, which no
- * network file system has, and leaves rows in a second file that a copy of the first one lacks. */
+ * Stores use a rollback journal. A write-ahead log needs memory that all processes share, which
+ * network file systems lack, and keeps rows in a second file, which a copy of the first alone would
+ * miss. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,28 +16,28 @@
 #include "search/store/journal.h"
 #include "search/store/sqlite_row.h"
 
-/* "mesh" as a number: what `file` and SQLite call the application of a database. */
+/* "mesh" as a number: the application id in the header of every store. */
 enum { APPLICATION_ID = 0x6d657368 };
-/* How long a process waits for others that write, which takes each of them some milliseconds. */
+/* Longest wait [ms] for other processes that write; each write takes some milliseconds. */
 enum { BUSY_MS = 60000 };
 /* Maximum size of a cell that is read: that of an input file. */
 enum { CELL_MAX_B = 16 * 1024 * 1024 };
-/* Maximum steps of SQLite's virtual machine for a statement before the file is known to be a store.
- */
+/* Maximum steps of SQLite's virtual machine per statement until the schema is checked. */
 enum { SCHEMA_STEPS_MAX = 100 * 1000 };
 /* Maximum time for which rows that are held wait for more rows. */
 static const double PAUSE_MAX_S = 1.0;
+
 struct ms_store {
-    sqlite3 *base;
-    sqlite3_stmt *find;
-    sqlite3_stmt *put;
+    sqlite3 *base;      /* NULL: closed */
+    sqlite3_stmt *find; /* selects a row by its key */
+    sqlite3_stmt *put;  /* inserts a row; NULL: opened for reading */
     const char *path;
     ms_store_options options;
     bool is_frozen; /* it was opened for writing but is read-only */
     ms_diag *diag;
     ms_arena texts; /* of the rows that are held */
     ms_vector held; /* of ms_store_row */
-    double next_s;  /* when they may be put, on the clock of ms_wall_s */
+    double next_s;  /* when the held rows may be put, on the clock of ms_wall_s */
 };
 
 /* ---- faults ---- */
@@ -49,8 +52,10 @@ static int system_error(const ms_store *store) {
     return error;
 }
 
-/* Report why SQLite failed.  doing: such as "read". */
-static ms_status fail(const ms_store *store, int code, const char *doing) {
+/* Report why SQLite failed. code: of SQLite. doing: such as "read". Returns MS_E_INPUT if the file
+ * is no store or is damaged; MS_E_IO if the system refused or another process holds the file;
+ * MS_E_NOMEM. */
+static ms_status report_failure(const ms_store *store, int code, const char *doing) {
     const char *path = store->path;
     int primary = code & 0xff;
     if (primary == SQLITE_NOMEM) {
@@ -76,8 +81,8 @@ static ms_status fail(const ms_store *store, int code, const char *doing) {
                       path);
         return MS_E_IO;
     }
-    /* SQLite tries to read what it cannot write, and then knows no more than that there is no such
-     * file */
+    /* if SQLite cannot open a file for writing, it tries to read it, and then only knows that it
+     * could not: ms_target_check reports the cause */
     if (primary == SQLITE_CANTOPEN && !store->options.is_read_only &&
         ms_target_check(path, MS_TARGET_FILE, store->diag) != MS_OK) {
         return MS_E_IO;
@@ -88,18 +93,19 @@ static ms_status fail(const ms_store *store, int code, const char *doing) {
     return MS_E_IO;
 }
 
-static ms_status fail_frozen(const ms_store *store, const char *more) {
+/* Report that a store is read-only. more: appended to the message. Returns MS_E_IO. */
+static ms_status report_frozen(const ms_store *store, const char *more) {
     ms_diag_error(store->diag, "cannot write the store '%s': it may only be read%s", store->path,
                   more);
     return MS_E_IO;
 }
 
-/* Run statements that return no rows. */
+/* Run statements that return no rows. Returns SQLite's code. */
 static int run(const ms_store *store, const char *sql) {
     return sqlite3_exec(store->base, sql, NULL, NULL, NULL);
 }
 
-/* Run a statement that returns one number. */
+/* Run a statement that returns one number, 0 without a row. Returns SQLite's code. */
 static int ask_number(const ms_store *store, const char *sql, int64_t *number_out) {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(store->base, sql, -1, &statement, NULL);
@@ -112,7 +118,7 @@ static int ask_number(const ms_store *store, const char *sql, int64_t *number_ou
     return code;
 }
 
-/* ---- statements, made of the columns ---- */
+/* ---- statements, made from the list of columns ---- */
 
 static const char *sql_type(const ms_table_column *column) {
     static const char *const TYPES[] = {[MS_COLUMN_TEXT] = "TEXT",
@@ -129,12 +135,14 @@ static void add_names(ms_buffer *sql) {
     }
 }
 
+/* Append a SELECT of all columns and the rowid. tail: what follows the table's name. */
 static void add_find(ms_buffer *sql, const char *tail) {
     ms_buffer_puts(sql, "SELECT ");
     add_names(sql);
     ms_buffer_printf(sql, ", rowid FROM points %s", tail);
 }
 
+/* Append an INSERT of all columns. replaces: a row of the same key is replaced, else it stays. */
 static void add_put(ms_buffer *sql, bool replaces) {
     ms_buffer_printf(sql, "INSERT OR %s INTO points (", replaces ? "REPLACE" : "IGNORE");
     add_names(sql);
@@ -145,12 +153,14 @@ static void add_put(ms_buffer *sql, bool replaces) {
     ms_buffer_puts(sql, ")");
 }
 
+/* Compile a statement. Returns SQLite's code. */
 static int prepare(const ms_store *store, ms_buffer *sql, sqlite3_stmt **statement_out) {
     return sql->failed
                ? SQLITE_NOMEM
                : sqlite3_prepare_v2(store->base, ms_buffer_text(sql), -1, statement_out, NULL);
 }
 
+/* Compile the statements that find and put a row. Returns MS_OK; as report_failure. */
 static ms_status prepare_both(ms_store *store) {
     ms_buffer find;
     ms_buffer put;
@@ -164,11 +174,12 @@ static ms_status prepare_both(ms_store *store) {
     }
     ms_buffer_release(&find);
     ms_buffer_release(&put);
-    return code == SQLITE_OK ? MS_OK : fail(store, code, "read");
+    return code == SQLITE_OK ? MS_OK : report_failure(store, code, "read");
 }
 
 /* ---- the table ---- */
 
+/* Append CREATE TABLE as each store has it, word for word (check_schema). */
 static void add_table(ms_buffer *sql) {
     ms_buffer_puts(
         sql, "CREATE TABLE points (key TEXT PRIMARY KEY, program TEXT, settings TEXT, digest TEXT");
@@ -178,6 +189,7 @@ static void add_table(ms_buffer *sql) {
     ms_buffer_puts(sql, ")");
 }
 
+/* Create the table in an empty database, and mark it as a store. Returns SQLite's code. */
 static int create_table(const ms_store *store) {
     ms_buffer sql;
     ms_buffer_init(&sql);
@@ -188,7 +200,8 @@ static int create_table(const ms_store *store) {
     return code;
 }
 
-/* Create the table in a new file, and find out by writing whether the file can be written. */
+/* Create the table in a new file, and write the format's version, which shows whether the file can
+ * be written. */
 static int prepare_table(const ms_store *store, bool is_new) {
     char version[64];
     int code = is_new ? create_table(store) : SQLITE_OK;
@@ -196,9 +209,9 @@ static int prepare_table(const ms_store *store, bool is_new) {
     return code == SQLITE_OK ? run(store, version) : code;
 }
 
-/* ---- what a file is ---- */
+/* ---- checking that a file is a store ---- */
 
-/* Whether the object of a row of sqlite_master is the table or its index, as meshsim makes them. */
+/* Whether a row of sqlite_master (type, name, sql) is the table of table_sql or its index. */
 static bool is_own_object(sqlite3_stmt *object, const char *table_sql) {
     bool is_table = ms_sqlite_is_text(object, 0, "table") &&
                     ms_sqlite_is_text(object, 1, "points") &&
@@ -209,9 +222,8 @@ static bool is_own_object(sqlite3_stmt *object, const char *table_sql) {
     return is_table || is_index;
 }
 
-/* Check that the file's schema is word for word what this version writes. Such a schema has no
- * view, trigger, generated column or index expression, in which an untrusted file could run code.
- */
+/* Check that the schema is word for word what this version writes. Such a schema has no view,
+ * trigger, generated column or index expression, which could run code. */
 static ms_status check_schema(const ms_store *store) {
     ms_buffer sql;
     sqlite3_stmt *objects = NULL;
@@ -238,13 +250,13 @@ static ms_status check_schema(const ms_store *store) {
             status = MS_E_INPUT;
         }
     }
-    enum { OBJECTS = 2 };
+    enum { OBJECTS = 2 }; /* the table and its index */
     if (code == SQLITE_DONE && count != OBJECTS) {
         code = SQLITE_CORRUPT;
     }
     sqlite3_finalize(objects);
     ms_buffer_release(&sql);
-    return code == SQLITE_DONE || status != MS_OK ? status : fail(store, code, "read");
+    return code == SQLITE_DONE || status != MS_OK ? status : report_failure(store, code, "read");
 }
 
 /* Check the pages of the file: each is used once, and no row is missing in the table or its index.
@@ -263,9 +275,10 @@ static ms_status check_pages(const ms_store *store) {
         status = MS_E_INPUT;
     }
     sqlite3_finalize(check);
-    return code == SQLITE_ROW ? status : fail(store, code, "read");
+    return code == SQLITE_ROW ? status : report_failure(store, code, "read");
 }
 
+/* Check the two numbers in a database's header. Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status check_kind(const ms_store *store, int64_t application, int64_t version) {
     if (application != APPLICATION_ID) {
         ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
@@ -284,13 +297,15 @@ static ms_status check_kind(const ms_store *store, int64_t application, int64_t 
     return MS_OK;
 }
 
+/* Check that the open file is a store, or empty. *is_new_out: the file is empty, as SQLite has just
+ * created it. Returns MS_OK; MS_E_INPUT for any other file; as report_failure. */
 static ms_status identify(const ms_store *store, bool *is_new_out) {
     int64_t application = 0, version = 0, objects = 0;
     int code = ask_number(store, "SELECT count(*) FROM sqlite_master", &objects);
     code = code == SQLITE_OK ? ask_number(store, "PRAGMA application_id", &application) : code;
     code = code == SQLITE_OK ? ask_number(store, "PRAGMA user_version", &version) : code;
     if (code != SQLITE_OK) {
-        return fail(store, code, "read");
+        return report_failure(store, code, "read");
     }
     *is_new_out = objects == 0 && application == 0 && version == 0;
     if (*is_new_out) {
@@ -298,13 +313,13 @@ static ms_status identify(const ms_store *store, bool *is_new_out) {
     }
     ms_status status = check_kind(store, application, version);
     status = status == MS_OK ? check_schema(store) : status;
-    sqlite3_progress_handler(store->base, 0, NULL, NULL);
+    sqlite3_progress_handler(store->base, 0, NULL, NULL); /* no limit for check_pages */
     return status == MS_OK ? check_pages(store) : status;
 }
 
 /* ---- opening ---- */
 
-/* Whether SQLite could not write the file or its journal because they are read-only. */
+/* Whether SQLite failed because the file or the folder of its journal is read-only. */
 static bool is_forbidden(const ms_store *store, int code) {
     int error = system_error(store);
     return (code & 0xff) == SQLITE_READONLY ||
@@ -313,8 +328,9 @@ static bool is_forbidden(const ms_store *store, int code) {
 }
 
 /* Lock the file, identify it, and make it a store if it is new, in one transaction: a process that
- * is killed in between leaves the file as it was. *is_frozen_out: the file is read-only. */
-static ms_status begin(ms_store *store, bool *is_frozen_out) {
+ * is killed in between leaves the file as it was. *is_frozen_out: the file is read-only, and set_up
+ * opens it for reading. */
+static ms_status open_for_writing(ms_store *store, bool *is_frozen_out) {
     bool is_new = false;
     *is_frozen_out = sqlite3_db_readonly(store->base, "main") == 1;
     if (*is_frozen_out) {
@@ -322,14 +338,14 @@ static ms_status begin(ms_store *store, bool *is_frozen_out) {
     }
     int code = run(store, "BEGIN IMMEDIATE");
     if (code != SQLITE_OK) {
-        return fail(store, code, "write");
+        return report_failure(store, code, "write");
     }
     ms_status status = identify(store, &is_new);
     if (status == MS_OK) {
         code = prepare_table(store, is_new);
         code = code == SQLITE_OK ? run(store, "COMMIT") : code;
         *is_frozen_out = !is_new && is_forbidden(store, code);
-        status = code == SQLITE_OK || *is_frozen_out ? MS_OK : fail(store, code, "write");
+        status = code == SQLITE_OK || *is_frozen_out ? MS_OK : report_failure(store, code, "write");
     }
     if (!sqlite3_get_autocommit(store->base)) {
         run(store, "ROLLBACK");
@@ -337,7 +353,8 @@ static ms_status begin(ms_store *store, bool *is_frozen_out) {
     return status;
 }
 
-static ms_status look(ms_store *store) {
+/* Identify a file that is only read; an empty one is no store. Returns as identify. */
+static ms_status open_for_reading(ms_store *store) {
     bool is_new = false;
     ms_status status = identify(store, &is_new);
     if (status == MS_OK && is_new) {
@@ -347,8 +364,9 @@ static ms_status look(ms_store *store) {
     return status;
 }
 
-/* Make SQLite treat the file as untrusted. Source: sqlite.org/security.html, "Untrusted SQLite
- * Database Files". */
+/* Make SQLite treat the file as untrusted: no code in its schema runs, and a cell has a maximum
+ * size. Returns SQLite's code. Source: sqlite.org/security.html, "Untrusted SQLite Database
+ * Files". */
 static int distrust(sqlite3 *base) {
     static const struct {
         int option, is_on;
@@ -365,29 +383,32 @@ static int distrust(sqlite3 *base) {
                              : code;
 }
 
-static int stop(void *unused) {
+/* SQLite's progress handler: ends a statement after SCHEMA_STEPS_MAX steps. */
+static int stop_statement(void *unused) {
     (void)unused;
     return 1;
 }
 
+/* Set up an open database: make it distrust the file, identify the file, and compile the
+ * statements. A store that is read-only is opened too, unless it shall be fresh, which would have
+ * to replace rows. */
 static ms_status set_up(ms_store *store) {
     sqlite3_extended_result_codes(store->base, 1);
     sqlite3_busy_timeout(store->base, BUSY_MS);
-    /* until the schema is known to be meshsim's, which takes a few hundred steps of SQLite's
-     * virtual machine */
-    sqlite3_progress_handler(store->base, SCHEMA_STEPS_MAX, stop, NULL);
+    /* checking the schema takes a few hundred steps; identify lifts the limit afterwards */
+    sqlite3_progress_handler(store->base, SCHEMA_STEPS_MAX, stop_statement, NULL);
     int code = distrust(store->base);
     code = code == SQLITE_OK ? run(store, "PRAGMA synchronous = FULL") : code;
     if (code != SQLITE_OK) {
-        return fail(store, code, "open");
+        return report_failure(store, code, "open");
     }
     bool is_to_write = !store->options.is_read_only;
-    ms_status status = is_to_write ? begin(store, &store->is_frozen) : MS_OK;
+    ms_status status = is_to_write ? open_for_writing(store, &store->is_frozen) : MS_OK;
     if (status == MS_OK && store->is_frozen && store->options.is_fresh) {
-        return fail_frozen(store, "");
+        return report_frozen(store, "");
     }
     if (status == MS_OK && (!is_to_write || store->is_frozen)) {
-        status = look(store);
+        status = open_for_reading(store);
     }
     sqlite3_progress_handler(store->base, 0, NULL, NULL);
     return status == MS_OK ? prepare_both(store) : status;
@@ -408,7 +429,7 @@ ms_status ms_store_open(const char *path, const ms_store_options *options, ms_ar
     ms_status status = ms_store_check_journal(copy, arena, diag);
     if (status == MS_OK) {
         int code = sqlite3_open_v2(copy, &store->base, flags, NULL);
-        status = code == SQLITE_OK ? set_up(store) : fail(store, code, "open");
+        status = code == SQLITE_OK ? set_up(store) : report_failure(store, code, "open");
     }
     if (status != MS_OK) {
         ms_store_close(store);
@@ -432,12 +453,15 @@ void ms_store_close(ms_store *store) {
 
 /* ---- rows ---- */
 
-static ms_status take_found(const ms_store *store, sqlite3_stmt *found, ms_arena *arena,
-                            ms_store_row *row_out) {
+/* Read and check the row that a statement is at. *row_out: texts in `arena`. Returns as
+ * ms_sqlite_take_row. */
+static ms_status read_row(const ms_store *store, sqlite3_stmt *found, ms_arena *arena,
+                          ms_store_row *row_out) {
     const ms_sqlite_row reader = {store->path, found, arena, store->diag};
     return ms_sqlite_take_row(&reader, row_out);
 }
 
+/* Look for a key with store->find, which the caller resets. Returns SQLite's code. */
 static int find_row(const ms_store *store, const char *key) {
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
     return code == SQLITE_OK ? sqlite3_step(store->find) : code;
@@ -452,25 +476,25 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
     int code = find_row(store, key);
     ms_status status = MS_OK;
     if (code == SQLITE_ROW) {
-        status = take_found(store, store->find, arena, row_out);
+        status = read_row(store, store->find, arena, row_out);
         *is_found_out = status == MS_OK;
     } else if (code != SQLITE_DONE) {
-        status = fail(store, code, "read");
+        status = report_failure(store, code, "read");
     } else if (store->is_frozen) {
-        status = fail_frozen(store, ", and lacks a point of the study");
+        status = report_frozen(store, ", and lacks a point of the study");
     }
     sqlite3_reset(store->find);
     return status;
 }
 
-/* A read-only store must have the row already. */
+/* Put into a read-only store: MS_OK if it has the key already; else MS_E_IO (reported). */
 static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
     int code = find_row(store, row->key);
     sqlite3_reset(store->find);
     if (code == SQLITE_DONE) {
-        return fail_frozen(store, ", and lacks a point of the study");
+        return report_frozen(store, ", and lacks a point of the study");
     }
-    return code == SQLITE_ROW ? MS_OK : fail(store, code, "read");
+    return code == SQLITE_ROW ? MS_OK : report_failure(store, code, "read");
 }
 
 ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
@@ -479,7 +503,7 @@ ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
     }
     int code = ms_sqlite_bind_row(store->put, row);
     code = code == SQLITE_OK ? sqlite3_step(store->put) : code;
-    ms_status status = code == SQLITE_DONE ? MS_OK : fail(store, code, "write");
+    ms_status status = code == SQLITE_DONE ? MS_OK : report_failure(store, code, "write");
     sqlite3_reset(store->put);
     sqlite3_clear_bindings(store->put);
     return status;
@@ -487,15 +511,15 @@ ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
 
 ms_status ms_store_begin(ms_store *store) {
     int code = run(store, store->is_frozen ? "BEGIN" : "BEGIN IMMEDIATE");
-    return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
+    return code == SQLITE_OK ? MS_OK : report_failure(store, code, "write");
 }
 
 ms_status ms_store_commit(ms_store *store) {
     int code = run(store, "COMMIT");
-    return code == SQLITE_OK ? MS_OK : fail(store, code, "write");
+    return code == SQLITE_OK ? MS_OK : report_failure(store, code, "write");
 }
 
-/* A text of a row for as long as it is held; *failed: memory ran out. */
+/* Copy a text of a held row. text: NULL stays NULL. *failed: set if memory ran out. */
 static const char *keep_text(ms_store *store, const char *text, bool *failed) {
     const char *copy = text == NULL ? NULL : ms_arena_strdup(&store->texts, text);
     *failed = *failed || (text != NULL && copy == NULL);
@@ -549,16 +573,16 @@ ms_status ms_store_each(ms_store *store, ms_arena *arena,
     add_find(&sql, "ORDER BY key");
     int code = prepare(store, &sql, &all);
     ms_buffer_release(&sql);
-    ms_status status = code == SQLITE_OK ? MS_OK : fail(store, code, "read");
+    ms_status status = code == SQLITE_OK ? MS_OK : report_failure(store, code, "read");
     for (bool is_over = false; status == MS_OK && !is_over;) {
         code = sqlite3_step(all);
         is_over = code == SQLITE_DONE;
         if (code == SQLITE_ROW) {
             ms_store_row row;
-            status = take_found(store, all, arena, &row);
+            status = read_row(store, all, arena, &row);
             status = status == MS_OK ? visit(context, &row) : status;
         } else if (!is_over) {
-            status = fail(store, code, "read");
+            status = report_failure(store, code, "read");
         }
     }
     sqlite3_finalize(all);
@@ -569,5 +593,5 @@ ms_status ms_store_count(ms_store *store, size_t *count_out) {
     int64_t count = 0;
     int code = ask_number(store, "SELECT count(*) FROM points", &count);
     *count_out = (size_t)count;
-    return code == SQLITE_OK ? MS_OK : fail(store, code, "read");
+    return code == SQLITE_OK ? MS_OK : report_failure(store, code, "read");
 }

@@ -1,4 +1,6 @@
-/* Cells of stored rows: how they are bound, and what is checked when they are read. */
+/* Rows of a store as cells of an SQL statement: how a row is bound to a statement that inserts it,
+ * and what is checked when a row is read back. `place` is the index of a column in the statement:
+ * the columns of MS_STORE_OWN_COLUMNS, those of MS_STORE_COLUMNS, then the rowid. */
 #include "search/store/sqlite_row.h"
 
 #include <math.h>
@@ -9,7 +11,7 @@
 
 /* The columns before those of MS_STORE_COLUMNS, in the order of MS_STORE_OWN_COLUMNS. */
 enum { KEY_PLACE, PROGRAM_PLACE, SETTINGS_PLACE, DIGEST_PLACE, FIRST_PLACE };
-/* How far below 0 a figure may be, as sums of rounded times are. */
+/* Amount by which a figure may be below 0, since differences of rounded times may be. */
 static const double ROUNDING = 1e-9;
 
 bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted) {
@@ -18,13 +20,16 @@ bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted) {
                         : wanted != NULL && strcmp((const char *)text, wanted) == 0;
 }
 
+/* Append a cell to the text that a row's digest is taken of. text: NULL: the cell is NULL and is
+ * left out. */
 static void add_cell(ms_buffer *cells, const char *name, const char *text) {
     if (text != NULL) {
         ms_buffer_printf(cells, "%s %zu\n%s\n", name, strlen(text), text);
     }
 }
 
-/* The value of a row in a column, as SQL has it: a refused job has no figures. */
+/* The value of a row in a column as the database stores it: a refused job, which has a reason, has
+ * NULL for its figures. */
 static ms_value cell_of(const ms_table_column *column, const ms_store_row *row) {
     return row->reason != NULL && !column->is_of_left_out ? (ms_value){.type = MS_VALUE_NULL}
                                                           : ms_table_leaf(column, row);
@@ -59,14 +64,15 @@ static ms_status digest_row(const ms_store_row *row, char digest_out[MS_SHA256_H
     return status;
 }
 
-/* A text without a NUL in it. */
+/* Whether a cell is a text without a NUL character inside, where C would cut the text. */
 static bool is_whole_text(sqlite3_stmt *from, int place) {
     bool is_text = sqlite3_column_type(from, place) == SQLITE_TEXT;
     const unsigned char *text = is_text ? sqlite3_column_text(from, place) : NULL;
     return text != NULL && strlen((const char *)text) == (size_t)sqlite3_column_bytes(from, place);
 }
 
-/* The column of a field of ms_store_row. */
+/* Place of the column whose field of ms_store_row is at an offset [B]. Some column must have this
+ * field. */
 static int place_of(size_t offset) {
     int place = FIRST_PLACE;
     while (MS_STORE_COLUMNS[place - FIRST_PLACE].offset != offset) {
@@ -75,8 +81,8 @@ static int place_of(size_t offset) {
     return place;
 }
 
-/* What a column's cell should be; NULL if it is that.  has_figures: the row is of a simulated job.
- */
+/* Check the type and the range of a cell. has_figures: the row is of a simulated job. Returns NULL
+ * if the cell is right, else what was expected of the cell, for a message. */
 static const char *cell_fault(sqlite3_stmt *from, int place, const ms_table_column *column,
                               bool has_figures) {
     int type = sqlite3_column_type(from, place);
@@ -100,7 +106,8 @@ static const char *cell_fault(sqlite3_stmt *from, int place, const ms_table_colu
     return is_right ? NULL : is_bool ? "0 or 1" : "a whole number of at least 0";
 }
 
-/* Report a cell that is not what it should be. */
+/* Report a cell that is not as expected, by the row's rowid and the column's name. Returns
+ * MS_E_INPUT. */
 static ms_status refuse_cell(const ms_sqlite_row *r, int place, const char *expected) {
     const unsigned char *text = sqlite3_column_text(r->from, place);
     ms_diag_error(r->diag,
@@ -111,6 +118,8 @@ static ms_status refuse_cell(const ms_sqlite_row *r, int place, const char *expe
     return MS_E_INPUT;
 }
 
+/* Check all cells of a row: texts in its own columns, a status that goes with its reason, and each
+ * other cell by its column. Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status check_cells(const ms_sqlite_row *r) {
     for (int place = 0; place < FIRST_PLACE; place++) {
         if (!is_whole_text(r->from, place)) {
@@ -137,18 +146,19 @@ static ms_status check_cells(const ms_sqlite_row *r) {
     return MS_OK;
 }
 
-/* A column's text in the arena, NULL for SQL's NULL; lack of memory shows in the arena. */
-static const char *take_text(const ms_sqlite_row *r, int place) {
+/* Copy a cell's text to the arena; NULL for SQL's NULL. A lack of memory shows in the arena. */
+static const char *copy_text(const ms_sqlite_row *r, int place) {
     const unsigned char *text = sqlite3_column_text(r->from, place);
     return text == NULL ? NULL : ms_arena_strdup(r->arena, (const char *)text);
 }
 
-static void take_cell(const ms_sqlite_row *r, int place, const ms_table_column *column,
+/* Read a cell into the field of its column. A number that is NULL becomes NAN. */
+static void read_cell(const ms_sqlite_row *r, int place, const ms_table_column *column,
                       ms_store_row *row) {
     void *field = (char *)row + column->offset;
     bool is_null = sqlite3_column_type(r->from, place) == SQLITE_NULL;
     if (column->type == MS_COLUMN_TEXT) {
-        *(const char **)field = take_text(r, place);
+        *(const char **)field = copy_text(r, place);
     } else if (is_null && column->type == MS_COLUMN_NUMBER) {
         *(double *)field = NAN;
     } else if (column->type == MS_COLUMN_INT) {
@@ -160,6 +170,8 @@ static void take_cell(const ms_sqlite_row *r, int place, const ms_table_column *
     }
 }
 
+/* Checks all cells first, so that each can be read by the type of its column. The digest of the row
+ * that was read must then be equal to the stored digest. */
 ms_status ms_sqlite_take_row(const ms_sqlite_row *r, ms_store_row *row_out) {
     ms_store_row row;
     char digest[MS_SHA256_HEX] = "";
@@ -168,22 +180,22 @@ ms_status ms_sqlite_take_row(const ms_sqlite_row *r, ms_store_row *row_out) {
     if (status != MS_OK) {
         return status;
     }
-    const char *key = take_text(r, KEY_PLACE);
+    const char *key = copy_text(r, KEY_PLACE);
     snprintf(row.key, sizeof row.key, "%s", key == NULL ? "" : key);
-    row.program = take_text(r, PROGRAM_PLACE);
-    row.settings = take_text(r, SETTINGS_PLACE);
-    row.reason = take_text(r, place_of(offsetof(ms_store_row, reason)));
+    row.program = copy_text(r, PROGRAM_PLACE);
+    row.settings = copy_text(r, SETTINGS_PLACE);
+    row.reason = copy_text(r, place_of(offsetof(ms_store_row, reason)));
     int place = FIRST_PLACE;
     for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++, place++) {
         if (row.reason == NULL || c->is_of_left_out) { /* else it has no figures */
-            take_cell(r, place, c, &row);
+            read_cell(r, place, c, &row);
         }
     }
-    const char *told = take_text(r, DIGEST_PLACE);
-    if (r->arena->has_failed || told == NULL || digest_row(&row, digest) != MS_OK) {
+    const char *stored = copy_text(r, DIGEST_PLACE);
+    if (r->arena->has_failed || stored == NULL || digest_row(&row, digest) != MS_OK) {
         return ms_diag_no_memory(r->diag);
     }
-    if (strcmp(told, digest) != 0) {
+    if (strcmp(stored, digest) != 0) {
         return refuse_cell(r, DIGEST_PLACE, "the digest of its other cells");
     }
     *row_out = row;
@@ -192,10 +204,13 @@ ms_status ms_sqlite_take_row(const ms_sqlite_row *r, ms_store_row *row_out) {
 
 /* ---- writing ---- */
 
+/* Bind a text to a parameter; NULL becomes SQL's NULL. SQLite numbers parameters from 1. */
 static int bind_text(sqlite3_stmt *to, int place, const char *text) {
-    return sqlite3_bind_text(to, place + 1, text, -1, SQLITE_STATIC); /* NULL is SQL's NULL */
+    return sqlite3_bind_text(to, place + 1, text, -1, SQLITE_STATIC);
 }
 
+/* Bind the value of a row in a column to a parameter. place: of the column, from 0; SQLite counts
+ * parameters from 1. Returns SQLite's code. */
 static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
                      const ms_store_row *row) {
     const ms_value cell = cell_of(column, row);
@@ -213,6 +228,8 @@ static int bind_cell(sqlite3_stmt *to, int place, const ms_table_column *column,
     }
 }
 
+/* Binds the store's own columns with the digest, then those of MS_STORE_COLUMNS, in the order of
+ * the INSERT statement. */
 int ms_sqlite_bind_row(sqlite3_stmt *to, const ms_store_row *row) {
     char digest[MS_SHA256_HEX];
     int code = digest_row(row, digest) == MS_OK ? SQLITE_OK : SQLITE_NOMEM;

@@ -1,9 +1,10 @@
-/* Points of a sweep, each made of its number. */
+/* Points of a sweep (sweep.h): from a point's number to the value of each key and to the job. The
+ * number is written in mixed radix with one digit per axis, the last axis running fastest. */
 #include "search/sweep.h"
 
 const char *ms_sweep_value(const ms_sweep *sweep, size_t point, size_t key) {
     size_t axis = sweep->keys[key].axis;
-    for (size_t inner = sweep->axis_count; --inner > axis;) {
+    for (size_t inner = sweep->axis_count; --inner > axis;) { /* drop the digits of inner axes */
         point /= sweep->counts[inner];
     }
     return sweep->keys[key].values[point % sweep->counts[axis]];
@@ -31,10 +32,10 @@ ms_status ms_sweep_settings(const ms_sweep *sweep, size_t point, ms_arena *arena
 
 ms_status ms_sweep_make(void *sweep, size_t point, ms_arena *arena, ms_diag *diag,
                         ms_point *point_out) {
-    const ms_sweep *s = sweep;
-    ms_status status = ms_sweep_settings(s, point, arena, &point_out->settings);
+    const ms_sweep *own = sweep;
+    ms_status status = ms_sweep_settings(own, point, arena, &point_out->settings);
     if (status != MS_OK) {
         return ms_diag_no_memory(diag);
     }
-    return ms_point_read(&s->request, &point_out->settings, arena, diag, &point_out->spec);
+    return ms_point_read(&own->request, &point_out->settings, arena, diag, &point_out->spec);
 }

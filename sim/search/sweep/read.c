@@ -1,4 +1,6 @@
-/* From a sweep's file to a sweep. */
+/* Reads a sweep's file: a workload, axes (keys with several values each, which are crossed),
+ * settings of all points, and the picture of the results. Faults of a key or of one value are found
+ * here, before anything is simulated. */
 #include <string.h>
 
 #include "base/config/input.h"
@@ -6,32 +8,35 @@
 #include "search/sweep.h"
 #include "search/sweep/values.h"
 
-enum { PATH_B = 256 };
+/* Maximum number of columns of the results. */
+enum { COLUMNS_MAX = 256 };
 
-/* Keys of the file, as they stand there. */
+/* Keys of the file, as ms_config_read fills them in. */
 typedef struct sweep_text {
     const char *name, *description, *workload, *platform;
     const ms_node *set, *axes, *picture;
 } sweep_text;
 
+/* Keys of `picture`. kind: an index into DRAWINGS. */
 typedef struct picture_text {
     int kind;
     const char *title, *quantity, *x;
 } picture_text;
 
-/* One reading. */
+/* The state of reading one sweep's file, `r` in this file. */
 typedef struct sweep_reading {
-    const char *path;
+    const char *path; /* of the file */
     ms_arena *arena;
     ms_diag *diag;
     ms_node *root;
     sweep_text text;
-    const ms_node *key_nodes[MS_SWEEP_KEYS_MAX]; /* where the values of each key stand */
+    const ms_node *key_nodes[MS_SWEEP_KEYS_MAX]; /* [out->key_count] node of each key's values */
     ms_sweep *out;
 } sweep_reading;
 
 #define AT(member) offsetof(sweep_text, member)
 
+/* Kinds of pictures, in the order of ms_sweep_drawing. */
 static const char *const DRAWINGS[] = {"lines", "heat", NULL};
 
 static const ms_field PICTURE_FIELDS[] = {
@@ -74,6 +79,9 @@ const ms_field MS_SWEEP_FIELDS[] = {
 
 /* ---- axes ---- */
 
+/* Add a key with its values to an axis. Keys of one axis go together, so they must have equally
+ * many values. node: the values. place: path of the axis, for messages. Returns MS_OK; MS_E_INPUT
+ * (reported); MS_E_NOMEM (reported). */
 static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, const char *place) {
     ms_sweep *out = r->out;
     ms_words values = {NULL, 0};
@@ -102,6 +110,8 @@ static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, con
     return MS_OK;
 }
 
+/* Add an axis: a mapping of one key to its values, or of several keys that go together. Returns
+ * MS_OK; MS_E_INPUT with every fault reported; MS_E_NOMEM (reported). */
 static ms_status add_axis(sweep_reading *r, const ms_node *node) {
     ms_sweep *out = r->out;
     size_t axis = out->axis_count;
@@ -125,6 +135,7 @@ static ms_status add_axis(sweep_reading *r, const ms_node *node) {
     return status;
 }
 
+/* Read all axes, and count the points of the sweep: the product of the numbers of values. */
 static ms_status read_axes(sweep_reading *r) {
     const ms_node *axes = r->text.axes;
     ms_sweep *out = r->out;
@@ -148,8 +159,10 @@ static ms_status read_axes(sweep_reading *r) {
     return status;
 }
 
-/* ---- what all points have ---- */
+/* ---- settings of all points ---- */
 
+/* Read `set`, the settings that all points have. Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM
+ * (reported). */
 static ms_status read_fixed(sweep_reading *r) {
     const ms_node *set = r->text.set;
     ms_words *fixed = &r->out->fixed;
@@ -158,7 +171,7 @@ static ms_status read_fixed(sweep_reading *r) {
                                "expected keys and values, such as 'mesh.tp: 4'");
     }
     size_t count = set == NULL ? 0 : set->count;
-    fixed->items = MS_NEW(r->arena, const char *, count + 1); /* one may come behind them */
+    fixed->items = MS_NEW(r->arena, const char *, count + 1); /* + 1: choose_granularity */
     for (const ms_node *child = set == NULL ? NULL : set->first;
          child != NULL && fixed->items != NULL; child = child->next) {
         const char *value = ms_sweep_value_text(child, r->arena);
@@ -168,7 +181,7 @@ static ms_status read_fixed(sweep_reading *r) {
     return r->arena->has_failed ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
-/* The workload's path, from the folder of the sweep. */
+/* Set the workload's path: a relative path starts at the folder of the sweep's file. */
 static ms_status find_workload(sweep_reading *r) {
     const char *file = r->text.workload;
     const char *slash = strrchr(r->path, '/');
@@ -179,6 +192,7 @@ static ms_status find_workload(sweep_reading *r) {
     return file == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
+/* Whether an axis of the sweep has a key. */
 static bool is_varied(const ms_sweep *sweep, const char *path) {
     bool is_found = false;
     for (size_t i = 0; i < sweep->key_count; i++) {
@@ -187,16 +201,16 @@ static bool is_varied(const ms_sweep *sweep, const char *path) {
     return is_found;
 }
 
-/* A sweep simulates each pass as one operation unless the workload or the sweep sets the
- * granularity: that is four to forty times faster. It is a setting like any other, so that `run`
- * gives the same result. */
+/* Unless the workload or the sweep sets the granularity, add the setting that simulates each pass
+ * as one operation, which is four to forty times faster. The choice is a setting of every point, so
+ * that `run` with the settings of a point gives the same result. Returns as ms_yaml_load. */
 static ms_status choose_granularity(sweep_reading *r) {
     static const char KEY[] = "granularity";
     ms_node *root = NULL;
     ms_status status = ms_yaml_load(r->out->request.workload, r->arena, r->diag, &root);
-    bool is_said = status != MS_OK || ms_node_get(root, KEY) != NULL || is_varied(r->out, KEY) ||
-                   (r->text.set != NULL && ms_node_get(r->text.set, KEY) != NULL);
-    if (!is_said) {
+    bool is_set = status != MS_OK || ms_node_get(root, KEY) != NULL || is_varied(r->out, KEY) ||
+                  (r->text.set != NULL && ms_node_get(r->text.set, KEY) != NULL);
+    if (!is_set) {
         r->out->fixed.items[r->out->fixed.count++] = "granularity=pass";
     }
     return status;
@@ -204,8 +218,10 @@ static ms_status choose_granularity(sweep_reading *r) {
 
 /* ---- whether keys take their values ---- */
 
-/* Read the workload with the fixed settings and these; the fault of a key alone, such as one that
- * nobody knows, is one of the file. Keys that do not go together make a point that is refused. */
+/* Read the workload with some settings, to find faults of the sweep's file. A fault of one key
+ * alone, such as an unknown key, is reported at `node`. Keys that do not go together are no fault
+ * of the file: they make points that are refused. place: path of `node`, for messages. Returns
+ * MS_OK; MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM. */
 static ms_status try_settings(sweep_reading *r, const ms_words *settings, const ms_node *node,
                               const char *place) {
     ms_arena scratch;
@@ -222,7 +238,8 @@ static ms_status try_settings(sweep_reading *r, const ms_words *settings, const 
     return status;
 }
 
-/* One value of an axis, with those of the keys that go with it. */
+/* Try one value of an axis: the settings of all keys of the axis at that value. value: index of the
+ * value. */
 static ms_status try_value(sweep_reading *r, size_t axis, size_t value) {
     const ms_sweep *out = r->out;
     const char *items[MS_SWEEP_KEYS_MAX];
@@ -240,6 +257,7 @@ static ms_status try_value(sweep_reading *r, size_t axis, size_t value) {
                                 : try_settings(r, &settings, node, place);
 }
 
+/* Try the fixed settings, and each axis value by value, up to the first fault of each axis. */
 static ms_status try_values(sweep_reading *r) {
     const ms_sweep *out = r->out;
     ms_status status =
@@ -256,6 +274,7 @@ static ms_status try_values(sweep_reading *r) {
 
 /* ---- the picture ---- */
 
+/* The column of numbers with a name in the results; NULL: there is none. */
 static const ms_table_column *find_quantity(const char *name) {
     const ms_table_column *column = MS_STORE_COLUMNS;
     while (column->name != NULL && strcmp(column->name, name) != 0) {
@@ -264,10 +283,12 @@ static const ms_table_column *find_quantity(const char *name) {
     return column->name != NULL && column->type == MS_COLUMN_NUMBER ? column : NULL;
 }
 
+/* Report that `picture.quantity` is no column of numbers, with the nearest name. Returns
+ * MS_E_INPUT. */
 static ms_status refuse_quantity(const sweep_reading *r, const char *name) {
-    const char *names[PATH_B];
+    const char *names[COLUMNS_MAX];
     size_t count = 0;
-    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL && count < PATH_B; c++) {
+    for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL && count < COLUMNS_MAX; c++) {
         names[count++] = c->type == MS_COLUMN_NUMBER ? c->name : NULL;
     }
     return ms_config_fault(r->diag, ms_node_get(r->text.picture, "quantity"), "picture.quantity",
@@ -275,6 +296,8 @@ static ms_status refuse_quantity(const sweep_reading *r, const char *name) {
                            ms_nearest_hint(name, names, count).text);
 }
 
+/* Set the axis that the picture is drawn along to the axis of a key; the first axis without a key
+ * (NULL). Returns MS_OK; MS_E_INPUT (reported) if no axis has the key. */
 static ms_status find_x(sweep_reading *r, const char *key) {
     const char *paths[MS_SWEEP_KEYS_MAX];
     for (size_t i = 0; i < r->out->key_count; i++) {
@@ -290,6 +313,7 @@ static ms_status find_x(sweep_reading *r, const char *key) {
                                          ms_nearest_hint(key, paths, r->out->key_count).text);
 }
 
+/* Read `picture`, and check its quantity, its axis, and that a table of colours has two axes. */
 static ms_status read_picture(sweep_reading *r) {
     picture_text text = {0};
     ms_status status =
@@ -300,8 +324,8 @@ static ms_status read_picture(sweep_reading *r) {
     r->out->picture = (ms_sweep_picture){
         .kind = (ms_sweep_drawing)text.kind, .title = text.title, .quantity = text.quantity};
     status = find_quantity(text.quantity) == NULL ? refuse_quantity(r, text.quantity) : MS_OK;
-    ms_status x = find_x(r, text.x);
-    status = status == MS_OK ? x : status;
+    ms_status x_status = find_x(r, text.x);
+    status = status == MS_OK ? x_status : status;
     if (status == MS_OK && text.kind == MS_DRAW_HEAT && r->out->axis_count != 2) {
         return ms_config_fault(r->diag, ms_node_get(r->text.picture, "kind"), "picture.kind",
                                "a table of colours is drawn over two axes, and there are %zu",
@@ -310,8 +334,9 @@ static ms_status read_picture(sweep_reading *r) {
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole file ---- */
 
+/* Load the file, check that it is a sweep's, and read its keys into r->text. */
 static ms_status read_root(sweep_reading *r) {
     ms_status status = ms_yaml_load(r->path, r->arena, r->diag, &r->root);
     status = status == MS_OK ? ms_input_expect(r->root, MS_INPUT_SWEEP, r->path, r->diag) : status;
@@ -320,12 +345,14 @@ static ms_status read_root(sweep_reading *r) {
                : status;
 }
 
+/* Reads all parts, so that the faults of each are reported; values are tried only if no part has a
+ * fault. */
 ms_status ms_sweep_read(const char *path, const char *data_folder, ms_arena *arena, ms_diag *diag,
                         ms_sweep *sweep_out) {
     sweep_reading r = {.path = path, .arena = arena, .diag = diag, .out = sweep_out};
     *sweep_out = (ms_sweep){.request = {.data_folder = data_folder}};
     ms_status status = read_root(&r);
-    if (r.text.workload == NULL || r.text.axes == NULL) {
+    if (r.text.workload == NULL || r.text.axes == NULL) { /* a required key is missing: reported */
         return status;
     }
     sweep_out->name = r.text.name != NULL ? r.text.name : ms_path_stem(path, arena);

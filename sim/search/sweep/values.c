@@ -1,10 +1,12 @@
-/* Lists the values of a sweep's axes, and writes them as `--set` takes them (values.h). */
+/* Lists the values of a key, from a list or a range {from, to, step or factor}, and writes each as
+ * `--set` takes it (values.h). Sweeps and spaces use it. */
 #include "search/sweep/values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* How far beyond its last value a range may end, for what adding up steps loses [of the end]. */
+/* Share of a range's end by which a value may be above the end: repeated steps are rounded, and the
+ * last value must not be lost. */
 static const double ROUNDING = 1e-9;
 
 /* ---- texts ---- */
@@ -44,6 +46,7 @@ const char *ms_sweep_value_text(const ms_node *value, ms_arena *arena) {
 
 /* ---- ranges ---- */
 
+/* Keys of a range as texts, each a number and perhaps a unit; NULL: not given. */
 typedef struct range_text {
     const char *from, *to, *step, *factor;
 } range_text;
@@ -75,8 +78,9 @@ typedef struct range_end {
     const char *unit;
 } range_end;
 
-/* Split "25 GB/s"; false where it begins with no number. */
-static bool split(const char *text, ms_arena *arena, range_end *out) {
+/* Split a number with a unit, such as "25 GB/s". Returns false for a text that does not begin with
+ * a number, and for NULL. *out: borrows the unit from the text; "" without one. */
+static bool split_unit(const char *text, ms_arena *arena, range_end *out) {
     *out = (range_end){0, ""};
     if (text == NULL) {
         return false;
@@ -90,19 +94,22 @@ static bool split(const char *text, ms_arena *arena, range_end *out) {
     return digits != NULL && ms_number_parse(digits, &out->number) == MS_OK;
 }
 
-/* A range, read. */
+/* A range as numbers, `r` in this file. */
 typedef struct range {
     range_end from, to;
-    double by;
-    bool is_factor;
+    double by;      /* factor or step from one value to the next, the step in the unit of `from` */
+    bool is_factor; /* `by` is a factor */
 } range;
 
-/* Whether it goes on and comes to an end. */
+/* Whether the values of a range grow and its end is not below its start, so that the list of values
+ * is finite. */
 static bool is_rising(const range *r) {
     bool grows = r->is_factor ? r->by > 1 && r->from.number > 0 : r->by > 0;
     return grows && r->to.number >= r->from.number;
 }
 
+/* Read a range and check it: either a step or a factor, one unit, rising values. path: of the key,
+ * for messages. Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM (reported). */
 static ms_status read_range(const ms_node *node, const char *path, ms_arena *arena, ms_diag *diag,
                             range *out) {
     range_text text = {NULL, NULL, NULL, NULL};
@@ -116,8 +123,9 @@ static ms_status read_range(const ms_node *node, const char *path, ms_arena *are
     }
     range_end by = {0, ""};
     out->is_factor = text.factor != NULL;
-    bool is_read = split(text.from, arena, &out->from) && split(text.to, arena, &out->to) &&
-                   split(out->is_factor ? text.factor : text.step, arena, &by);
+    bool is_read = split_unit(text.from, arena, &out->from) &&
+                   split_unit(text.to, arena, &out->to) &&
+                   split_unit(out->is_factor ? text.factor : text.step, arena, &by);
     if (!is_read) {
         return ms_config_fault(diag, node, path, "expected numbers such as 2 or '25 GB/s'");
     }
@@ -135,6 +143,8 @@ static ms_status read_range(const ms_node *node, const char *path, ms_arena *are
     return MS_OK;
 }
 
+/* List the values of a range as texts with their unit. Values beyond MS_SWEEP_VALUES_MAX are cut
+ * off. *values_out: in `arena`. Returns as read_range. */
 static ms_status list_range(const ms_node *node, const char *path, ms_arena *arena, ms_diag *diag,
                             ms_words *values_out) {
     range r = {.from = {0, ""}, .to = {0, ""}};
@@ -151,6 +161,7 @@ static ms_status list_range(const ms_node *node, const char *path, ms_arena *are
         if (items[count] == NULL) {
             return ms_diag_no_memory(diag);
         }
+        /* steps are multiplied, not added up, so that their rounding does not grow */
         value = r.is_factor ? value * r.by : r.from.number + r.by * (double)(count + 1);
     }
     *values_out = (ms_words){.items = items, .count = count};
@@ -170,6 +181,7 @@ static ms_status fault_list(const ms_node *node, const char *path, ms_diag *diag
 #undef EXPECTED
 }
 
+/* A mapping is a range, a sequence a list of values; any other node is a fault. */
 ms_status ms_sweep_list_values(const ms_node *node, const char *path, ms_arena *arena,
                                ms_diag *diag, ms_words *values_out) {
     if (node->type == MS_NODE_MAPPING) {

@@ -1,4 +1,5 @@
-/* Changes, simulated and ranked. */
+/* Runs a what-if study (whatif.h): simulates the job once per change, each in a process of its own,
+ * and ranks the changes by the share of the step that they save. */
 #include <string.h>
 
 #include "search/points.h"
@@ -12,10 +13,15 @@ typedef struct candidates {
     size_t count;
 } candidates;
 
+/* Whether a change is one of list_memory (list.c): twice the memory with less recomputation. Its
+ * first setting is `recompute`. */
 static bool is_of_memory(const ms_whatif *change) {
     return strncmp(change->settings.items[0], "recompute=", sizeof "recompute=" - 1) == 0;
 }
 
+/* List the changes and read the job with each of them. Changes with which the job cannot be read
+ * are left out without a message. *out: in `arena`. Returns MS_OK; MS_E_IO; MS_E_NOMEM
+ * (reported). */
 static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, ms_diag *diag,
                                  candidates *out) {
     ms_whatif *changes = NULL;
@@ -27,7 +33,7 @@ static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, 
     *out = (candidates){.rows = changes, .specs = MS_NEW(arena, ms_job_spec, count)};
     status = out->specs == NULL ? MS_E_NOMEM : MS_OK;
     for (size_t i = 0; i < count && status == MS_OK; i++) {
-        ms_point_refusal refusal; /* nobody is told: the job has no place for the change */
+        ms_point_refusal refusal; /* not reported: the job has nothing that the change changes */
         status = ms_point_try(study->request, &changes[i].settings, arena, &out->specs[out->count],
                               &refusal);
         if (status == MS_OK) {
@@ -38,10 +44,11 @@ static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, 
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* Whether a change to less recomputation fits. Where it fits in the GPU's own memory, the larger
- * memory is taken out of its settings. */
-static bool settle_memory(const ms_job *job, const ms_run_figures *figures, ms_arena *arena,
-                          ms_whatif *row) {
+/* Whether a job with less recomputation fits in memory at all. If it already fits in the GPU's
+ * present memory, the last setting, twice the memory, is removed from the row. figures: of the
+ * simulation with twice the memory. */
+static bool check_memory(const ms_job *job, const ms_run_figures *figures, ms_arena *arena,
+                         ms_whatif *row) {
     double capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
     if (!figures->fits) {
         return false;
@@ -54,10 +61,12 @@ static bool settle_memory(const ms_job *job, const ms_run_figures *figures, ms_a
     return true;
 }
 
-/* Rows of what was simulated, in their order. */
-static ms_status take_outcomes(const ms_whatif_study *study, const candidates *c,
-                               const ms_worker_outcome *outcomes, ms_arena *arena, ms_diag *diag,
-                               size_t *count_out) {
+/* Turn the outcomes of the simulations into rows, in their order, at the beginning of c->rows.
+ * Refused jobs are left out; a failed simulation ends the study. outcomes: [c->count]. Returns
+ * MS_OK; the status of the first failure (reported). */
+static ms_status make_rows(const ms_whatif_study *study, const candidates *c,
+                           const ms_worker_outcome *outcomes, ms_arena *arena, ms_diag *diag,
+                           size_t *count_out) {
     size_t kept = 0;
     for (size_t i = 0; i < c->count; i++) {
         const ms_worker_outcome *outcome = &outcomes[i];
@@ -68,7 +77,7 @@ static ms_status take_outcomes(const ms_whatif_study *study, const candidates *c
             return outcome->status;
         }
         if (is_row && is_of_memory(&row)) {
-            is_row = settle_memory(study->job, &outcome->figures, arena, &row);
+            is_row = check_memory(study->job, &outcome->figures, arena, &row);
         }
         if (is_row) {
             row.step_time_s = outcome->figures.step_time_s;
@@ -79,6 +88,8 @@ static ms_status take_outcomes(const ms_whatif_study *study, const candidates *c
     return MS_OK;
 }
 
+/* Less recomputation is simulated with twice the memory, and make_rows finds out whether it needs
+ * that. */
 ms_status ms_whatif_run(const ms_whatif_study *study, ms_arena *arena, ms_diag *diag,
                         ms_whatif **rows_out, size_t *count_out) {
     candidates c;
@@ -94,7 +105,7 @@ ms_status ms_whatif_run(const ms_whatif_study *study, ms_arena *arena, ms_diag *
         return ms_diag_no_memory(diag);
     }
     status = ms_workers_run(c.specs, c.count, &options, arena, diag, outcomes);
-    status = status == MS_OK ? take_outcomes(study, &c, outcomes, arena, diag, count_out) : status;
+    status = status == MS_OK ? make_rows(study, &c, outcomes, arena, diag, count_out) : status;
     *rows_out = c.rows;
     return status;
 }
@@ -103,7 +114,8 @@ void ms_whatif_rank(double step_time_s, ms_whatif *rows, size_t count) {
     for (size_t i = 0; i < count; i++) {
         rows[i].gain = 1.0 - rows[i].step_time_s / step_time_s;
     }
-    for (size_t i = 1; i < count; i++) { /* a score of rows: insertion keeps equal ones in order */
+    /* insertion sort keeps the order of equal gains; there are about twenty rows */
+    for (size_t i = 1; i < count; i++) {
         const ms_whatif row = rows[i];
         size_t at = i;
         for (; at > 0 && rows[at - 1].gain < row.gain; at--) {
