@@ -23,6 +23,6 @@ void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root);
 
 /* Add to the tree what else was simulated or estimated, as `rest`: {estimated, results[]}; of those
  * that were estimated only estimate, bound and memory are known. */
-void ms_show_search_rest(const ms_search_findings *result, ms_value *root);
+void ms_show_search_rest(const ms_shown_search *shown, ms_value *root);
 
 #endif

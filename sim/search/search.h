@@ -124,7 +124,9 @@ typedef struct ms_search_findings {
     size_t failed_count;
     double smallest_B; /**< the least memory that a candidate needs among those that do not fit; 0:
                           all fit */
-    bool is_partial;   /**< it was interrupted: better ones may be among the rest */
+    ms_search_miss nearest; /**< of the candidates beyond the goal's limits the one that misses
+                               them least, by its estimate or simulation; ratio 0: none */
+    bool is_partial;        /**< it was interrupted: better ones may be among the rest */
     const ms_search_row *expected; /**< where it was interrupted before any was simulated: the best
                                       by its estimate so far, without figures; else NULL */
     ms_status failure;             /**< of the first simulation that failed; MS_OK: none */

@@ -37,7 +37,7 @@ static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
     one.bound = ms_search_score_of(goal, values);
     one.estimate = ms_search_score_of(goal, expected);
     if (!ms_search_is_within(goal, values)) {
-        r->out->counts.beyond_limits++;
+        ms_search_take_miss(r, expected);
         return MS_OK;
     }
     bool has_all = ms_vector_add(&r->feasible, &one, 1) != NULL &&

@@ -16,6 +16,13 @@ static int compare_estimates(const void *a, const void *b) {
 
 /* ---- simulating ---- */
 
+void ms_search_take_miss(ms_search_state *r, const double *values) {
+    ms_search_miss miss = ms_search_miss_of(r->study->goal, values);
+    if (r->out->counts.beyond_limits++ == 0 || miss.ratio < r->out->nearest.ratio) {
+        r->out->nearest = miss;
+    }
+}
+
 /* Take the figures of a candidate that was simulated, in this search or before it. */
 static ms_status take_figures(ms_search_state *r, size_t place, const ms_run_figures *figures) {
     const ms_search_goal *goal = r->study->goal;
@@ -33,7 +40,7 @@ static ms_status take_figures(ms_search_state *r, size_t place, const ms_run_fig
     }
     ms_search_values(goal, &spec, figures, values);
     if (!ms_search_is_within(goal, values)) {
-        r->out->counts.beyond_limits++;
+        ms_search_take_miss(r, values);
         return MS_OK;
     }
     const ms_search_row one = {.index = of->index,
