@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 #include "base/value.h"
@@ -261,8 +262,41 @@ static size_t slips_of(const char *word) {
     return length == 2 ? 1 : length / LETTERS_PER_SLIP;
 }
 
+/* Whether `word` is a whole part of `name`, whose parts have '-', '.' or '_' between them: "h100"
+ * is one of "dgx-h100". */
+static bool is_part(const char *name, const char *word) {
+    static const char BETWEEN[] = "-._";
+    size_t length = strlen(word);
+    for (const char *part = name; length > 1; part += strspn(part, BETWEEN)) {
+        size_t part_length = strcspn(part, BETWEEN);
+        if (part_length == 0) {
+            return false;
+        }
+        if (part_length == length && strncasecmp(part, word, length) == 0) {
+            return true;
+        }
+        part += part_length;
+    }
+    return false;
+}
+
+/* The shortest candidate of which the word is a part; NULL: none. */
+static const char *shortest_whole(const char *word, const char *const *candidates, size_t count) {
+    const char *shortest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        bool is_whole = candidates[i] != NULL && is_part(candidates[i], word);
+        if (is_whole && (shortest == NULL || strlen(candidates[i]) < strlen(shortest))) {
+            shortest = candidates[i];
+        }
+    }
+    return shortest;
+}
+
 const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count) {
-    const char *nearest = NULL;
+    const char *nearest = shortest_whole(word, candidates, count);
+    if (nearest != NULL) {
+        return nearest;
+    }
     size_t least = slips_of(word) + 1;
     for (size_t i = 0; i < count; i++) {
         if (candidates[i] != NULL) {

@@ -82,9 +82,10 @@ ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, c
 /** Report the end of a list of faults: "... and 7 more faults", when more than `limit` came. */
 void ms_diag_finish(ms_diag *diag);
 
-/** Nearest of `count` candidate words to `word`: by letters put in, left out, replaced or swapped,
- * at most a third of its length (one in a word of two letters), without regard to capitals.
- *  candidates: [count] C strings, NULL entries are skipped.  Returns one of them, or NULL. */
+/** Nearest of `count` candidate words to `word`: the shortest of which the word is a part ("h100"
+ * of "dgx-h100"), else by letters put in, left out, replaced or swapped, at most a third of its
+ * length (one in a word of two letters). Capitals count as small letters. candidates: [count] C
+ * strings, NULL entries are skipped.  Returns one of them, or NULL. */
 const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count);
 
 /** Words that end a message: "; did you mean 'NAME'?", or none; a name is cut at 100 letters. */

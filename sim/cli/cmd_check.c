@@ -37,6 +37,7 @@ static const ms_option OPTIONS[] = {
     {"mesh-svg", "FILE",
      .help = "draw which rank sits where on the platform, as 'mesh --svg' ('-': standard output)",
      .writes = ".svg, .png or .pdf"},
+    {MS_OPTION_TOKENS},
     {MS_OPTION_JSON},
     {MS_OPTION_MARKDOWN},
     {0},
@@ -47,6 +48,7 @@ static const char *const TARGETS[] = {"svg", "mesh-svg", NULL};
 
 /* All figures that the page and the JSON object show. */
 typedef struct findings {
+    double training_tokens; /* --tokens; 0: not given */
     ms_job job;
     ms_estimate estimate;
     double computation_bound_s; /* lower bound of the step from computations alone [s], by which a
@@ -205,7 +207,11 @@ static ms_value *make_tree(const ms_invocation *call, const findings *found) {
     ms_value_add_double(step, "step_time_s", estimate->step_s);
     ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
     ms_value_add_double(step, "computation_bound_s", found->computation_bound_s);
+    double tokens = (double)job->global_batch * job->spec.model.sequence;
+    ms_value_add_double(step, "tokens_per_s",
+                        job->spec.has_model ? tokens / estimate->step_s : (double)NAN);
     add_price(job, estimate, step);
+    ms_summary_add_training(found->training_tokens, job->mesh.ranks, step);
     ms_value_add_double(root, "ideal_bubble_fraction", estimate->ideal_bubble_fraction);
     const ms_summary_memory memory = {.held = &estimate->ranks[estimate->peak_rank].held,
                                       .capacity_B = estimate->capacity_B,
@@ -394,6 +400,7 @@ static ms_status draw(const ms_invocation *call, const findings *found) {
 static ms_status run(const ms_invocation *call) {
     findings found = {0};
     ms_status status = ms_cli_check_targets(call, TARGETS);
+    status = status == MS_OK ? ms_cli_tokens(call, &found.training_tokens) : status;
     if (status == MS_OK && ms_cli_has(call, "effective") && ms_cli_has(call, "json")) {
         return print_workload(call);
     }

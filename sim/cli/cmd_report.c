@@ -5,6 +5,7 @@
 #include "base/target.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
+#include "cli/job_options.h"
 #include "cli/shown_tables.h"
 #include "trace/report/report.h"
 #include "trace/summary.h"
@@ -17,6 +18,7 @@ static const ms_option OPTIONS[] = {
      .writes = ".html, .svg, .png, .pdf or .json",
      .no_stdout = "the ending of the file's name chooses what is written"},
     {"markdown", .help = "of results: print tables in Markdown, as code hosts show them"},
+    {MS_OPTION_TOKENS},
     {"every-rank", .help = "a row of a picture or page for every rank that was simulated"},
     {0},
 };
@@ -127,7 +129,14 @@ static ms_status run(const ms_invocation *call) {
     }
     const ms_gantt_rows rows =
         ms_cli_has(call, "every-rank") ? MS_GANTT_EVERY_RANK : MS_GANTT_PIPELINE_RANKS;
-    return ms_report_write(call->positionals, call->positional_count, rows, path, call->diag);
+    double tokens = 0.0;
+    ms_status status = ms_cli_tokens(call, &tokens);
+    if (status == MS_OK && tokens > 0.0 && !ms_report_has_ending(path, ".html")) {
+        status = ms_diag_usage(call->diag, "'--tokens' adds to a page; expected -o FILE.html");
+    }
+    return status == MS_OK ? ms_report_write(call->positionals, call->positional_count, rows,
+                                             tokens, path, call->diag)
+                           : status;
 }
 
 const ms_command ms_cmd_report = {

@@ -38,6 +38,7 @@ static const ms_option OPTIONS[] = {
      .no_stdout = "HDF5 needs a file with random access"},
     {"trace", "LEVEL", .word = level_word,
      .help = "what of the operations the trace holds: full, passes, ranks=0,8-15 or summary"},
+    {MS_OPTION_TOKENS},
     {MS_OPTION_JSON},
     {MS_OPTION_MARKDOWN},
     {MS_OPTION_FIDELITY},
@@ -106,6 +107,9 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
     if (ms_cli_has(call, "passes")) {
         ms_summary_add_passes(result, summary);
     }
+    double tokens = 0.0;
+    (void)ms_cli_tokens(call, &tokens); /* was read before */
+    ms_summary_add_training(tokens, result->job->mesh.ranks, summary);
     if (whatif->is_asked) {
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
     }
@@ -230,6 +234,10 @@ static ms_status run(const ms_invocation *call) {
         if (ms_cli_has(call, ADDING[i]) && !ms_cli_has(call, "json")) {
             return ms_diag_usage(call->diag, "'--%s' needs '--json', to which it adds", ADDING[i]);
         }
+    }
+    double tokens = 0.0;
+    if (ms_cli_tokens(call, &tokens) != MS_OK) {
+        return MS_E_USAGE;
     }
     ms_progress_begin("reading", 0);
     ms_cli_progress_start(&progress, call);

@@ -45,8 +45,7 @@ static const ms_option OPTIONS[] = {
     {"max", "QUANTITY=VALUE", .is_repeatable = true,
      .help = "leave out candidates above this limit, such as peak_B=70GiB; QUANTITY is an "
              "objective other than tokens_per_s, peak_B, bubble_fraction or tokens_per_step"},
-    {"tokens", "N",
-     .help = "tokens of the whole training, such as 15e12, for training_time_s and training_cost"},
+    {MS_OPTION_TOKENS},
     {"top", "N", .fallback = "10", .help = "how many of the best are found"},
     {"exhaustive", .help = "simulate all that fit, prune nothing"},
     {MS_OPTION_JOBS("simulations at once; changes no result")},
@@ -151,7 +150,7 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
     for (size_t i = 0; i < limits.count && status == MS_OK; i++) {
         status = ms_search_goal_limit(goal, limits.values[i], call->diag);
     }
-    return status == MS_OK ? ms_cli_number(call, "tokens", 0, &goal->training_tokens) : status;
+    return status == MS_OK ? ms_cli_tokens(call, &goal->training_tokens) : status;
 }
 
 /* ---- progress ---- */
@@ -295,7 +294,7 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_search *sh
         return MS_OK;
     }
     ms_value *root = make_tree(call, shown, whatif);
-    ms_show_search_rest(shown->result, root);
+    ms_show_search_rest(shown, root);
     return ms_cli_write_html(call, &page, root);
 }
 

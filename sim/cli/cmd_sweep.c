@@ -14,6 +14,7 @@
 #include "cli/tool.h"
 #include "search/points.h"
 #include "search/sweep.h"
+#include "trace/summary.h"
 
 /* The options of the command. */
 static const ms_option OPTIONS[] = {
@@ -28,6 +29,7 @@ static const ms_option OPTIONS[] = {
     {"plot", "FILE", .help = "draw the picture that the sweep's file asks for",
      .writes = ".svg, .png or .pdf"},
     {MS_OPTION_HTML},
+    {MS_OPTION_TOKENS},
     {MS_OPTION_JSON},
     {MS_OPTION_MARKDOWN},
     {0},
@@ -45,6 +47,7 @@ typedef struct shown_sweep {
     const size_t *points;     /* [count] number of each row's point in the sweep */
     size_t count;
     const ms_points_counts *counts;
+    double training_tokens; /* --tokens; 0: not given */
 } shown_sweep;
 
 /* Add the axes of the sweep: a list of objects, with the list of values of each key of the axis. */
@@ -131,7 +134,11 @@ static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) 
         if (ms_sweep_settings(shown->sweep, shown->points[i], arena, &settings) == MS_OK) {
             ms_point_add_settings(&settings, pairs);
         }
-        ms_table_add_row(MS_STORE_COLUMNS, &shown->rows[i], shown->rows[i].reason != NULL, object);
+        const ms_store_row *row = &shown->rows[i];
+        ms_table_add_row(MS_STORE_COLUMNS, row, row->reason != NULL, object);
+        if (row->reason == NULL) {
+            ms_summary_add_training(shown->training_tokens, (double)row->gpus, object);
+        }
     }
 }
 
@@ -200,6 +207,7 @@ static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
 typedef struct sweep_study {
     ms_sweep sweep;
     ms_cli_store kept;
+    double training_tokens; /* --tokens; 0: not given */
 } sweep_study;
 
 /* Make a point: `make` of ms_points_study, with a sweep_study as its context.  index: of the point
@@ -263,7 +271,8 @@ static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_poin
                                .rows = rows,
                                .points = points,
                                .count = study->count,
-                               .counts = &counts};
+                               .counts = &counts,
+                               .training_tokens = s->training_tokens};
     status = status == MS_OK ? show(call, &shown) : status;
     return status == MS_OK ? verdict_of(state, &shown) : status;
 }
@@ -287,6 +296,7 @@ static ms_status run(const ms_invocation *call) {
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;
+    status = status == MS_OK ? ms_cli_tokens(call, &s.training_tokens) : status;
     status = status == MS_OK ? ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena),
                                              call->arena, call->diag, &state.sweep)
                              : status;

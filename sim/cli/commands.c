@@ -1,6 +1,7 @@
 /* The table of commands (commands.h): those of this program, and behind them those of the Python
  * package. */
 #include "cli/commands.h"
+#include "base/config/input.h"
 
 #include <string.h>
 
@@ -53,6 +54,12 @@ const ms_command *ms_cli_find_command(const char *name) {
 }
 
 ms_status ms_cli_unknown_command(const char *name, ms_diag *diag) {
+    ms_input_kind kind = ms_input_kind_of(name);
+    if (kind != MS_INPUT_UNKNOWN) {
+        char text[512];
+        return ms_diag_usage(diag, "expected a command before the file; '%s' is %s", name,
+                             ms_input_explain(kind, MS_INPUT_UNKNOWN, name, text, sizeof text));
+    }
     const char *names[COUNT_MAX + 1] = {"help"};
     size_t count = 1;
     for (const ms_command *const *command = ms_cli_commands(); *command != NULL; command++) {

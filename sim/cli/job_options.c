@@ -3,11 +3,14 @@
  * override "key.path=value". */
 #include "cli/job_options.h"
 
+#include <ctype.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/failure.h"
+#include "base/units.h"
 #include "base/usage.h"
 
 /* Where `cmake --install` puts platforms and workloads. */
@@ -40,6 +43,32 @@ const char *ms_cli_data_folder(ms_arena *arena) {
     const char *found = beside_program(arena, "/share/meshsim"); /* an installation */
     found = found == NULL ? beside_program(arena, "") : found;   /* a build in the source tree */
     return found == NULL ? MESHSIM_DATA_DIR : found;
+}
+
+ms_status ms_cli_tokens(const ms_invocation *call, double *tokens_out) {
+    static const char FACTORS[] = "KMBT"; /* 1e3, 1e6, ... */
+    const char *text = ms_cli_value(call, "tokens", NULL);
+    *tokens_out = 0.0;
+    if (text == NULL) {
+        return MS_OK;
+    }
+    size_t length = strlen(text);
+    const char *factor =
+        length > 1 ? strchr(FACTORS, toupper((unsigned char)text[length - 1])) : NULL;
+    const char *number = ms_arena_strndup(call->arena, text, length - (factor != NULL));
+    double tokens = 0.0;
+    if (number == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    bool is_number = ms_number_parse(number, &tokens) == MS_OK && strchr(number, '%') == NULL;
+    tokens *= factor == NULL ? 1.0 : pow(1e3, (double)(factor - FACTORS) + 1.0);
+    if (!is_number || !(tokens > 0.0 && tokens <= 1e18)) {
+        return ms_diag_usage(
+            call->diag, "option '--tokens' takes a positive number, such as 15T or 15e12, got '%s'",
+            text);
+    }
+    *tokens_out = tokens;
+    return MS_OK;
 }
 
 const char *ms_cli_fidelity_word(int index) {

@@ -38,12 +38,20 @@
         .help = "what is one operation: a layer's computation or collective, or as much of a "     \
                 "pass as its ranks go through together"
 #define MS_OPTION_JSON "json", .help = "print one JSON object on stdout"
+#define MS_OPTION_TOKENS                                                                           \
+    "tokens", "N",                                                                                 \
+        .help = "tokens of the whole training, such as 15T or 15e12: adds its days, GPU-hours, "   \
+                "USD and MWh"
 #define MS_OPTION_SOLVER                                                                           \
     "solver", "simgrid|maxmin",                                                                    \
         .fallback = "simgrid",                                                                     \
         .help =                                                                                    \
             "what finds how transfers share links: SimGrid, or max-min fairness of meshsim's "     \
             "own, which finds the same in less time where there are millions, as with --no-fold"
+
+/* Tokens that --tokens gives: a positive number, which K, M, B or T may follow (1e3 to 1e12); 0
+ * when absent.  Returns MS_OK; MS_E_USAGE (reported). */
+ms_status ms_cli_tokens(const ms_invocation *call, double *tokens_out);
 
 /* Words of --fidelity by index; NULL behind the last. */
 const char *ms_cli_fidelity_word(int index);

@@ -289,8 +289,9 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
             traces[kept++] = row->trace;
         }
     }
-    return kept == 0 ? MS_OK
-                     : ms_report_write(traces, kept, MS_GANTT_PIPELINE_RANKS, path, call->diag);
+    return kept == 0
+               ? MS_OK
+               : ms_report_write(traces, kept, MS_GANTT_PIPELINE_RANKS, 0.0, path, call->diag);
 }
 
 /* Simulate the schedules of a study, sort the table, draw it and print it.  Returns as

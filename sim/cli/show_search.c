@@ -8,9 +8,7 @@
 #include "cli/show_text.h"
 #include "search/points.h"
 #include "simulate/metrics/metrics.h"
-
-/* Seconds of a day. */
-static const double DAY_S = 86400.0;
+#include "trace/summary.h"
 
 /* ---- the tree ---- */
 
@@ -69,8 +67,8 @@ static void add_estimate(const ms_search_row *found, ms_value *row) {
 }
 
 /* Add a row for a candidate: its settings, mesh, schedule and sizes, then its figures or its
- * estimate. */
-static void add_result(const ms_search_row *found, ms_value *list) {
+ * estimate.  training_tokens: adds what a training of so many tokens takes; 0: nothing. */
+static void add_result(const ms_search_row *found, double training_tokens, ms_value *list) {
     const ms_job_spec *spec = &found->spec;
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
     ms_point_add_settings(&found->settings, ms_value_add(row, "settings", MS_VALUE_OBJECT));
@@ -86,6 +84,7 @@ static void add_result(const ms_search_row *found, ms_value *list) {
     ms_value_add_string(row, "platform", spec->platform.cluster->name);
     if (found->is_simulated) {
         add_figures(found, row);
+        ms_summary_add_training(training_tokens, (double)ms_spec_ranks(spec), row);
     } else {
         add_estimate(found, row);
     }
@@ -127,10 +126,17 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     ms_value_add_string(root, "workload", base->name == NULL ? "" : base->name);
     add_goal(shown->goal, root);
     ms_value_add_bool(root, "partial", result->is_partial);
+    if (result->row_count == 0 && result->nearest.ratio > 0.0) {
+        const ms_search_miss *miss = &result->nearest;
+        ms_value *nearest = ms_value_add(root, "nearest", MS_VALUE_OBJECT);
+        ms_value_add_string(nearest, "quantity", ms_search_quantity_name(miss->quantity));
+        ms_value_add_double(nearest, "value", miss->value);
+        ms_value_add_double(nearest, "limit", shown->goal->limits[miss->quantity]);
+    }
     add_counts(&result->counts, root);
     ms_value *list = ms_value_add(root, "results", MS_VALUE_ARRAY);
     for (size_t i = 0; i < result->row_count; i++) {
-        add_result(&result->rows[i], list);
+        add_result(&result->rows[i], shown->goal->training_tokens, list);
     }
     if (result->expected != NULL) {
         const ms_search_row *row = result->expected;
@@ -144,12 +150,13 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     return root;
 }
 
-void ms_show_search_rest(const ms_search_findings *result, ms_value *root) {
+void ms_show_search_rest(const ms_shown_search *shown, ms_value *root) {
+    const ms_search_findings *result = shown->result;
     ms_value *rest = ms_value_add(root, "rest", MS_VALUE_OBJECT);
     ms_value_add_int(rest, "estimated", result->estimated);
     ms_value *list = ms_value_add(rest, "results", MS_VALUE_ARRAY);
     for (size_t i = 0; i < result->rest_count; i++) {
-        add_result(&result->rest[i], list);
+        add_result(&result->rest[i], shown->goal->training_tokens, list);
     }
 }
 
@@ -171,11 +178,7 @@ static bool is_described(const char *setting) {
 static void add_scores(const ms_search_goal *goal, const ms_search_row *found, ms_value *row) {
     for (int i = 0; i < goal->objective_count; i++) {
         double score = found->score.of[i];
-        if (goal->objectives[i] == MS_SEEK_TRAINING_TIME) {
-            ms_value_add_double(row, "training_days", score / DAY_S);
-        } else if (goal->objectives[i] == MS_SEEK_TRAINING_COST) {
-            ms_value_add_double(row, "training_USD", score);
-        } else if (goal->objectives[i] == MS_SEEK_STEP_TOKENS) {
+        if (goal->objectives[i] == MS_SEEK_STEP_TOKENS) {
             ms_value_add_double(row, "step_tokens", score);
         }
     }
@@ -242,8 +245,10 @@ static void add_command(const ms_shown_search *shown, const ms_search_row *best,
 }
 
 /* Add sentences about an interrupted or empty result. Where nothing fits in memory, add the least
- * memory that any candidate needs. */
-static void add_notes(const ms_search_findings *result, ms_value *page) {
+ * memory that any candidate needs; where all candidates are beyond limits, by how much the nearest
+ * is. */
+static void add_notes(const ms_search_goal *goal, const ms_search_findings *result,
+                      ms_value *page) {
     ms_value *notes = ms_value_add(page, "notes", MS_VALUE_ARRAY);
     bool is_empty = result->row_count == 0;
     if (result->is_partial) {
@@ -254,6 +259,11 @@ static void add_notes(const ms_search_findings *result, ms_value *page) {
     if (is_empty && result->expected == NULL) {
         ms_value_add_string(
             notes, NULL, result->is_partial ? "nothing was found by then" : "nothing is feasible");
+    }
+    if (is_empty && result->nearest.ratio > 0.0) {
+        ms_buffer text = {0};
+        ms_search_describe_miss(goal, &result->nearest, &text);
+        ms_value_add_string(notes, NULL, ms_buffer_keep(&text, page->arena));
     }
     if (is_empty && result->counts.beyond_limits == 0 && result->counts.does_not_fit > 0) {
         ms_value_add_double(page, "smallest_B", result->smallest_B);
@@ -283,5 +293,5 @@ void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root) {
     if (result->row_count > 0 || result->expected != NULL) {
         add_command(shown, result->row_count > 0 ? &result->rows[0] : result->expected, page);
     }
-    add_notes(result, page);
+    add_notes(shown->goal, result, page);
 }

@@ -25,6 +25,6 @@ void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root);
 
 /* Add to the tree, as `rest`: {estimated, results[]}, the candidates that are not among the best.
  * Of those that were not simulated only estimate, bound and memory are known. */
-void ms_show_search_rest(const ms_search_findings *result, ms_value *root);
+void ms_show_search_rest(const ms_shown_search *shown, ms_value *root);
 
 #endif

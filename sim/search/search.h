@@ -130,7 +130,9 @@ typedef struct ms_search_findings {
     size_t failed_count;
     double smallest_B; /**< smallest memory that a candidate needs which does not fit [B]; 0: all
                           fit */
-    bool is_partial;   /**< the search was interrupted, and better candidates may be left */
+    ms_search_miss nearest; /**< of the candidates beyond the limits of the goal, the one that
+ misses them least, by its estimate or simulation; ratio 0: there is none */
+    bool is_partial;        /**< the search was interrupted, and better candidates may be left */
     const ms_search_row *expected; /**< if it was interrupted before any simulation ended: the
                                       candidate with the best estimate so far; else NULL */
     ms_status failure;             /**< of the first simulation that failed; MS_OK: none failed */

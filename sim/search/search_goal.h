@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "base/buffer.h"
 #include "base/diag.h"
 #include "base/status.h"
 #include "cluster/platform/price.h"
@@ -84,6 +85,20 @@ void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
 /** Whether values, or bounds, keep all limits of a goal; a NAN does. values: [MS_SEEK_COUNT].
  * O(1). */
 bool ms_search_is_within(const ms_search_goal *goal, const double *values);
+
+/** By how much the values of a candidate miss a limit. */
+typedef struct ms_search_miss {
+    ms_search_quantity quantity; /**< whose limit is missed by the largest ratio */
+    double value;                /**< of that quantity */
+    double ratio;                /**< value over limit; 0: every limit is kept */
+} ms_search_miss;
+
+/** The largest miss of values.  values: [MS_SEEK_COUNT].  O(1). */
+ms_search_miss ms_search_miss_of(const ms_search_goal *goal, const double *values);
+
+/** Append a sentence on the miss of the nearest candidate: its value and the limit. */
+void ms_search_describe_miss(const ms_search_goal *goal, const ms_search_miss *miss,
+                             ms_buffer *text);
 
 /** The score of a candidate: its values of the objectives. values: [MS_SEEK_COUNT], or bounds,
  * which give a bound of the score. O(1). */

@@ -67,4 +67,12 @@ void ms_summary_add_tiers(const ms_job *job, ms_value *parent);
  * that takes every GPU, rank r GPU r. */
 void ms_summary_add_placement(const ms_rank_placement *placement, ms_value *parent);
 
+/** Add what a training of so many tokens takes: "training_tokens", "training_days",
+ * "training_gpu_hours" of GPUs with a rank, "training_cost" [USD] and "training_energy_MWh".
+ * What is not known of a step is null.
+ *  tokens: of the whole training; 0 adds nothing.  gpus: with a rank.
+ * figures: an object with the figures of a step: "step_time_s", "tokens_per_s", "cost", "energy_J".
+ */
+void ms_summary_add_training(double tokens, double gpus, ms_value *figures);
+
 #endif

@@ -35,6 +35,19 @@ static const char *nearest_key(const ms_field *fields, const char *key) {
     return best;
 }
 
+/* The mapping of the table whose own keys have one of this name, such as "mesh" for "tp"; NULL:
+ * there is none. */
+static const ms_field *find_owner(const ms_field *fields, const char *key) {
+    for (const ms_field *field = fields; field->key != NULL; field++) {
+        const ms_field *changes = field->shape == NULL ? NULL : field->shape->changes;
+        if ((field->fields != NULL && ms_field_find(field->fields, key) != NULL) ||
+            (changes != NULL && ms_field_find(changes, key) != NULL)) {
+            return field;
+        }
+    }
+    return NULL;
+}
+
 static void list_keys(const ms_field *fields, char *out) {
     size_t length = 0;
     out[0] = '\0';
@@ -71,6 +84,12 @@ static void report_unknown(ms_reading *reading, const ms_field *fields, const ms
         return;
     }
     bool is_shown = reading->diag->errors < reading->diag->limit;
+    const ms_field *owner = is_shown ? find_owner(fields, child->key) : NULL;
+    if (owner != NULL) {
+        ms_reading_fault(reading, &child->key_mark, path, "unknown key; did you mean '%s.%s'?",
+                         owner->key, child->key);
+        return;
+    }
     const char *near = is_shown ? nearest_key(fields, child->key) : NULL;
     if (near != NULL) {
         ms_reading_fault(reading, &child->key_mark, path, "unknown key; did you mean '%s'?", near);

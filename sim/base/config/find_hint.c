@@ -8,11 +8,11 @@
 
 static const char ENDING[] = ".yaml";
 
-/* A file's name without its ending, if that is ".yaml". */
+/* A file's name without its ending, if that is ".yaml" or ".yml". */
 static const char *stem_of(ms_arena *arena, const char *file) {
-    size_t length = strlen(file), end = sizeof ENDING - 1;
-    bool is_yaml = length > end && strcmp(file + length - end, ENDING) == 0;
-    return is_yaml ? ms_arena_strndup(arena, file, length - end) : file;
+    const char *dot = strrchr(file, '.');
+    bool is_yaml = dot != NULL && (strcmp(dot, ENDING) == 0 || strcmp(dot, ".yml") == 0);
+    return is_yaml ? ms_arena_strndup(arena, file, (size_t)(dot - file)) : file;
 }
 
 /* Add the names of a folder's YAML files without their endings; none of a folder that cannot be

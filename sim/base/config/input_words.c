@@ -21,8 +21,10 @@ char *ms_input_explain(ms_input_kind kind, ms_input_kind wanted, const char *pat
     const char *after = "";
     switch (kind) {
     case MS_INPUT_WORKLOAD:
-        before = wanted == MS_INPUT_TRACE ? "; 'meshsim run " : "; 'meshsim check ";
-        after = wanted == MS_INPUT_TRACE ? " -o TRACE.h5' writes its trace" : "' looks at it";
+        before = wanted == MS_INPUT_SPACE ? "; 'meshsim check " : "; 'meshsim run ";
+        after = wanted == MS_INPUT_TRACE   ? " -o TRACE.h5' writes its trace"
+                : wanted == MS_INPUT_SPACE ? "' looks at it"
+                                           : "' simulates it";
         break;
     case MS_INPUT_PLATFORM:
         before = wanted == MS_INPUT_WORKLOAD ? "; 'meshsim run WORKLOAD.yaml --platform "

@@ -44,7 +44,7 @@ static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
     kept.bound = ms_search_score_of(goal, bounds);
     kept.estimate = ms_search_score_of(goal, expected);
     if (!ms_search_is_within(goal, bounds)) {
-        r->out->counts.beyond_limits++;
+        ms_search_record_miss(r, expected);
         return MS_OK;
     }
     bool has_all = ms_vector_add(&r->feasible, &kept, 1) != NULL &&

@@ -46,6 +46,10 @@ typedef struct ms_search_state {
     ms_status status;      /* first fault of next_job, which returns no status */
 } ms_search_state;
 
+/* Count a candidate beyond the goal's limits, and keep its miss if it is the least so far.
+ *  values: [MS_SEEK_COUNT] of the candidate. */
+void ms_search_record_miss(ms_search_state *r, const double *values);
+
 /* Report the progress of a search to its caller. done: candidates that the phase has handled.
  * count: all candidates of the phase. */
 void ms_search_tell(const ms_search_state *r, ms_search_phase phase, int64_t done, int64_t count);

@@ -11,7 +11,7 @@
 #include "cluster/platform/price.h"
 #include "search/search/rows.h"
 
-static const double MILLION = 1e6;
+static const double MILLION = 1e6, DAY_S = 86400.0;
 
 /* A quantity as the command line names it. */
 typedef struct quantity_row {
@@ -30,7 +30,7 @@ static const quantity_row QUANTITIES[MS_SEEK_COUNT] = {
     [MS_SEEK_GPUS] = {"gpus", MS_DIM_NONE, true, true},
     [MS_SEEK_TRAINING_TIME] = {"training_time_s", MS_DIM_TIME, true, true},
     [MS_SEEK_TRAINING_COST] = {"training_cost", MS_DIM_NONE, true, true},
-    [MS_SEEK_MEMORY] = {"peak_B", MS_DIM_BYTES, false, true},
+    [MS_SEEK_MEMORY] = {"peak_B", MS_DIM_BYTES, true, true},
     [MS_SEEK_BUBBLE] = {"bubble_fraction", MS_DIM_NONE, false, true},
     [MS_SEEK_STEP_TOKENS] = {"tokens_per_step", MS_DIM_NONE, false, true},
 };
@@ -214,11 +214,38 @@ void ms_search_values(const ms_search_goal *goal, const ms_job_spec *spec,
 }
 
 bool ms_search_is_within(const ms_search_goal *goal, const double *values) {
-    bool is_beyond = false; /* a NAN, which is not known, is not beyond a limit */
+    return ms_search_miss_of(goal, values).ratio == 0.0;
+}
+
+ms_search_miss ms_search_miss_of(const ms_search_goal *goal, const double *values) {
+    ms_search_miss worst = {.ratio = 0.0};
     for (int i = 0; i < MS_SEEK_COUNT; i++) {
-        is_beyond = is_beyond || values[i] > goal->limits[i];
+        bool is_beyond = values[i] > goal->limits[i]; /* false where the value is not known */
+        double ratio = goal->limits[i] > 0.0 ? values[i] / goal->limits[i] : (double)INFINITY;
+        if (is_beyond && ratio > worst.ratio) {
+            worst = (ms_search_miss){(ms_search_quantity)i, values[i], ratio};
+        }
     }
-    return !is_beyond;
+    return worst;
+}
+
+void ms_search_describe_miss(const ms_search_goal *goal, const ms_search_miss *miss,
+                             ms_buffer *text) {
+    enum { TEXT_B = 64 };
+    const quantity_row *row = &QUANTITIES[miss->quantity];
+    const double values[] = {miss->value, goal->limits[miss->quantity]};
+    char words[2][TEXT_B];
+    for (int i = 0; i < 2; i++) {
+        bool is_training_time = miss->quantity == MS_SEEK_TRAINING_TIME;
+        if (is_training_time || row->dim == MS_DIM_NONE) {
+            snprintf(words[i], TEXT_B, "%.6g%s", values[i] / (is_training_time ? DAY_S : 1.0),
+                     is_training_time ? " days" : "");
+        } else {
+            ms_unit_format(values[i], row->dim, words[i], TEXT_B);
+        }
+    }
+    ms_buffer_printf(text, "the nearest candidate has %s %s; the limit is %s", row->name, words[0],
+                     words[1]);
 }
 
 ms_search_score ms_search_score_of(const ms_search_goal *goal, const double *values) {

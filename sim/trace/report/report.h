@@ -199,10 +199,11 @@ ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_
  * pictures, with a line below each but the first that says which inputs differ from the first
  * one's, .html makes the page of one trace, .json takes one, too, .json.gz the same compressed. The
  * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and
- * pages.  Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT
+ * pages.  training_tokens: a page also says what a training of so many tokens takes; 0: not.
+ * Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT
  * and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report cannot be written, an older file
  * stays as it was; MS_E_NOMEM. */
 ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
-                          const char *path, ms_diag *diag);
+                          double training_tokens, const char *path, ms_diag *diag);
 
 #endif

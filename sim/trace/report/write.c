@@ -5,6 +5,7 @@
 #include "trace/report/caption.h"
 #include "trace/report/gzip.h"
 #include "trace/report/report.h"
+#include "trace/summary.h"
 
 typedef enum report_format {
     FORMAT_NONE,
@@ -206,8 +207,8 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
 }
 
 /* A page shows what there is of a trace: without operations there is just no timeline. */
-static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const char *path,
-                            ms_diag *diag) {
+static ms_status write_html(const char *trace_path, ms_gantt_rows rows, double training_tokens,
+                            const char *path, ms_diag *diag) {
     ms_arena arena;
     ms_buffer html = {0};
     ms_trace trace;
@@ -215,6 +216,9 @@ static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const ch
     ms_status status =
         ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &arena, diag, &trace);
     if (status == MS_OK) {
+        ms_value *summary = ms_value_copy(trace.summary, &arena);
+        ms_summary_add_training(training_tokens, ms_value_number(summary, "gpus", 0.0), summary);
+        trace.summary = summary;
         status = ms_page_write_trace(&trace, rows, &html);
         if (status != MS_OK) {
             bool is_full = status == MS_E_NOMEM;
@@ -234,7 +238,7 @@ static ms_status write_html(const char *trace_path, ms_gantt_rows rows, const ch
 }
 
 ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
-                          const char *path, ms_diag *diag) {
+                          double training_tokens, const char *path, ms_diag *diag) {
     ms_status status = check_request(count, path, diag);
     if (status != MS_OK) {
         return status;
@@ -243,7 +247,7 @@ ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows
     case FORMAT_PICTURE:
         return write_svg(traces, count, rows, path, diag);
     case FORMAT_HTML:
-        return write_html(traces[0], rows, path, diag);
+        return write_html(traces[0], rows, training_tokens, path, diag);
     default:
         return write_json(traces[0], path, diag);
     }

@@ -4,6 +4,7 @@ const QUANTITIES = [
   // key, words, unit, whether less is better
   ["step_time_s", "step time", "time", true], ["peak_B", "memory per GPU", "bytes", true], ["cost", "USD a step", "", true], ["cost_per_million_tokens", "USD per million tokens", "", true],
   ["energy_J", "energy a step", "energy", true], ["tokens_per_s", "tokens a second", "", false], ["mfu", "MFU", "share", false], ["bubble_fraction", "bubble", "share", true], ["gpus", "GPUs", "count", true],
+  ["training_days", "days of training", "", true], ["training_cost", "USD of the training", "", true], ["training_energy_MWh", "MWh of the training", "", true],
 ];
 
 function isNumber(value) {
@@ -75,6 +76,7 @@ function searchColumns(result, rows) {
     ...["tp", "cp", "ep", "pp", "dp"].filter((axis) => isUsed(`exposed_${axis}`)).map((axis) => ({ key: `exposed_${axis}`, title: `exposed ${axis}`, unit: "share", value: (row) => (isSimulated(row) ? row.time_share[`exposed_${axis}`] : undefined), path: (row) => `${of(row)}/time_share/exposed_${axis}` })),
     ...(isNumber(rows[0].mfu) ? [{ key: "mfu", title: "MFU", unit: "share", value: (row) => row.mfu, path: (row) => `${of(row)}/mfu` }] : []),
     ...(isNumber(rows[0].cost) ? [{ key: "cost", title: "USD a step", unit: "", value: (row) => row.cost, path: (row) => `${of(row)}/cost` }] : []),
+    ...[["training_days", "days"], ["training_cost", "USD, training"], ["training_energy_MWh", "MWh"]].filter(([key]) => isNumber(rows[0][key])).map(([key, title]) => ({ key, title, unit: "", value: (row) => row[key], path: (row) => `${of(row)}/${key}` })),
     { key: "limited_by", title: "limited by", value: (row) => row.limited_by, className: "rank" },
     { key: "limit", title: "its share", unit: "share", value: (row) => row.limit_share, path: (row) => `${of(row)}/limit_share` },
   ];

@@ -43,6 +43,11 @@ function showHead() {
     ]),
     isKnown(S.cost) ? tile("USD a step", figure("/summary/cost"), isKnown(S.cost_per_million_tokens) ? [figure("/summary/cost_per_million_tokens"), " USD per million tokens"] : []) : null,
     isKnown(S.energy_J) ? tile("energy a step", figure("/summary/energy_J", "energy"), isKnown(S.cost) ? [] : ["cost: the platform names no price"]) : null,
+    isKnown(S.training_days) ? tile("days of training", figure("/summary/training_days"), [
+      figure("/summary/training_tokens"), " tokens, ", figure("/summary/training_gpu_hours"), " GPU-hours",
+      ...(isKnown(S.training_cost) ? [", ", figure("/summary/training_cost"), " USD"] : []),
+      ...(isKnown(S.training_energy_MWh) ? [", ", figure("/summary/training_energy_MWh"), " MWh"] : []),
+    ]) : null,
   ];
   put(
     "head",

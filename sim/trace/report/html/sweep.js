@@ -4,6 +4,7 @@ const SWEEP_QUANTITIES = [
   ["step_time_s", "step time", "time", true], ["tokens_per_s", "tokens a second", "", false], ["tokens_per_s_per_gpu", "tokens a second per GPU", "", false], ["mfu", "MFU", "share", false],
   ["bubble_fraction", "bubble", "share", true], ["exposed_fraction", "exposed communication", "share", true], ["peak_B", "peak of memory", "bytes", true], ["cost", "USD a step", "", true],
   ["cost_per_million_tokens", "USD per million tokens", "", true], ["energy_J", "energy a step", "energy", true],
+  ["training_days", "days of training", "", true], ["training_cost", "USD of the training", "", true], ["training_energy_MWh", "MWh of the training", "", true],
 ];
 
 // An axis of the sweep: its name, and its values in words.

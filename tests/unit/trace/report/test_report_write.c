@@ -13,7 +13,7 @@ static const char *name_in(trace_fixture *f, const char *name) {
 
 static ms_status write_one(trace_fixture *f, const char *path) {
     const char *const traces[] = {f->path};
-    return ms_report_write(traces, 1, MS_GANTT_PIPELINE_RANKS, path, &f->diag);
+    return ms_report_write(traces, 1, MS_GANTT_PIPELINE_RANKS, 0.0, path, &f->diag);
 }
 
 Test(report_write, the_ending_chooses_the_kind) {
@@ -62,7 +62,7 @@ Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
     }
     const char *svg = name_in(&f, "a.svg");
     cr_assert_eq(
-        ms_report_write(traces, MS_GANTT_PICTURES_MAX, MS_GANTT_PIPELINE_RANKS, svg, &f.diag),
+        ms_report_write(traces, MS_GANTT_PICTURES_MAX, MS_GANTT_PIPELINE_RANKS, 0.0, svg, &f.diag),
         MS_OK);
     const char *text = trace_fixture_read_file(&f, svg, &length);
     size_t panels = 0;
@@ -71,16 +71,16 @@ Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
     }
     cr_assert_eq(panels, (size_t)MS_GANTT_PICTURES_MAX);
     cr_assert_not_null(strstr(text, ">t.h5 \xc2\xb7 small: 1f1b, 2 pipeline ranks"));
-    cr_assert_eq(
-        ms_report_write(traces, MS_GANTT_PICTURES_MAX + 1, MS_GANTT_PIPELINE_RANKS, svg, &f.diag),
-        MS_E_USAGE);
+    cr_assert_eq(ms_report_write(traces, MS_GANTT_PICTURES_MAX + 1, MS_GANTT_PIPELINE_RANKS, 0.0,
+                                 svg, &f.diag),
+                 MS_E_USAGE);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "at most 8 traces"));
     cr_assert_eq(
-        ms_report_write(traces, 2, MS_GANTT_PIPELINE_RANKS, name_in(&f, "a.json"), &f.diag),
+        ms_report_write(traces, 2, MS_GANTT_PIPELINE_RANKS, 0.0, name_in(&f, "a.json"), &f.diag),
         MS_E_USAGE);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "viewer is made of one run, got 2"));
     cr_assert_eq(
-        ms_report_write(traces, 2, MS_GANTT_PIPELINE_RANKS, name_in(&f, "a.html"), &f.diag),
+        ms_report_write(traces, 2, MS_GANTT_PIPELINE_RANKS, 0.0, name_in(&f, "a.html"), &f.diag),
         MS_E_USAGE);
     cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "page is made of one run, got 2"));
     cr_assert_eq(trace_fixture_files(&f), 2);
