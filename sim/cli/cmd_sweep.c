@@ -272,7 +272,7 @@ static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_poin
                                .points = points,
                                .count = study->count,
                                .counts = &counts,
-                               .training_tokens = s->training_tokens};
+                               .training_tokens = state->training_tokens};
     status = status == MS_OK ? show(call, &shown) : status;
     return status == MS_OK ? verdict_of(state, &shown) : status;
 }
@@ -296,7 +296,7 @@ static ms_status run(const ms_invocation *call) {
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;
-    status = status == MS_OK ? ms_cli_tokens(call, &s.training_tokens) : status;
+    status = status == MS_OK ? ms_cli_tokens(call, &state.training_tokens) : status;
     status = status == MS_OK ? ms_sweep_read(call->positionals[0], ms_cli_data_folder(call->arena),
                                              call->arena, call->diag, &state.sweep)
                              : status;
