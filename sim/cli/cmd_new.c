@@ -28,14 +28,15 @@ enum { TOKENS_USUAL = 4 << 20 };
 /* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"model", "MODEL|CONFIG.json",
-     .help =
-         "the model of a workload, by the workload's name, or a Hugging Face config or its folder"},
+     .help = "a model by its name, a workload whose model is taken, or a Hugging Face config or "
+             "its folder"},
     {"platform", "P.yaml", .help = "platform, by its name or file"},
     {"gpus", "N", .fallback = "all of the platform", .help = "GPUs of it, in whole nodes"},
     {"batch", "N", .fallback = "some 4 million tokens", .help = "sequences per step"},
     {"sequence", "N", .fallback = "the model's", .help = "tokens per sequence"},
     {"output", "FILE", .letter = 'o', .fallback = "-",
      .help = "write the workload there, '-' for standard output", .writes = ".yaml"},
+    {"list", .help = "list models, workloads and platforms by name, and write nothing"},
     {"force", .help = "write over a file that is there"},
     {"json",
      .help = "print what the config of --model says as one JSON object, and write no workload"},
@@ -76,31 +77,25 @@ static ms_status add_set(draft *workload, const char *text) {
 
 /* ---- models and platforms ---- */
 
-/* The names of the installed YAML files of a folder below the data folder, such as "platforms", as
- * "a, b, c"; "" without any. */
-static const char *list_installed(const ms_invocation *call, const char *folder) {
-    const char *path =
-        ms_arena_printf(call->arena, "%s/%s", ms_cli_data_folder(call->arena), folder);
-    const char *const folders[] = {path, NULL};
-    const ms_file_search search = {.folders = folders, .subfolder = ""};
-    return path == NULL ? "" : ms_find_yaml_names(&search, call->arena);
-}
-
-/* Print the names of the installed models and platforms, and an example command. */
+/* Print the names of the installed models, workloads and platforms, and an example command. */
 static ms_status print_choices(const ms_invocation *call) {
+    static const struct {
+        const char *margin, *folder, *more;
+    } ROWS[] = {{"models     ", MS_CLI_MODELS, "a Hugging Face config.json"},
+                {"workloads  ", "workloads", "a file of your own, whose model is taken"},
+                {"platforms  ", "platforms", "a file"}};
     ms_buffer page = {0};
-    ms_arena *arena = call->arena;
-    const char *models = ms_arena_printf(arena, "%s, or a Hugging Face config.json",
-                                         list_installed(call, "workloads"));
-    const char *platforms =
-        ms_arena_printf(arena, "%s, or a file", list_installed(call, "platforms"));
-    if (models == NULL || platforms == NULL) {
-        return ms_diag_no_memory(call->diag);
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        const char *names =
+            ms_arena_printf(call->arena, "%s, or %s",
+                            ms_cli_installed_names(ROWS[i].folder, call->arena), ROWS[i].more);
+        if (names == NULL) {
+            return ms_diag_no_memory(call->diag);
+        }
+        ms_show_wrapped(ROWS[i].margin, names, &page);
     }
-    ms_show_wrapped("models     ", models, &page);
-    ms_show_wrapped("platforms  ", platforms, &page);
-    ms_buffer_puts(
-        &page, "\nsuch as: meshsim new --model tiny --platform dgx-h100 --gpus 16 -o my.yaml\n");
+    ms_buffer_puts(&page, "\nsuch as: meshsim new --model llama3-8b --platform dgx-h100 --gpus 16 "
+                          "-o my.yaml\n");
     return ms_cli_print_page(call, &page);
 }
 
@@ -112,8 +107,11 @@ static ms_status check_options(const ms_invocation *call) {
                                                           : NULL;
     if (missing != NULL) {
         bool is_model = strcmp(missing, "model") == 0;
-        return ms_diag_usage(call->diag, "option '--%s' is missing: one of %s", missing,
-                             list_installed(call, is_model ? "workloads" : "platforms"));
+        return ms_diag_usage(
+            call->diag, "option '--%s' is missing: one of %s%s%s", missing,
+            is_model ? ms_cli_installed_names(MS_CLI_MODELS, call->arena) : "",
+            is_model ? ", " : "",
+            ms_cli_installed_names(is_model ? "workloads" : "platforms", call->arena));
     }
     const char *path = ms_cli_value(call, "output", "-");
     if (strcmp(path, "-") != 0 && ms_file_is_there(path) && !ms_cli_has(call, "force")) {
@@ -124,19 +122,33 @@ static ms_status check_options(const ms_invocation *call) {
 
 /* ---- model ---- */
 
-/* Whether the value of --model names a Hugging Face config: a file in ".json", or a folder. */
-static bool is_config(const char *name) {
+/* The path of the Hugging Face config that --model names: a file in ".json", a folder, or the name
+ * of an installed model. NULL: a workload is named, or memory runs out. */
+static const char *find_config(const ms_invocation *call, const char *name) {
     struct stat entry;
     size_t length = strlen(name);
     bool is_json = length > 5 && strcmp(name + length - 5, ".json") == 0;
-    if (is_json) {
-        return true;
-    }
     bool is_there = stat(name, &entry) == 0;
+    if (is_json || (is_there && S_ISDIR(entry.st_mode))) {
+        return name;
+    }
     if (!is_there) {
         ms_failure_note_file(name, errno);
     }
-    return is_there && S_ISDIR(entry.st_mode);
+    const char *path = ms_arena_printf(call->arena, "%s/" MS_CLI_MODELS "/%s.json",
+                                       ms_cli_data_folder(call->arena), name);
+    bool is_model = path != NULL && strchr(name, '/') == NULL && ms_file_is_there(path);
+    return is_model ? path : NULL;
+}
+
+/* "; did you mean 'NAME'?" with the nearest name of a model, else of a workload; "" if none is
+ * near.  workloads: where workloads are looked for. */
+static const char *model_hint(const ms_invocation *call, const char *name,
+                              const ms_file_search *workloads) {
+    const ms_file_search models = {
+        .folders = workloads->folders, .subfolder = MS_CLI_MODELS "/", .ending = ".json"};
+    const char *hint = ms_find_yaml_hint(name, &models, call->arena);
+    return hint[0] != '\0' ? hint : ms_find_yaml_hint(name, workloads, call->arena);
 }
 
 /* Find the base by its name, and read it into `base` and `root` of the draft.  MS_E_INPUT
@@ -151,7 +163,7 @@ static ms_status find_base(draft *workload, const char *name) {
     }
     if (workload->base == NULL) {
         ms_diag_error(call->diag, "no model '%s'%s%s", name, looked,
-                      ms_find_yaml_hint(name, &search, call->arena));
+                      model_hint(call, name, &search));
         return MS_E_INPUT;
     }
     return ms_yaml_load(workload->base, call->arena, call->diag, &workload->root);
@@ -210,9 +222,10 @@ static ms_status add_keys(draft *workload, const ms_node *mapping, const char *p
 static ms_status read_config(draft *workload, const char *name, ms_config_workload *out) {
     const ms_invocation *call = workload->call;
     ms_status status = MS_OK;
-    if (is_config(name)) {
+    const char *config = find_config(call, name);
+    if (config != NULL) {
         ms_model model;
-        status = ms_config_workload_read(name, ms_cli_data_folder(call->arena), call->arena,
+        status = ms_config_workload_read(config, ms_cli_data_folder(call->arena), call->arena,
                                          call->diag, out);
         status = status == MS_OK ? ms_model_read(ms_node_get(out->root, "model"), "model",
                                                  call->arena, call->diag, &model)
@@ -262,7 +275,8 @@ static ms_status read_model(draft *workload) {
     }
     status = status == MS_OK ? clear_base(workload) : status;
     if (status == MS_OK && workload->config != NULL) {
-        const char *path = ms_find_whole_path(name, call->arena);
+        const char *config = find_config(call, name);
+        const char *path = config == NULL ? NULL : ms_find_whole_path(config, call->arena);
         status = path == NULL
                      ? ms_diag_no_memory(call->diag)
                      : add_set(workload, ms_arena_printf(call->arena, "model={hf: '%s'}", path));
@@ -512,10 +526,12 @@ static void add_source_keys(const ms_source_keys *keys, ms_value *rows) {
  * gives, with their positions in the config, and what became of each of the config's own keys. The
  * model is not checked, as a key that it lacks may be given later. */
 static ms_status print_config(const ms_invocation *call) {
-    const char *path = ms_cli_value(call, "model", "");
+    const char *name = ms_cli_value(call, "model", "");
+    const char *path = find_config(call, name);
     ms_config_workload workload;
-    ms_status status = ms_config_workload_read(path, ms_cli_data_folder(call->arena), call->arena,
-                                               call->diag, &workload);
+    ms_status status =
+        ms_config_workload_read(path == NULL ? name : path, ms_cli_data_folder(call->arena),
+                                call->arena, call->diag, &workload);
     if (status != MS_OK) {
         return status;
     }
@@ -532,8 +548,8 @@ static ms_status print_config(const ms_invocation *call) {
 /* Check the options beside --json: --model is required, and every option that describes the job or
  * the output file is refused. MS_E_USAGE (reported). */
 static ms_status check_json(const ms_invocation *call) {
-    static const char *const OTHERS[] = {"platform", "gpus",   "batch",
-                                         "sequence", "output", "force"};
+    static const char *const OTHERS[] = {"platform", "gpus",  "batch", "sequence",
+                                         "output",   "force", "list"};
     for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
         if (ms_cli_has(call, OTHERS[i])) {
             return ms_diag_usage(call->diag, "'--json' takes '--model' alone, not '--%s'",
@@ -547,11 +563,12 @@ static ms_status check_json(const ms_invocation *call) {
     return MS_OK;
 }
 
-/* Run `meshsim new`. Without any of --model, --platform and --json it lists the installed models
- * and platforms; with --json it prints what the config of --model gives; else it writes a
- * workload. */
+/* Run `meshsim new`. With --list, or without any of --model, --platform and --json, it lists the
+ * installed models, workloads and platforms; with --json it prints what the config of --model
+ * gives; else it writes a workload. */
 static ms_status run(const ms_invocation *call) {
-    if (!ms_cli_has(call, "json") && !ms_cli_has(call, "model") && !ms_cli_has(call, "platform")) {
+    bool is_asked = ms_cli_has(call, "json") || ms_cli_has(call, "model");
+    if (ms_cli_has(call, "list") || (!is_asked && !ms_cli_has(call, "platform"))) {
         return print_choices(call);
     }
     if (ms_cli_has(call, "json")) {
@@ -577,8 +594,9 @@ const ms_command ms_cmd_new = {
         "Writes a workload whose every key stands below a comment that says what it is and what it "
         "may be. Its mesh is a legal one that fits in memory, with the shortest estimated step of "
         "those with tp within a node, 1F1B, microbatches of one sequence, with or without "
-        "recomputation; 'meshsim search' finds better ones. Without --model and --platform it "
-        "lists what there is. Exits with 1, and writes nothing, when no mesh fits in memory.",
-    .example = "meshsim new --model tiny --platform dgx-h100 --gpus 16 -o my.yaml",
+        "recomputation; 'meshsim search' finds better ones. --list, or no option, lists the "
+        "models and platforms that have names. Exits with 1, and writes nothing, when no mesh fits "
+        "in memory.",
+    .example = "meshsim new --model llama3-8b --platform dgx-h100 --gpus 16 -o my.yaml",
     .run = run,
 };

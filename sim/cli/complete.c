@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/config/find.h"
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/job_options.h"
@@ -41,14 +40,10 @@ static void skip_list_items(completion *last) {
     last->typed += comma == NULL ? 0 : (size_t)(comma + 1 - last->typed);
 }
 
-/* Offer the names of installed YAML files.  folder: below the data folder, such as "platforms".
+/* Offer the names of installed files.  folder: below the data folder, such as "platforms".
  * text: the meaning of these names. */
 static void offer_installed(completion *last, const char *folder, const char *text) {
-    const char *path =
-        ms_arena_printf(last->arena, "%s/%s", ms_cli_data_folder(last->arena), folder);
-    const char *const folders[] = {path, NULL};
-    const ms_file_search search = {.folders = folders, .subfolder = ""};
-    const char *names = path == NULL ? "" : ms_find_yaml_names(&search, last->arena);
+    const char *names = ms_cli_installed_names(folder, last->arena);
     while (names[0] != '\0') {
         size_t length = strcspn(names, ",");
         offer(last, ms_arena_strndup(last->arena, names, length), "", text);
@@ -243,6 +238,7 @@ static void complete_named(completion *last, const char *name) {
     } else if (ms_cli_is_among(name, WORKLOADS)) {
         offer_files(last, "workloads", "workload");
     } else if (strcmp(name, "MODEL") == 0) {
+        offer_installed(last, MS_CLI_MODELS, "model");
         offer_installed(last, "workloads", "model of the workload");
     } else if (ending != NULL && islower((unsigned char)ending[1]) != 0) {
         ask_for_files(last, "file", ending);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config/find.h"
 #include "base/failure.h"
 #include "base/units.h"
 #include "base/usage.h"
@@ -43,6 +44,15 @@ const char *ms_cli_data_folder(ms_arena *arena) {
     const char *found = beside_program(arena, "/share/meshsim"); /* an installation */
     found = found == NULL ? beside_program(arena, "") : found;   /* a build in the source tree */
     return found == NULL ? MESHSIM_DATA_DIR : found;
+}
+
+const char *ms_cli_installed_names(const char *folder, ms_arena *arena) {
+    const char *path = ms_arena_printf(arena, "%s/%s", ms_cli_data_folder(arena), folder);
+    const char *const folders[] = {path, NULL};
+    const ms_file_search search = {.folders = folders,
+                                   .subfolder = "",
+                                   .ending = strcmp(folder, MS_CLI_MODELS) == 0 ? ".json" : NULL};
+    return path == NULL ? "" : ms_find_yaml_names(&search, arena);
 }
 
 ms_status ms_cli_tokens(const ms_invocation *call, double *tokens_out) {

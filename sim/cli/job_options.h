@@ -83,6 +83,13 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
  * static. */
 const char *ms_cli_data_folder(ms_arena *arena);
 
+/* Folder of the models that have names, below the data folder: Hugging Face configs. */
+#define MS_CLI_MODELS "workloads/models"
+
+/* The names of the installed files of a folder below the data folder, such as "platforms", without
+ * their endings: "a, b, c"; "" without any.  In `arena` or static. */
+const char *ms_cli_installed_names(const char *folder, ms_arena *arena);
+
 /* The --set options of a command that takes a platform, as one mapping; empty without any.
  * *changes_out: in the call's arena.  Returns as ms_node_set. */
 ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **changes_out);

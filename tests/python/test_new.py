@@ -23,6 +23,7 @@ TIMEOUT_S = 120
 # each model on two platforms, all platforms in turn; with MS_ALL each on each, which takes minutes
 ALL = "MS_ALL" in os.environ
 MODELS = sorted(path.stem for path in (ROOT / "workloads").glob("*.yaml"))
+NAMED = ROOT / "workloads/models"
 PLATFORMS = sorted(path.stem for path in (ROOT / "platforms").glob("*.yaml"))
 
 
@@ -44,10 +45,41 @@ class New(unittest.TestCase):
 class Words(New):
     def test_without_a_model_and_a_platform_it_lists_what_there_is(self):
         page = self.meshsim("new").stdout
-        for name in MODELS + PLATFORMS:
-            self.assertIn(name, page)
+        for name in MODELS + PLATFORMS + [path.stem for path in NAMED.glob("*.json")]:
+            self.assertRegex(page, rf"(?<![-\w]){re.escape(name)}(?![-\w])")
+        self.assertEqual(self.meshsim("new", "--list", "--model", "tiny", "--platform", "ideal").stdout, page)
         self.assertIn("option '--platform' is missing: one of bytedance-a100, ", self.meshsim("new", "--model", "tiny", code=2).stderr)
-        self.assertIn("option '--model' is missing: one of ", self.meshsim("new", "--platform", "ideal", code=2).stderr)
+        self.assertIn("option '--model' is missing: one of deepseek-v3, ", self.meshsim("new", "--platform", "ideal", code=2).stderr)
+
+    def test_models_by_name_are_the_published_ones(self):
+        """Sizes as in the configs of tests/import/hf, parameters as the README says."""
+        rows = re.findall(r"^\| `(\S+)\.json` \| (.*) \| (\d+) \| ([\de.]+)(?: \(.*\))? \|$", (NAMED / "README.md").read_text(encoding="utf-8"), re.M)
+        self.assertEqual(sorted(row[0] for row in rows), sorted(path.stem for path in NAMED.glob("*.json")))
+        page = (ROOT / "tests/import/hf/README.md").read_text(encoding="utf-8")
+        for name, source, sequence, parameters in rows:
+            with self.subTest(name):
+                self.new("--model", name, "--platform", "dgx-h100", "--gpus", "1024")
+                spec = yaml.safe_load((self.folder / "my.yaml").read_text(encoding="utf-8"))
+                self.assertEqual((spec["model"]["sequence"], spec["name"]), (int(sequence), f"{name} on 1024 GPUs"))
+                total = json.loads(self.meshsim("check", "my.yaml", "--json").stdout)["parameters"]["total_without_mtp"]
+                self.assertLess(abs(total / float(parameters) - 1.0), 1e-3)
+                config = json.loads((NAMED / f"{name}.json").read_text(encoding="utf-8"))
+                if "huggingface" in source:
+                    file = re.search(rf"^\| `(\S+)` \| {re.escape(source)} \|", page, re.M).group(1)
+                    published = json.loads((ROOT / "tests/import/hf" / file).read_text(encoding="utf-8"))
+                    self.assertEqual(config, published)
+                else:  # Brown et al., table 2.1: layers, d_model, heads
+                    self.assertEqual([config[key] for key in ("n_layer", "n_embd", "n_head")], [96, 12288, 96])
+
+    def test_a_name_works_wherever_a_config_does(self):
+        path = str(NAMED / "llama3-8b.json")
+        self.assertEqual(self.meshsim("new", "--model", "llama3-8b", "--json").stdout, self.meshsim("new", "--model", path, "--json").stdout)
+        self.new("--model", "llama3-8b", "--platform", "dgx-h100", "--gpus", "8", "--sequence", "1024")
+        self.assertEqual(yaml.safe_load((self.folder / "my.yaml").read_text(encoding="utf-8"))["model"]["sequence"], 1024)
+        for word, near in (("llama3-70", "llama3-70b"), ("deepseek", "deepseek-v3"), ("tinny", "tiny")):
+            self.assertIn(f"did you mean '{near}'?", self.new("--model", word, "--platform", "dgx-h100", code=3).stderr)
+        (self.folder / "llama3-8b").mkdir()  # what is in the current folder comes first, as for workloads
+        self.assertIn("llama3-8b/config.json: error: no such file", self.new("--model", "llama3-8b", "--platform", "dgx-h100", code=3).stderr)
 
     def test_the_page_says_a_line_that_works(self):
         line = re.search(r"such as: meshsim (.*)", self.meshsim("new").stdout).group(1)

@@ -7,11 +7,10 @@
 #include "base/config/find.h"
 #include "base/failure.h"
 
-/* Length of a file's name without ".yaml" [B]; 0: the name has another ending, or nothing else. */
-static size_t stem_B(const char *name) {
-    static const char SUFFIX[] = ".yaml";
-    size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
-    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0 ? length - suffix : 0;
+/* Whether a file's name has a stem before an ending. */
+static bool has_ending(const char *name, const char *ending) {
+    size_t length = strlen(name), end = strlen(ending);
+    return length > end && strcmp(name + length - end, ending) == 0;
 }
 
 /* Whether two names lead to the same folder. A folder that does not exist equals only its own name.
@@ -49,7 +48,8 @@ ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *are
 static ms_status look_through(const char *name, const ms_file_search *search, ms_arena *arena,
                               const char **path_out, const char **looked_out) {
     const char *const *folder = search->folders;
-    const char *ending = stem_B(name) > 0 ? "" : ".yaml";
+    const char *ending = search->ending == NULL ? ".yaml" : search->ending;
+    ending = has_ending(name, ending) ? "" : ending;
     for (; folder != NULL && *folder != NULL; folder++) {
         const char *path =
             ms_arena_printf(arena, "%s/%s%s%s", *folder, search->subfolder, name, ending);

@@ -1,6 +1,7 @@
 /**
  * @file
- * YAML files that are named by a path or by a bare name, which is looked for in several folders.
+ * Files that are named by a path or by a bare name, which is looked for in several folders: YAML
+ * files, or those of another ending.
  */
 #ifndef MESHSIM_FIND_H
 #define MESHSIM_FIND_H
@@ -15,6 +16,7 @@
 typedef struct ms_file_search {
     const char *const *folders; /**< NULL at the end; NULL: none */
     const char *subfolder;      /**< of each folder, with its slash at the end, or "" */
+    const char *ending;         /**< of the files; NULL: ".yaml" */
 } ms_file_search;
 
 /** Folders to look in, each once, whatever paths lead to it.
@@ -28,10 +30,10 @@ ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *are
  * memory. */
 const char *ms_find_whole_path(const char *name, ms_arena *arena);
 
-/** Path of a YAML file, in `arena`: a name with '/' as it is, and so one with an ending that is in
- * the current folder; any other as NAME.yaml in the first folder that has it. *path_out: NULL when
- * there is none; then *looked_out is "; looked for ..." with the paths tried, "" for a path.
- * Returns MS_OK; MS_E_NOMEM. */
+/** Path of a file, in `arena`: a name with '/' as it is, and so one with an ending that is in the
+ * current folder; any other as NAME with the search's ending in the first folder that has it.
+ * *path_out: NULL when there is none; then *looked_out is "; looked for ..." with the paths tried,
+ * "" for a path. Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_find_yaml(const char *name, const ms_file_search *search, ms_arena *arena,
                        const char **path_out, const char **looked_out);
 

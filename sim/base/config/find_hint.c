@@ -6,23 +6,26 @@
 #include "base/diag.h"
 #include "base/folder.h"
 
-static const char ENDING[] = ".yaml";
-
-/* A file's name without its ending, if that is ".yaml" or ".yml". */
-static const char *stem_of(ms_arena *arena, const char *file) {
-    const char *dot = strrchr(file, '.');
-    bool is_yaml = dot != NULL && (strcmp(dot, ENDING) == 0 || strcmp(dot, ".yml") == 0);
-    return is_yaml ? ms_arena_strndup(arena, file, (size_t)(dot - file)) : file;
+/* The ending of the files of a search. */
+static const char *ending_of(const ms_file_search *search) {
+    return search->ending == NULL ? ".yaml" : search->ending;
 }
 
-/* Add the names of a folder's YAML files without their endings; none of a folder that cannot be
+/* A file's name without its ending, if that is `ending` or ".yml". */
+static const char *stem_of(ms_arena *arena, const char *file, const char *ending) {
+    const char *dot = strrchr(file, '.');
+    bool has_ending = dot != NULL && (strcmp(dot, ending) == 0 || strcmp(dot, ".yml") == 0);
+    return has_ending ? ms_arena_strndup(arena, file, (size_t)(dot - file)) : file;
+}
+
+/* Add the names of a folder's files of an ending, without it; none of a folder that cannot be
  * read. */
-static void add_stems(const char *folder, ms_arena *arena, ms_vector *stems) {
+static void add_stems(const char *folder, const char *ending, ms_arena *arena, ms_vector *stems) {
     ms_vector names;
     ms_vector_init(&names, sizeof(const char *));
-    bool is_read = folder != NULL && ms_folder_list(folder, ENDING, arena, &names) == 0;
+    bool is_read = folder != NULL && ms_folder_list(folder, ending, arena, &names) == 0;
     for (size_t i = 0; is_read && i < names.count; i++) {
-        const char *stem = stem_of(arena, MS_AT(&names, const char *, i));
+        const char *stem = stem_of(arena, MS_AT(&names, const char *, i), ending);
         if (stem != NULL) {
             ms_vector_add(stems, &stem, 1);
         }
@@ -37,8 +40,8 @@ static int by_name(const void *left, const void *right) {
 /* Add the names of all folders of a search, in the order of the alphabet. */
 static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vector *stems) {
     for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
-        add_stems(ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder), arena,
-                  stems);
+        add_stems(ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder),
+                  ending_of(search), arena, stems);
     }
     if (stems->count > 0) {
         qsort(stems->data, stems->count, sizeof(const char *), by_name);
@@ -48,11 +51,11 @@ static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vect
 const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena) {
     const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
     const char *folder = ms_arena_strndup(arena, name, (size_t)(base - name));
-    const char *stem = stem_of(arena, base);
+    const char *stem = stem_of(arena, base, ending_of(search));
     ms_vector stems;
     ms_vector_init(&stems, sizeof(const char *));
     if (slash != NULL) {
-        add_stems(folder, arena, &stems);
+        add_stems(folder, ending_of(search), arena, &stems);
     } else {
         add_all_stems(search, arena, &stems);
     }
@@ -61,7 +64,7 @@ const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms
     const char *hint = best == NULL ? ""
                                     : ms_arena_printf(arena, "; did you mean '%s%s%s'?",
                                                       folder == NULL ? "" : folder, best,
-                                                      slash == NULL ? "" : ENDING);
+                                                      slash == NULL ? "" : ending_of(search));
     ms_vector_release(&stems);
     return hint == NULL ? "" : hint;
 }
