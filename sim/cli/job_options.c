@@ -13,6 +13,8 @@
 #include "base/failure.h"
 #include "base/units.h"
 #include "base/usage.h"
+#include "cli/show_text.h"
+#include "estimate/nearest_mesh.h"
 
 /* Where `cmake --install` puts platforms and workloads. */
 #ifndef MESHSIM_DATA_DIR
@@ -183,6 +185,79 @@ static ms_status read_solver(const ms_invocation *call, ms_job_request *request)
     return status;
 }
 
+/* Append the settings that make the job's sizes legal on another number of nodes; nothing where
+ * the sizes fill no whole nodes, or make no job that fits.  spec: of the request. */
+static ms_status add_nodes(const ms_invocation *call, const ms_job_request *request,
+                           const ms_job_spec *spec, ms_buffer *out) {
+    const int64_t ranks = ms_spec_ranks(spec), node = spec->platform.cluster->gpus_per_node;
+    const char *set = ms_arena_printf(call->arena, "platform.nodes=%d", (int)(ranks / node));
+    const ms_words more = {.items = &set, .count = 1};
+    ms_job_request tried;
+    ms_job_spec other;
+    ms_words sets;
+    bool is_found = false;
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    if (ranks % node != 0 || ranks == ms_platform_gpus(spec->platform.cluster)) {
+        return MS_OK;
+    }
+    if (set == NULL || !ms_cli_extend_request(request, &more, call->arena, &tried)) {
+        return MS_E_NOMEM;
+    }
+    ms_status status = ms_job_spec_read(&tried, call->arena, &mute, &other);
+    status = status == MS_OK ? ms_nearest_mesh_find(&other, call->arena, &mute, &sets, &is_found)
+                             : status;
+    if (status == MS_OK && is_found && sets.count == 0) {
+        ms_buffer_printf(out, "%s--set %s", out->length > 0 ? ", or for these sizes " : "", set);
+    }
+    return status;
+}
+
+/* Propose settings for a job whose mesh makes no job: the nearest mesh that does, and the number
+ * of nodes for the mesh as it is. Both were tried, and fit in memory. */
+static void propose_mesh(const ms_invocation *call, const ms_job_request *request) {
+    ms_job_spec spec;
+    ms_words sets;
+    ms_buffer text = {0};
+    bool is_found = false;
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    ms_status status = ms_job_spec_read(request, call->arena, &mute, &spec);
+    status = status == MS_OK ? ms_nearest_mesh_find(&spec, call->arena, &mute, &sets, &is_found)
+                             : status;
+    for (size_t i = 0; status == MS_OK && is_found && i < sets.count; i++) {
+        ms_buffer_puts(&text, i > 0 ? " --set " : "--set ");
+        ms_show_shell_word(sets.items[i], &text);
+    }
+    if (status == MS_OK) {
+        (void)add_nodes(call, request, &spec, &text); /* its failure leaves a proposal out */
+    }
+    if (text.length > 0) {
+        ms_diag_note(call->diag, NULL, NULL, "these settings were tried, and the job fits: %s",
+                     ms_buffer_text(&text));
+    }
+    ms_buffer_release(&text);
+}
+
+/* Load a job; where its mesh makes no job, propose another one. */
+static ms_status load_job(const ms_invocation *call, const ms_job_request *request,
+                          ms_job *job_out) {
+    static const char *const OF_MESHES[] = {"mesh", "parallel degree", "virtual stage"};
+    ms_buffer reason = {0};
+    call->diag->reason = &reason;
+    ms_status status = ms_job_load(request, call->arena, call->diag, job_out);
+    call->diag->reason = NULL;
+    bool is_mesh = false;
+    for (size_t i = 0; i < sizeof OF_MESHES / sizeof OF_MESHES[0] && status == MS_E_INPUT; i++) {
+        is_mesh = is_mesh || strstr(ms_buffer_text(&reason), OF_MESHES[i]) != NULL;
+    }
+    ms_buffer_release(&reason);
+    if (is_mesh) {
+        propose_mesh(call, request);
+    }
+    return status;
+}
+
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
     ms_job_request request;
     return ms_cli_load_requested(call, &request, job_out);
@@ -193,7 +268,7 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
     ms_status status = ms_cli_job_request(call, call->positionals[0], request_out);
     status = status == MS_OK ? read_fold(call, request_out) : status;
     status = status == MS_OK ? read_solver(call, request_out) : status;
-    status = status == MS_OK ? ms_job_load(request_out, call->arena, call->diag, job_out) : status;
+    status = status == MS_OK ? load_job(call, request_out, job_out) : status;
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);

@@ -35,19 +35,13 @@ static ms_status check_ranks(const checking *c) {
         return MS_OK;
     }
     char shape[128];
-    char advice[128] = "";
     bool is_part = c->out->mesh.ranks < gpus;
     describe_mesh(&c->out->mesh, shape, sizeof shape);
-    int per_node = c->cluster->gpus_per_node;
-    if (c->out->mesh.ranks % per_node == 0) {
-        snprintf(advice, sizeof advice, "; use 'platform.nodes: %d' or other sizes%s",
-                 c->out->mesh.ranks / per_node,
-                 is_part ? ", or 'placement' to leave GPUs idle" : "");
-    }
     return ms_spec_fault(c->spec, c->diag, "mesh",
                          "%s needs %d GPU%s, the platform '%s' has %d (%d node%s of %d)%s", shape,
                          c->out->mesh.ranks, ms_plural(c->out->mesh.ranks), c->cluster->name, gpus,
-                         c->cluster->nodes, ms_plural(c->cluster->nodes), per_node, advice);
+                         c->cluster->nodes, ms_plural(c->cluster->nodes), c->cluster->gpus_per_node,
+                         is_part ? "; 'placement' may leave GPUs idle" : "");
 }
 
 /* The GPU of every rank. Without the key a mesh takes the whole platform: a job that leaves GPUs

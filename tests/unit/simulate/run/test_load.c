@@ -65,7 +65,7 @@ static const fault_case CASES[] = {
     {"nodes: 1}",
      "nodes: 3}",
      {":4:7: error: mesh: pp 2 x dp 2 x tp 2 needs 8 GPUs, the platform 'dgx-a100' has 24 (3 nodes "
-      "of 8); use 'platform.nodes: 1' or other sizes, or 'placement' to leave GPUs idle"},
+      "of 8); 'placement' may leave GPUs idle"},
      1},
     {NULL,
      "placement: {spares: 1}\n",
@@ -76,7 +76,7 @@ static const fault_case CASES[] = {
     /* mesh */
     {"tp: 2,",
      "tp: 4,",
-     {":4:7: error: mesh: pp 2 x dp 2 x tp 4 needs 16 GPUs", "has 8", "'platform.nodes: 2'"},
+     {":4:7: error: mesh: pp 2 x dp 2 x tp 4 needs 16 GPUs", "has 8 (1 node of 8)"},
      1},
     {"nodes: 1}", "nodes: 2}", {"mesh: pp 2 x dp 2 x tp 2 needs 8 GPUs", "has 16"}, 1},
     {"dp: 2, pp: 2, tp: 2, order: [pp, dp, tp]",
