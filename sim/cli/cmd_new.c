@@ -3,11 +3,9 @@
  * a Hugging Face config. A set is an override "key.path=value", as --set takes one. The steps: sets
  * that reduce the base to its model, sets for platform and batch, sets for the mesh with the
  * shortest estimated step (new_mesh.h); then all sets are applied, and the file is written. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/config/find.h"
 #include "base/failure.h"
@@ -94,6 +92,10 @@ static ms_status print_choices(const ms_invocation *call) {
         }
         ms_show_wrapped(ROWS[i].margin, names, &page);
     }
+    if (ms_cli_installed_names("platforms", call->arena)[0] == '\0') { /* MESHSIM_DATA is wrong */
+        ms_buffer_release(&page);
+        return ms_diag_error(call->diag, "no platform is installed");
+    }
     ms_buffer_puts(&page, "\nsuch as: meshsim new --model llama3-8b --platform dgx-h100 --gpus 16 "
                           "-o my.yaml\n");
     return ms_cli_print_page(call, &page);
@@ -128,21 +130,18 @@ static const char *find_config(const ms_invocation *call, const char *name) {
     struct stat entry;
     size_t length = strlen(name);
     bool is_json = length > 5 && strcmp(name + length - 5, ".json") == 0;
-    bool is_there = stat(name, &entry) == 0;
+    bool is_there = ms_file_is_there(name) && stat(name, &entry) == 0;
     if (is_json || (is_there && S_ISDIR(entry.st_mode))) {
         return name;
     }
-    if (!is_there) {
-        ms_failure_note_file(name, errno);
-    }
     const char *path = ms_arena_printf(call->arena, "%s/" MS_CLI_MODELS "/%s.json",
                                        ms_cli_data_folder(call->arena), name);
-    bool is_model = path != NULL && strchr(name, '/') == NULL && ms_file_is_there(path);
-    return is_model ? path : NULL;
+    bool is_name = strchr(name, '/') == NULL;
+    return path != NULL && is_name && ms_file_is_there(path) ? path : NULL;
 }
 
-/* "; did you mean 'NAME'?" with the nearest name of a model, else of a workload; "" if none is
- * near.  workloads: where workloads are looked for. */
+/* "; did you mean 'NAME'?" with the nearest name of a model, else of a workload; "": none is near.
+ */
 static const char *model_hint(const ms_invocation *call, const char *name,
                               const ms_file_search *workloads) {
     const ms_file_search models = {
@@ -432,13 +431,13 @@ static ms_status print_next(const draft *workload, const ms_new_mesh *mesh, cons
  * file, not behind the standard output, print the next commands. */
 static ms_status write_draft(draft *workload, const ms_new_mesh *mesh) {
     const char *path = ms_cli_value(workload->call, "output", "-");
+    const char *model = ms_cli_value(workload->call, "model", "");
     ms_buffer text = {0};
     ms_buffer_printf(&text,
                      "# Made by 'meshsim new --model %s --platform %s', with the mesh whose "
                      "estimated step is\n# the shortest. All may be changed; 'meshsim check "
                      "--keys' lists what else may stand here.\n",
-                     ms_cli_value(workload->call, "model", ""),
-                     ms_cli_value(workload->call, "platform", ""));
+                     model, ms_cli_value(workload->call, "platform", ""));
     ms_buffer_puts(&text, workload->remarks == NULL ? "" : workload->remarks);
     ms_config_write_commented(workload->root, MS_WORKLOAD_FIELDS, &text);
     ms_status status = ms_cli_write_file(workload->call, path, &text);
@@ -556,11 +555,10 @@ static ms_status check_json(const ms_invocation *call) {
                                  OTHERS[i]);
         }
     }
-    if (!ms_cli_has(call, "model")) {
-        return ms_diag_usage(call->diag,
-                             "'--json' needs '--model': a Hugging Face config or its folder");
-    }
-    return MS_OK;
+    return ms_cli_has(call, "model")
+               ? MS_OK
+               : ms_diag_usage(call->diag,
+                               "'--json' needs '--model': a Hugging Face config or its folder");
 }
 
 /* Run `meshsim new`. With --list, or without any of --model, --platform and --json, it lists the

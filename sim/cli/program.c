@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/job_options.h"
 #include "meshsim/program.h"
 
 /* Occupy the descriptors of standard streams that are closed. Otherwise the next file that is
@@ -109,11 +110,28 @@ static void write_message(void *context, const char *text) {
     }
 }
 
-/* Write the messages that are due at the end: a failed system call that no code reported, the
- * number of faults beyond the limit, and how to get help. */
+/* Say which folder is missing and what to set, if the program lies apart from its data, as a copy
+ * of it does: without the data no platform, model or workload has a name. */
+static void tell_missing_data(const ms_invocation *call) {
+    const char *data = ms_cli_data_folder(call->arena);
+    const char *platforms = ms_arena_printf(call->arena, "%s/platforms", data);
+    if (platforms != NULL && !ms_file_is_there(platforms)) {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "the folder '%s' of meshsim's platforms, models and workloads is not there; "
+                     "set MESHSIM_DATA to the folder that holds 'platforms' and 'workloads'",
+                     data);
+    }
+}
+
+/* Write the messages that are due at the end: a failed system call that no code reported, missing
+ * data of a command that found its input wrong, the number of faults beyond the limit, and how to
+ * get help. */
 static void finish_messages(const ms_invocation *call, ms_status status) {
     if (ms_failure_count() > 0 && call->diag->errors == 0) {
         ms_diag_error(call->diag, "%s", ms_failure_text());
+    }
+    if (status == MS_E_INPUT) {
+        tell_missing_data(call);
     }
     ms_diag_finish(call->diag);
     if (status == MS_E_USAGE) {

@@ -8,6 +8,7 @@ usage: test_new.py PROGRAM
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,26 @@ class Words(New):
         spec = yaml.safe_load((self.folder / "my.yaml").read_text(encoding="utf-8"))
         self.assertEqual((spec["model"]["layers"], spec["model"]["ffn"]), (8, 4096))
         self.meshsim("run", "my.yaml")
+
+    def test_a_program_apart_from_its_data_says_what_to_set(self):
+        copy = self.folder / "meshsim"
+        shutil.copy(PROGRAM, copy)
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("MESHSIM")}
+
+        def run(code, *words, **variables):
+            done = subprocess.run([copy, *words], cwd=self.folder, env=clean | variables, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return done.stderr
+
+        said = "of meshsim's platforms, models and workloads is not there; set MESHSIM_DATA to the folder that holds 'platforms' and 'workloads'"
+        if not Path("/usr/local/share/meshsim/platforms").exists():
+            for words in (("new",), ("new", "--list"), ("check", "tiny"), ("platform", "dgx-h100"), ("new", "--model", "llama3-8b", "--platform", "dgx-h100")):
+                self.assertEqual(run(3, *words).count(said), 1, words)
+            self.assertNotIn(said, run(2, "check"))
+            self.assertEqual(run(0, "check", str(ROOT / "workloads/tiny.yaml")), "")  # it finds the platforms beside the workload
+        self.assertIn(f"the folder '{self.folder}/none' {said}", run(3, "check", "tiny", MESHSIM_DATA=f"{self.folder}/none"))
+        self.assertNotIn(said, run(3, "check", "tinny", MESHSIM_DATA=str(ROOT)))
+        self.assertEqual(run(0, "check", "tiny", MESHSIM_DATA=str(ROOT)), "")
 
     def test_types_of_models_are_data(self):
         (self.folder / "config.json").write_text(json.dumps({"model_type": "mine", "hidden_size": 1024}), encoding="utf-8")

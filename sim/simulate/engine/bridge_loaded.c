@@ -36,8 +36,8 @@ static bool find_module(char *path_out, size_t size) {
             return true;
         }
     }
-    snprintf(path_out, size, "no %s in %s, %s/%s or %s", MESHSIM_MODULE, own, own,
-             MESHSIM_MODULE_FROM_BIN, MESHSIM_MODULE_BUILT);
+    snprintf(path_out, size, "no %s in %s, %s/%s or %s; set MESHSIM_MODULES to its folder",
+             MESHSIM_MODULE, own, own, MESHSIM_MODULE_FROM_BIN, MESHSIM_MODULE_BUILT);
     return false;
 }
 
