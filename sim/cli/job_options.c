@@ -185,52 +185,45 @@ static ms_status read_solver(const ms_invocation *call, ms_job_request *request)
     return status;
 }
 
-/* Append the settings that make the job's sizes legal on another number of nodes; nothing where
- * the sizes fill no whole nodes, or make no job that fits.  spec: of the request. */
-static ms_status add_nodes(const ms_invocation *call, const ms_job_request *request,
-                           const ms_job_spec *spec, ms_buffer *out) {
-    const int64_t ranks = ms_spec_ranks(spec), node = spec->platform.cluster->gpus_per_node;
-    const char *set = ms_arena_printf(call->arena, "platform.nodes=%d", (int)(ranks / node));
-    const ms_words more = {.items = &set, .count = 1};
+/* Append "--set A --set B" for the nearest mesh with which a request and one more set make a job
+ * that fits.  more: a number of nodes, with which only the mesh as it is counts; NULL: none.
+ * *spec_out: of the request; it has no platform where the request cannot be read. */
+static void add_mesh(const ms_invocation *call, const ms_job_request *request, const char *more,
+                     ms_buffer *out, ms_job_spec *spec_out) {
+    const ms_words one = {.items = &more, .count = more == NULL ? 0 : 1};
+    ms_words sets = {.count = 0};
     ms_job_request tried;
-    ms_job_spec other;
-    ms_words sets;
+    ms_job_spec spec = {.platform = {.cluster = NULL}};
     bool is_found = false;
     ms_diag mute;
     ms_diag_init_mute(&mute);
-    if (ranks % node != 0 || ranks == ms_platform_gpus(spec->platform.cluster)) {
-        return MS_OK;
+    if (ms_cli_extend_request(request, &one, call->arena, &tried) &&
+        ms_job_spec_read(&tried, call->arena, &mute, &spec) == MS_OK) {
+        (void)ms_nearest_mesh_find(&spec, call->arena, &mute, &sets, &is_found);
     }
-    if (set == NULL || !ms_cli_extend_request(request, &more, call->arena, &tried)) {
-        return MS_E_NOMEM;
+    if (is_found && more != NULL && sets.count == 0) {
+        ms_buffer_printf(out, "%s--set %s", out->length > 0 ? ", or for these sizes " : "", more);
     }
-    ms_status status = ms_job_spec_read(&tried, call->arena, &mute, &other);
-    status = status == MS_OK ? ms_nearest_mesh_find(&other, call->arena, &mute, &sets, &is_found)
-                             : status;
-    if (status == MS_OK && is_found && sets.count == 0) {
-        ms_buffer_printf(out, "%s--set %s", out->length > 0 ? ", or for these sizes " : "", set);
+    for (size_t i = 0; is_found && more == NULL && i < sets.count; i++) {
+        ms_buffer_puts(out, i > 0 ? " --set " : "--set ");
+        ms_show_shell_word(sets.items[i], out);
     }
-    return status;
+    *spec_out = spec;
 }
 
 /* Propose settings for a job whose mesh makes no job: the nearest mesh that does, and the number
  * of nodes for the mesh as it is. Both were tried, and fit in memory. */
 static void propose_mesh(const ms_invocation *call, const ms_job_request *request) {
-    ms_job_spec spec;
-    ms_words sets;
     ms_buffer text = {0};
-    bool is_found = false;
-    ms_diag mute;
-    ms_diag_init_mute(&mute);
-    ms_status status = ms_job_spec_read(request, call->arena, &mute, &spec);
-    status = status == MS_OK ? ms_nearest_mesh_find(&spec, call->arena, &mute, &sets, &is_found)
-                             : status;
-    for (size_t i = 0; status == MS_OK && is_found && i < sets.count; i++) {
-        ms_buffer_puts(&text, i > 0 ? " --set " : "--set ");
-        ms_show_shell_word(sets.items[i], &text);
-    }
-    if (status == MS_OK) {
-        (void)add_nodes(call, request, &spec, &text); /* its failure leaves a proposal out */
+    ms_job_spec spec, other;
+    add_mesh(call, request, NULL, &text, &spec);
+    const ms_platform *platform = spec.platform.cluster;
+    const int64_t ranks = ms_spec_ranks(&spec);
+    if (platform != NULL && ranks % platform->gpus_per_node == 0 &&
+        ranks != ms_platform_gpus(platform)) {
+        const int nodes = (int)(ranks / platform->gpus_per_node);
+        add_mesh(call, request, ms_arena_printf(call->arena, "platform.nodes=%d", nodes), &text,
+                 &other);
     }
     if (text.length > 0) {
         ms_diag_note(call->diag, NULL, NULL, "these settings were tried, and the job fits: %s",
