@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "base/value.h"
 
-enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
+/* QUOTE_COLUMNS: of a quoted line, so that it, the 8 columns of its number and a caret behind it
+ * fit into 80; QUOTE_BEFORE: of them those up to the fault in the middle of a longer line. */
+enum { FAULT_LIMIT = 20, QUOTE_COLUMNS = 71, QUOTE_BEFORE = 30, WORD_MAX = 64 };
 
 static void write_stderr(void *context, const char *text) {
     (void)context;
@@ -84,33 +86,49 @@ static const char *find_line(const ms_mark *mark, size_t *length_out) {
     return at;
 }
 
+/* Append the columns `first` to `first` + QUOTE_COLUMNS - 1 of a line; where more of the line is
+ * left out, its end is "...". */
+static void add_quote(ms_buffer *text, const char *line, size_t length, int first, int columns) {
+    const int last = first + QUOTE_COLUMNS;
+    int column = -1;
+    for (size_t i = 0; i < length; i++) {
+        bool is_inside = ms_text_goes_on(line[i]);
+        column += is_inside ? 0 : 1;
+        bool is_cut = (first > 0 && column < first + 3) || (last < columns && column >= last - 3);
+        char shown = is_cut ? '.' : (unsigned char)line[i] < 32 ? ' ' : line[i];
+        if (column >= first && column < last && !(is_cut && is_inside)) {
+            ms_buffer_add(text, &shown, 1);
+        }
+    }
+}
+
+/* Append the line of the source that has the fault, and a caret under the value. */
 static void add_caret(ms_buffer *text, const ms_mark *mark) {
     if (mark->source == NULL || mark->line <= 0) {
         return;
     }
     size_t length = 0;
     const char *line = find_line(mark, &length);
-    if (length == 0 || length > CARET_LINE_MAX) {
+    if (length == 0) {
         return;
     }
-    ms_buffer_printf(text, "%5d | ", mark->line);
-    for (size_t i = 0; i < length; i++) {
-        char shown = line[i] == '\t' || ((unsigned char)line[i] < 32) ? ' ' : line[i];
-        ms_buffer_add(text, &shown, 1);
-    }
-    ms_buffer_puts(text, "\n");
     int columns = 0;
     for (size_t i = 0; i < length; i++) {
         columns += ms_text_goes_on(line[i]) ? 0 : 1;
     }
+    int first = mark->column - QUOTE_BEFORE; /* column 0 is the first */
+    first = first > columns - QUOTE_COLUMNS ? columns - QUOTE_COLUMNS : first;
+    first = first < 0 ? 0 : first;
+    ms_buffer_printf(text, "%5d | ", mark->line);
+    add_quote(text, line, length, first, columns);
+    ms_buffer_puts(text, "\n");
     if (mark->column <= 0 || mark->column > columns + 1) {
         return;
     }
-    int width = mark->width;
-    if (width > columns - mark->column + 1) {
-        width = columns - mark->column + 1;
-    }
-    ms_buffer_printf(text, "      | %*s^", mark->column - 1, "");
+    const int end = columns < first + QUOTE_COLUMNS ? columns : first + QUOTE_COLUMNS;
+    const int room = end - mark->column + 1;
+    const int width = mark->width < room ? mark->width : room;
+    ms_buffer_printf(text, "      | %*s^", mark->column - 1 - first, "");
     for (int i = 1; i < width; i++) {
         ms_buffer_puts(text, "~");
     }

@@ -58,6 +58,32 @@ Test(diag, control_bytes_and_cr_lf_are_not_printed) {
                                 "      | ^~\n");
 }
 
+/* Of a long line 71 columns are shown, so that with the number it fits into 80: the caret stands
+ * under the same character of the line, which the test puts there. */
+Test(diag, a_long_line_is_cut_around_the_value) {
+    enum { LENGTH = 200 };
+    for (int column = 1; column <= LENGTH + 1; column++) {
+        char line[LENGTH + 1] = "";
+        memset(line, 'a', LENGTH);
+        line[column <= LENGTH ? column - 1 : 0] = column <= LENGTH ? 'X' : 'a';
+        ms_buffer text = {0};
+        ms_diag diag;
+        ms_diag_init(&diag, collect, &text);
+        const ms_mark mark = {"a.yaml", line, LENGTH, 1, column, 500};
+        ms_diag_at(&diag, &mark, "mesh.tp", "value '%d' is odd", 3);
+        const char *quote = strchr(ms_buffer_text(&text), '\n') + 1;
+        const char *caret = strchr(quote, '\n') + 1;
+        const char *end = strchr(caret, '\n');
+        const char *at = strchr(caret, '^');
+        cr_assert_eq(caret - quote, 8 + 71 + 1, "column %d", column);
+        cr_assert_leq(end - caret, 80, "column %d", column);
+        cr_assert(column > LENGTH || quote[at - caret] == 'X', "column %d: %s", column, quote);
+        cr_assert_eq(strncmp(quote + 8, "...", 3) == 0, column > 30, "column %d", column);
+        cr_assert_eq(strncmp(caret - 4, "...", 3) == 0, column < LENGTH - 71 + 30, "%d", column);
+        ms_buffer_release(&text);
+    }
+}
+
 Test(diag, the_underline_ends_with_the_line) {
     assert_printed((ms_mark){.line = 1, .column = 2, .width = 99}, "abc\nd",
                    HEAD(":1:2") "    1 | abc\n"

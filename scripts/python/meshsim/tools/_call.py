@@ -16,13 +16,17 @@ import stat
 import subprocess
 import sys
 import tempfile
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, NoReturn, Optional, Sequence, TextIO
 
 OK, NO, USAGE, INPUT, FAILED, BUG = 0, 1, 2, 3, 4, 70
 TEXT_MAX_B = 16 * 2**20
-CARET_LINE_MAX = 160
+PAGE_WIDTH = 80
+"""columns of a message on a terminal"""
+QUOTE_COLUMNS, QUOTE_BEFORE = 71, 30
+"""columns of a quoted line, and of them those up to the fault in the middle of a longer line.  Source: sim/base/diag.c"""
 FAULTS_MAX = 20
 
 
@@ -87,8 +91,10 @@ class Talk:
             self.write(f"meshsim: ... and {self.errors - FAULTS_MAX} more faults\n")
 
     def write(self, text: str) -> None:
-        """Say lines as they are."""
+        """Say lines as they are; to a terminal wrapped at words."""
         stream = self.stream or sys.stderr
+        if stream.isatty():
+            text = "".join(self._wrapped(line) for line in text.splitlines(keepends=True))
         with contextlib.suppress(OSError):
             stream.write(text)
             stream.flush()
@@ -103,14 +109,23 @@ class Talk:
         self.write(visible(text))
 
     @staticmethod
+    def _wrapped(line: str) -> str:
+        short = len(line.rstrip("\n")) <= PAGE_WIDTH
+        return line if short else textwrap.fill(line, PAGE_WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False) + "\n"
+
+    @staticmethod
     def _caret(place: Place) -> str:
         line = "".join(" " if character < " " else character for character in place.source)
-        if not line or len(line) > CARET_LINE_MAX:
+        if not line:
             return ""
-        text = f"{place.line:5d} | {line}\n"
+        first = max(0, min(place.column - QUOTE_BEFORE, len(line) - QUOTE_COLUMNS))
+        last = first + QUOTE_COLUMNS
+        quote = ("..." + line[first + 3:last] if first > 0 else line[:last])
+        quote = quote[:-3] + "..." if last < len(line) else quote
+        text = f"{place.line:5d} | {quote}\n"
         if 0 < place.column <= len(line) + 1:
-            width = max(1, min(place.width, len(line) - place.column + 1))
-            text += "      | " + " " * (place.column - 1) + "^" + "~" * (width - 1) + "\n"
+            width = max(1, min(place.width, min(last, len(line)) - place.column + 1))
+            text += "      | " + " " * (place.column - 1 - first) + "^" + "~" * (width - 1) + "\n"
         return text
 
 
