@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_name(const void *left, const void *right) {
+int ms_compare_names(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static bool ends_in(const char *name, const char *ending) {
+bool ms_name_ends_in(const char *name, const char *ending) {
     size_t length = strlen(name), end = strlen(ending);
     return length > end && strcmp(name + length - end, ending) == 0;
 }
@@ -21,7 +21,7 @@ int ms_folder_list(const char *path, const char *ending, ms_arena *arena, ms_vec
     }
     errno = 0;
     for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        if (ends_in(entry->d_name, ending)) {
+        if (ms_name_ends_in(entry->d_name, ending)) {
             const char *name = ms_arena_strdup(arena, entry->d_name);
             ms_vector_add(names, &name, 1);
         }
@@ -30,7 +30,7 @@ int ms_folder_list(const char *path, const char *ending, ms_arena *arena, ms_vec
     int error = arena->has_failed || names->failed ? ENOMEM : errno;
     (void)closedir(folder);
     if (error == 0 && names->count > 0) {
-        qsort(names->data, names->count, sizeof(const char *), by_name);
+        qsort(names->data, names->count, sizeof(const char *), ms_compare_names);
     }
     return error;
 }

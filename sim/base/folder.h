@@ -14,6 +14,12 @@
  * folder that cannot be read; ENOMEM.  O(entries * log entries). */
 int ms_folder_list(const char *path, const char *ending, ms_arena *arena, ms_vector *names);
 
+/** Order of two names in the alphabet, for qsort of an array of const char *. */
+int ms_compare_names(const void *left, const void *right);
+
+/** Whether a name ends in `ending` and is longer. */
+bool ms_name_ends_in(const char *name, const char *ending);
+
 /** The name of a file without its folder and its ending.  In `arena`; NULL when memory runs out. */
 const char *ms_path_stem(const char *path, ms_arena *arena);
 

@@ -1,8 +1,12 @@
 /* meshsim compare: tells what differs between two traces or two folders of traces, and whether a
  * quantity that is guarded differs by more than its tolerance (search/compare.h). A key is the
  * dotted path of a quantity in the summary; a share is a relative difference, such as 1%. */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/config/config.h"
+#include "base/target.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
@@ -18,6 +22,12 @@ static const ms_option OPTIONS[] = {
      .help = "compare and guard this key and all below it, nothing else"},
     {"max-increase", "KEY=SHARE", .is_repeatable = true,
      .help = "guard only this key and all below it, and only against growing by more than SHARE"},
+    {"max-decrease", "KEY=SHARE", .is_repeatable = true,
+     .help = "the same against shrinking, for what is better when larger"},
+    {"top", "N", .help = "show N differences of each trace at most, the largest"},
+    {"map", "OLD.h5=NEW.h5", .is_repeatable = true,
+     .help = "compare the trace OLD.h5 of the folder A with NEW.h5 of B"},
+    {"accept", .help = "make the traces of B the new baseline A, and exit with 0"},
     {"junit", "FILE.xml",
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
@@ -77,28 +87,45 @@ static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *r
     return status;
 }
 
-/* Read --only and --max-increase into the guards of the rules. Guards of --max-increase are behind
- * those of --only: where both name a key, the last guard holds. */
+/* Read --only, --max-increase and --max-decrease into the guards of the rules. Guards of a
+ * direction are behind those of --only: where both name a key, the last guard holds. */
 static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules) {
-    const ms_given only = ms_cli_all(call, "only");
-    const ms_given increases = ms_cli_all(call, "max-increase");
-    ms_guard *guards = MS_NEW(call->arena, ms_guard, only.count + increases.count);
-    ms_status status = guards == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
-    for (size_t i = 0; i < only.count && status == MS_OK; i++) {
-        guards[i].key = only.values[i];
-        if (only.values[i][0] == '\0') {
-            status = ms_diag_usage(call->diag, "--only: '' names no quantity");
+    static const char *const NAMES[] = {"only", "max-increase", "max-decrease"};
+    ms_vector guards = {.item_B = sizeof(ms_guard)};
+    ms_status status = MS_OK;
+    for (int kind = 0; kind < 3; kind++) {
+        const ms_given given = ms_cli_all(call, NAMES[kind]);
+        for (size_t i = 0; i < given.count && status == MS_OK; i++) {
+            ms_tolerance one = {.key = given.values[i]};
+            if (kind > 0) {
+                status = parse_keyed(call, NAMES[kind], given.values[i], &one);
+            } else if (one.key[0] == '\0') {
+                status = ms_diag_usage(call->diag, "--only: '' names no quantity");
+            }
+            const ms_guard guard = {one.key, kind < 2 ? kind : -1, one.share};
+            ms_vector_add(&guards, &guard, 1);
         }
     }
-    for (size_t i = 0; i < increases.count && status == MS_OK; i++) {
-        ms_tolerance one = {.key = NULL};
-        status = parse_keyed(call, "max-increase", increases.values[i], &one);
-        guards[only.count + i] =
-            (ms_guard){.key = one.key, .is_increase = true, .share = one.share};
+    rules->guard_count = guards.count;
+    rules->guards = ms_vector_keep(&guards, call->arena);
+    return status == MS_OK && rules->guards == NULL ? ms_diag_no_memory(call->diag) : status;
+}
+
+/* Read --map OLD=NEW into the renamed traces of the rules.  MS_E_USAGE (reported); MS_E_NOMEM. */
+static ms_status parse_map(const ms_invocation *call, ms_compare_rules *rules) {
+    const ms_given given = ms_cli_all(call, "map");
+    const char *(*renamed)[2] = ms_arena_alloc(call->arena, given.count, sizeof *renamed);
+    for (size_t i = 0; i < given.count && renamed != NULL; i++) {
+        const char *text = given.values[i], *equals = strchr(text, '=');
+        if (equals == NULL) {
+            return ms_diag_usage(call->diag, "--map: expected OLD.h5=NEW.h5, got '%s'", text);
+        }
+        renamed[i][0] = ms_arena_strndup(call->arena, text, (size_t)(equals - text));
+        renamed[i][1] = equals + 1;
     }
-    rules->guards = guards;
-    rules->guard_count = only.count + increases.count;
-    return status;
+    rules->renamed = renamed;
+    rules->renamed_count = given.count;
+    return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
 }
 
 /* Read the rules of the comparison, after a check that at most one output goes to the standard
@@ -107,6 +134,7 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
     static const char *const FORMS[] = {"junit", "html", "json", "markdown", NULL};
     ms_status status = ms_cli_check_stdout(call, FORMS);
     status = status == MS_OK ? parse_tolerances(call, rules) : status;
+    status = status == MS_OK ? parse_map(call, rules) : status;
     return status == MS_OK ? parse_guards(call, rules) : status;
 }
 
@@ -139,11 +167,39 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
                                     : ms_show_differences(call, shown);
 }
 
-/* Compare the two sides and show the outcome.  MS_E_NO: a guard is broken. */
+/* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b lacks it
+ * or has renamed it.  MS_E_IO, MS_E_INPUT or MS_E_NOMEM (reported). */
+static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace) {
+    const char *old = trace->paths[0], *to = old; /* of two files the name is a path */
+    bool is_gone = trace->side == MS_COMPARE_ONLY_A;
+    ms_buffer bytes = {0};
+    ms_status status = MS_OK;
+    if (trace->name != trace->paths[1]) {
+        to = ms_arena_printf(call->arena, "%s/%s", call->positionals[0], trace->name);
+    }
+    if (!is_gone) {
+        status = ms_file_read(trace->paths[1], MS_FILE_HDF5, &bytes, call->diag);
+        status = status == MS_OK && to != NULL
+                     ? ms_target_write_text(to, ms_buffer_text(&bytes), bytes.length, call->diag)
+                     : status;
+    }
+    bool is_old = is_gone || (trace->side == MS_COMPARE_BOTH && to != NULL && strcmp(old, to) != 0);
+    if (status == MS_OK && is_old && unlink(old) != 0) {
+        ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
+        status = MS_E_IO;
+    }
+    ms_buffer_release(&bytes);
+    return to == NULL ? ms_diag_no_memory(call->diag) : status;
+}
+
+/* Compare the two sides and show the outcome.  MS_E_NO: a guard is broken, and the change is not
+ * accepted. */
 static ms_status run(const ms_invocation *call) {
     ms_compare_rules rules = {.guard_count = 0};
     ms_trace_comparison comparison;
+    long top = 0;
     ms_status status = parse(call, &rules);
+    status = status == MS_OK ? ms_cli_int(call, "top", 0, 1, 1000000, &top) : status;
     status = status == MS_OK ? ms_compare_traces(call->positionals, &rules, call->arena, call->diag,
                                                  &comparison)
                              : status;
@@ -153,9 +209,14 @@ static ms_status run(const ms_invocation *call) {
     const ms_shown_comparison shown = {.paths = {call->positionals[0], call->positionals[1]},
                                        .rules = &rules,
                                        .comparison = &comparison,
+                                       .top = top,
                                        .arena = call->arena};
     status = tell(call, &shown);
-    return status == MS_OK && !comparison.guarded_ok ? MS_E_NO : status;
+    bool accepts = ms_cli_has(call, "accept");
+    for (size_t i = 0; i < comparison.count && accepts && status == MS_OK; i++) {
+        status = accept_trace(call, &comparison.traces[i]);
+    }
+    return status == MS_OK && !comparison.guarded_ok && !accepts ? MS_E_NO : status;
 }
 
 const ms_command ms_cmd_compare = {
@@ -172,7 +233,8 @@ const ms_command ms_cmd_compare = {
         "by more than the tolerance: the step time first, then numbers, largest first, what is on "
         "one side only, and texts. '!' marks what breaks the guard.\n\n"
         "Exits with 1 when something that is guarded differs by more than is let pass, else with "
-        "0. Guarded is what --only and --max-increase name; everything but texts where neither "
+        "0. Guarded is what --only, --max-increase and --max-decrease name; everything but texts "
+        "where neither "
         "stands. A text (a name, a shape, an algorithm) is guarded only where --only names the "
         "text itself. A trace that is missing in B breaks every guard; one that is new in B only "
         "that of everything. Wall time, memory use of the simulator, versions and paths do not "
@@ -184,7 +246,8 @@ const ms_command ms_cmd_compare = {
         "kernels[*].time_s. A key that stands for nothing is an error.\n\n"
         "SHARE is 1%, 0.01 or 0; from 1 on it needs the percent sign. A tolerance is relative to "
         "the larger of the two numbers, so that 100% lets everything pass, also what is on one "
-        "side only; of several that fit a key the longest holds. --max-increase is relative to A. "
+        "side only; of several that fit a key the longest holds. --max-increase and --max-decrease "
+        "are relative to A. "
         "Numbers that are 1e-12 or a 1e-12th of themselves apart are equal.",
     .example = "meshsim compare before.h5 after.h5 --max-increase step_time_s=1% --only memory",
     .run = run,

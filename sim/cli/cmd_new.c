@@ -9,6 +9,7 @@
 
 #include "base/config/find.h"
 #include "base/failure.h"
+#include "base/folder.h"
 #include "base/target.h"
 #include "cli/commands.h"
 #include "cli/job_options.h"
@@ -110,10 +111,9 @@ static ms_status check_options(const ms_invocation *call) {
     if (missing != NULL) {
         bool is_model = strcmp(missing, "model") == 0;
         return ms_diag_usage(
-            call->diag, "option '--%s' is missing: one of %s%s%s", missing,
-            is_model ? ms_cli_installed_names(MS_CLI_MODELS, call->arena) : "",
-            is_model ? ", " : "",
-            ms_cli_installed_names(is_model ? "workloads" : "platforms", call->arena));
+            call->diag, "option '--%s' is missing: one of %s%s", missing,
+            ms_cli_installed_names(is_model ? MS_CLI_MODELS : "platforms", call->arena),
+            is_model ? ", or what '--list' shows" : "");
     }
     const char *path = ms_cli_value(call, "output", "-");
     if (strcmp(path, "-") != 0 && ms_file_is_there(path) && !ms_cli_has(call, "force")) {
@@ -128,10 +128,8 @@ static ms_status check_options(const ms_invocation *call) {
  * of an installed model. NULL: a workload is named, or memory runs out. */
 static const char *find_config(const ms_invocation *call, const char *name) {
     struct stat entry;
-    size_t length = strlen(name);
-    bool is_json = length > 5 && strcmp(name + length - 5, ".json") == 0;
     bool is_there = ms_file_is_there(name) && stat(name, &entry) == 0;
-    if (is_json || (is_there && S_ISDIR(entry.st_mode))) {
+    if (ms_name_ends_in(name, ".json") || (is_there && S_ISDIR(entry.st_mode))) {
         return name;
     }
     const char *path = ms_arena_printf(call->arena, "%s/" MS_CLI_MODELS "/%s.json",
@@ -140,29 +138,22 @@ static const char *find_config(const ms_invocation *call, const char *name) {
     return path != NULL && is_name && ms_file_is_there(path) ? path : NULL;
 }
 
-/* "; did you mean 'NAME'?" with the nearest name of a model, else of a workload; "": none is near.
- */
-static const char *model_hint(const ms_invocation *call, const char *name,
-                              const ms_file_search *workloads) {
-    const ms_file_search models = {
-        .folders = workloads->folders, .subfolder = MS_CLI_MODELS "/", .ending = ".json"};
-    const char *hint = ms_find_yaml_hint(name, &models, call->arena);
-    return hint[0] != '\0' ? hint : ms_find_yaml_hint(name, workloads, call->arena);
-}
-
 /* Find the base by its name, and read it into `base` and `root` of the draft.  MS_E_INPUT
  * (reported): no such workload. */
 static ms_status find_base(draft *workload, const char *name) {
     const ms_invocation *call = workload->call;
     const char *folders[] = {ms_cli_data_folder(call->arena), NULL};
     const ms_file_search search = {.folders = folders, .subfolder = "workloads/"};
+    const ms_file_search models = {
+        .folders = folders, .subfolder = MS_CLI_MODELS "/", .ending = ".json"};
     const char *looked = NULL;
     if (ms_find_yaml(name, &search, call->arena, &workload->base, &looked) != MS_OK) {
         return ms_diag_no_memory(call->diag);
     }
     if (workload->base == NULL) {
-        ms_diag_error(call->diag, "no model '%s'%s%s", name, looked,
-                      model_hint(call, name, &search));
+        const char *hint = ms_find_yaml_hint(name, &models, call->arena);
+        hint = hint[0] != '\0' ? hint : ms_find_yaml_hint(name, &search, call->arena);
+        ms_diag_error(call->diag, "no model '%s'%s%s", name, looked, hint);
         return MS_E_INPUT;
     }
     return ms_yaml_load(workload->base, call->arena, call->diag, &workload->root);
@@ -274,8 +265,7 @@ static ms_status read_model(draft *workload) {
     }
     status = status == MS_OK ? clear_base(workload) : status;
     if (status == MS_OK && workload->config != NULL) {
-        const char *config = find_config(call, name);
-        const char *path = config == NULL ? NULL : ms_find_whole_path(config, call->arena);
+        const char *path = ms_find_whole_path(workload->config->mark.file, call->arena);
         status = path == NULL
                      ? ms_diag_no_memory(call->diag)
                      : add_set(workload, ms_arena_printf(call->arena, "model={hf: '%s'}", path));
@@ -544,15 +534,14 @@ static ms_status print_config(const ms_invocation *call) {
     return ms_cli_print_json(call, root);
 }
 
-/* Check the options beside --json: --model is required, and every option that describes the job or
- * the output file is refused. MS_E_USAGE (reported). */
+/* Check the options beside --json: --model is required, and every other option is refused.
+ * MS_E_USAGE (reported). */
 static ms_status check_json(const ms_invocation *call) {
-    static const char *const OTHERS[] = {"platform", "gpus",  "batch", "sequence",
-                                         "output",   "force", "list"};
-    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
-        if (ms_cli_has(call, OTHERS[i])) {
+    for (const ms_option *other = OPTIONS; other->name != NULL; other++) {
+        bool is_taken = strcmp(other->name, "json") == 0 || strcmp(other->name, "model") == 0;
+        if (!is_taken && ms_cli_has(call, other->name)) {
             return ms_diag_usage(call->diag, "'--json' takes '--model' alone, not '--%s'",
-                                 OTHERS[i]);
+                                 other->name);
         }
     }
     return ms_cli_has(call, "model")

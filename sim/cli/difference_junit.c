@@ -49,12 +49,13 @@ static bool has_failed(const ms_compared_trace *trace, size_t guard) {
     return trace->side == MS_COMPARE_BOTH ? first_failure(trace, guard) != NULL : trace->has_failed;
 }
 
-/* Append the failure of a test case: that the trace is missing, or the differences that broke the
- * guard. */
-static void add_failure(const ms_compared_trace *trace, size_t guard, ms_arena *arena,
-                        ms_buffer *out) {
+/* Append why a test case has failed or was skipped: the trace is on one side only, or the
+ * differences that broke the guard. */
+static void add_reason(const ms_compared_trace *trace, size_t guard, ms_arena *arena,
+                       ms_buffer *out) {
     if (trace->side != MS_COMPARE_BOTH) {
-        ms_buffer_puts(out, "      <failure type=\"missing\" message=\"");
+        ms_buffer_printf(out, "      <%s message=\"",
+                         trace->has_failed ? "failure type=\"missing\"" : "skipped");
         ms_show_verdict(trace, out);
         ms_buffer_puts(out, "\"/>\n");
         return;
@@ -81,12 +82,12 @@ static void add_case(const ms_compared_trace *trace, size_t guard, const ms_show
     ms_buffer_puts(out, "\" name=\"");
     ms_xml_write_text(out, ms_buffer_text(&name));
     ms_buffer_end_part(&name, out);
-    if (!has_failed(trace, guard)) {
+    if (trace->side == MS_COMPARE_BOTH && !has_failed(trace, guard)) {
         ms_buffer_puts(out, "\"/>\n");
         return;
     }
     ms_buffer_puts(out, "\">\n");
-    add_failure(trace, guard, shown->arena, out);
+    add_reason(trace, guard, shown->arena, out);
     ms_buffer_puts(out, "    </testcase>\n");
 }
 
@@ -126,8 +127,10 @@ static void add_suite(const ms_compared_trace *trace, const ms_shown_comparison 
                       ms_buffer *out) {
     ms_buffer_puts(out, "  <testsuite name=\"");
     ms_xml_write_text(out, trace->name);
-    ms_buffer_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\">\n",
-                     guard_count(shown->rules), failures_of(trace, shown->rules));
+    bool is_skipped = trace->side != MS_COMPARE_BOTH && !trace->has_failed;
+    ms_buffer_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
+                     guard_count(shown->rules), failures_of(trace, shown->rules),
+                     is_skipped ? guard_count(shown->rules) : 0);
     for (size_t guard = 0; guard < guard_count(shown->rules); guard++) {
         add_case(trace, guard, shown, out);
     }

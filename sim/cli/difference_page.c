@@ -22,9 +22,10 @@ static void add_sentence(const char *name, const ms_compared_trace *trace, sente
 }
 
 /* Add a row for each difference: key, both sides, relative change, and "!" if it breaks a guard.
- * name: as in add_sentence. */
-static void add_rows(const char *name, const ms_differences *differences, ms_value *list) {
-    for (size_t i = 0; i < differences->count; i++) {
+ * name: as in add_sentence.  top: rows at most, the largest differences; 0: all. */
+static void add_rows(const char *name, const ms_differences *differences, long top,
+                     ms_value *list) {
+    for (size_t i = 0; i < differences->count && (top == 0 || i < (size_t)top); i++) {
         const ms_difference *difference = &differences->items[i];
         const char *sides[2] = {NULL, NULL};
         ms_buffer relative = {0};
@@ -82,7 +83,8 @@ static void add_head(const ms_shown_comparison *shown, ms_value *root) {
 
 /* Add the sentences and differences of each trace. Of two folders, traces without any difference
  * and those on one side only are in the overview alone. */
-static void add_traces(const ms_trace_comparison *comparison, ms_value *root) {
+static void add_traces(const ms_shown_comparison *shown, ms_value *root) {
+    const ms_trace_comparison *comparison = shown->comparison;
     ms_value *notes = ms_value_add(root, "notes", MS_VALUE_ARRAY);
     ms_value *versions = ms_value_add(root, "versions", MS_VALUE_ARRAY);
     ms_value *defaults = ms_value_add(root, "defaults", MS_VALUE_ARRAY);
@@ -96,9 +98,9 @@ static void add_traces(const ms_trace_comparison *comparison, ms_value *root) {
             add_sentence(name, trace, ms_show_verdict, notes);
             add_sentence(name, trace, ms_show_unknown_defaults, notes);
             add_sentence(name, trace, ms_show_versions, versions);
-            add_rows(name, &trace->defaults, defaults);
-            add_rows(name, &trace->inputs, inputs);
-            add_rows(name, &trace->differences, differences);
+            add_rows(name, &trace->defaults, 0, defaults);
+            add_rows(name, &trace->inputs, 0, inputs);
+            add_rows(name, &trace->differences, shown->top, differences);
         }
     }
 }
@@ -110,7 +112,7 @@ ms_status ms_show_differences(const ms_invocation *call, const ms_shown_comparis
         return ms_diag_no_memory(call->diag);
     }
     add_head(shown, root);
-    add_traces(comparison, root);
+    add_traces(shown, root);
     return ms_cli_show(call,
                        comparison->is_equal     ? "equal"
                        : comparison->guarded_ok ? "changed within the guard"

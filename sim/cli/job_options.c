@@ -185,70 +185,42 @@ static ms_status read_solver(const ms_invocation *call, ms_job_request *request)
     return status;
 }
 
-/* Append "--set A --set B" for the nearest mesh with which a request and one more set make a job
- * that fits.  more: a number of nodes, with which only the mesh as it is counts; NULL: none.
- * *spec_out: of the request; it has no platform where the request cannot be read. */
-static void add_mesh(const ms_invocation *call, const ms_job_request *request, const char *more,
-                     ms_buffer *out, ms_job_spec *spec_out) {
-    const ms_words one = {.items = &more, .count = more == NULL ? 0 : 1};
-    ms_words sets = {.count = 0};
-    ms_job_request tried;
-    ms_job_spec spec = {.platform = {.cluster = NULL}};
-    bool is_found = false;
-    ms_diag mute;
-    ms_diag_init_mute(&mute);
-    if (ms_cli_extend_request(request, &one, call->arena, &tried) &&
-        ms_job_spec_read(&tried, call->arena, &mute, &spec) == MS_OK) {
-        (void)ms_nearest_mesh_find(&spec, call->arena, &mute, &sets, &is_found);
-    }
-    if (is_found && more != NULL && sets.count == 0) {
-        ms_buffer_printf(out, "%s--set %s", out->length > 0 ? ", or for these sizes " : "", more);
-    }
-    for (size_t i = 0; is_found && more == NULL && i < sets.count; i++) {
-        ms_buffer_puts(out, i > 0 ? " --set " : "--set ");
-        ms_show_shell_word(sets.items[i], out);
-    }
-    *spec_out = spec;
-}
-
-/* Propose settings for a job whose mesh makes no job: the nearest mesh that does, and the number
- * of nodes for the mesh as it is. Both were tried, and fit in memory. */
+/* Propose settings for a job whose mesh makes no job: the nearest mesh that does, and for the mesh
+ * as it is another number of nodes. Both were tried, and fit in memory. */
 static void propose_mesh(const ms_invocation *call, const ms_job_request *request) {
     ms_buffer text = {0};
-    ms_job_spec spec, other;
-    add_mesh(call, request, NULL, &text, &spec);
-    const ms_platform *platform = spec.platform.cluster;
-    const int64_t ranks = ms_spec_ranks(&spec);
-    if (platform != NULL && ranks % platform->gpus_per_node == 0 &&
-        ranks != ms_platform_gpus(platform)) {
-        const int nodes = (int)(ranks / platform->gpus_per_node);
-        add_mesh(call, request, ms_arena_printf(call->arena, "platform.nodes=%d", nodes), &text,
-                 &other);
+    ms_diag mute;
+    ms_job_request tried;
+    ms_job_spec spec;
+    ms_words sets;
+    const char *nodes = ""; /* NULL: is not to be tried */
+    ms_diag_init_mute(&mute);
+    for (size_t more = 0; more < 2 && nodes != NULL; more++) {
+        const ms_words one = {.items = &nodes, .count = more};
+        bool is_found = false;
+        if (!ms_cli_extend_request(request, &one, call->arena, &tried) ||
+            ms_job_spec_read(&tried, call->arena, &mute, &spec) != MS_OK ||
+            ms_nearest_mesh_find(&spec, call->arena, &mute, &sets, &is_found) != MS_OK) {
+            break;
+        }
+        for (size_t i = 0; more == 0 && i < sets.count; i++) {
+            ms_buffer_puts(&text, i > 0 ? " --set " : "--set ");
+            ms_show_shell_word(sets.items[i], &text);
+        }
+        if (more == 1 && is_found && sets.count == 0) {
+            ms_buffer_puts(&text, text.length > 0 ? ", or for these sizes " : "");
+            ms_buffer_printf(&text, "--set %s", nodes);
+        }
+        const int64_t ranks = ms_spec_ranks(&spec), node = spec.platform.cluster->gpus_per_node;
+        bool is_other = ranks % node == 0 && ranks != ms_platform_gpus(spec.platform.cluster);
+        nodes = is_other ? ms_arena_printf(call->arena, "platform.nodes=%d", (int)(ranks / node))
+                         : NULL;
     }
     if (text.length > 0) {
         ms_diag_note(call->diag, NULL, NULL, "these settings were tried, and the job fits: %s",
                      ms_buffer_text(&text));
     }
     ms_buffer_release(&text);
-}
-
-/* Load a job; where its mesh makes no job, propose another one. */
-static ms_status load_job(const ms_invocation *call, const ms_job_request *request,
-                          ms_job *job_out) {
-    static const char *const OF_MESHES[] = {"mesh", "parallel degree", "virtual stage"};
-    ms_buffer reason = {0};
-    call->diag->reason = &reason;
-    ms_status status = ms_job_load(request, call->arena, call->diag, job_out);
-    call->diag->reason = NULL;
-    bool is_mesh = false;
-    for (size_t i = 0; i < sizeof OF_MESHES / sizeof OF_MESHES[0] && status == MS_E_INPUT; i++) {
-        is_mesh = is_mesh || strstr(ms_buffer_text(&reason), OF_MESHES[i]) != NULL;
-    }
-    ms_buffer_release(&reason);
-    if (is_mesh) {
-        propose_mesh(call, request);
-    }
-    return status;
 }
 
 ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
@@ -261,7 +233,16 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
     ms_status status = ms_cli_job_request(call, call->positionals[0], request_out);
     status = status == MS_OK ? read_fold(call, request_out) : status;
     status = status == MS_OK ? read_solver(call, request_out) : status;
-    status = status == MS_OK ? load_job(call, request_out, job_out) : status;
+    ms_buffer reason = {0};
+    call->diag->reason = &reason;
+    status = status == MS_OK ? ms_job_load(request_out, call->arena, call->diag, job_out) : status;
+    call->diag->reason = NULL;
+    const char *fault = ms_buffer_text(&reason);
+    if (strstr(fault, "mesh") != NULL || strstr(fault, "parallel degree") != NULL ||
+        strstr(fault, "virtual stage") != NULL) {
+        propose_mesh(call, request_out);
+    }
+    ms_buffer_release(&reason);
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);

@@ -62,8 +62,9 @@ void ms_show_guard(const ms_compare_rules *rules, size_t guard, ms_buffer *out) 
     }
     const ms_guard *named = &rules->guards[guard];
     ms_buffer_puts(out, named->key);
-    if (named->is_increase) {
-        ms_buffer_printf(out, " by at most %+.6g %%", 100.0 * named->share);
+    if (named->direction != 0) {
+        ms_buffer_printf(out, " by at most %s%.6g %%", named->direction > 0 ? "+" : "-",
+                         100.0 * named->share);
     }
 }
 

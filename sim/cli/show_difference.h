@@ -13,6 +13,7 @@ typedef struct ms_shown_comparison {
     const char *paths[2]; /**< of a and b, as the user gave them */
     const ms_compare_rules *rules;
     const ms_trace_comparison *comparison;
+    long top; /**< differences of each trace that the page and Markdown show at most; 0: all */
     ms_arena *arena; /**< for texts and trees */
 } ms_shown_comparison;
 
@@ -23,8 +24,8 @@ ms_status ms_show_differences(const ms_invocation *call, const ms_shown_comparis
 const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown);
 
 /** Append a comparison as JUnit's XML: a test suite for each trace, with a test case for each
- * guard. There are no times in it, so that the same traces give the same bytes.  Source: the
- * Jenkins xUnit plugin's junit-10.xsd. */
+ * guard. A trace on one side only has failed or was skipped. There are no times in it, so that the
+ * same traces give the same bytes.  Source: the Jenkins xUnit plugin's junit-10.xsd. */
 void ms_show_differences_junit(const ms_shown_comparison *shown, ms_buffer *out);
 
 /* ---- what all forms share ---- */

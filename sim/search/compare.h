@@ -36,18 +36,20 @@ typedef struct ms_tolerance {
 /** A guard: quantities that must not change. */
 typedef struct ms_guard {
     const char *key;
-    bool is_increase; /**< only an increase fails; else any change beyond the tolerance */
-    double share;     /**< is_increase: allowed increase as a share of |a|, >= 0 */
+    int direction; /**< 1: only an increase fails; -1: only a decrease; 0: any change beyond the
+                      tolerance */
+    double share;  /**< with a direction: allowed change as a share of |a|, >= 0 */
 } ms_guard;
 
 /** The rules of a comparison.  All arrays are borrowed. */
 typedef struct ms_compare_rules {
     const ms_tolerance *tolerances; /**< [tolerance_count] */
     size_t tolerance_count;
-    const ms_guard
-        *guards; /**< [guard_count]; without any, all quantities but texts are guarded.  If
-                    some guard is not is_increase, only guarded quantities are listed */
+    const ms_guard *guards; /**< [guard_count]; without any, all quantities but texts are guarded.
+                               If some guard has no direction, only guarded quantities are listed */
     size_t guard_count;
+    const char *(*renamed)[2]; /**< [renamed_count][2]: name of a trace's file in a, and in b */
+    size_t renamed_count;
 } ms_compare_rules;
 
 /** Which of two folders have a trace. */
@@ -59,7 +61,9 @@ typedef enum ms_compare_side {
 
 /** Two traces of one name. */
 typedef struct ms_compared_trace {
-    const char *name; /**< of the file in both folders; of two files: the path of b */
+    const char *name;     /**< of the file in b, or in a as b would call it; of two files: the path
+                             of b */
+    const char *paths[2]; /**< of a and b; where a side has no such trace, that of the other */
     ms_compare_side side;
     double step_time_s[2];      /**< of a and b [s]; NAN where a side has no such trace */
     const ms_value *summary[2]; /**< of a and b; NULL where a side has no such trace */
@@ -108,11 +112,12 @@ ms_status ms_compare_check_keys(const ms_compare_rules *rules, const ms_vector *
 ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *arena, ms_diag *diag,
                               ms_differences *inputs, ms_differences *defaults_out);
 
-/** Compare two traces, or the traces (*.h5) of two folders by their names. A trace that b lacks
- * fails; one that only b has is a difference, and fails if no guard was named.
- *  paths: [2], both files or both folders. *comparison_out: in `arena`. Returns MS_OK; MS_E_USAGE
- * as ms_compare_check_keys; MS_E_INPUT and MS_E_IO as ms_trace_read, and MS_E_INPUT for a folder
- * beside a file or without traces; all reported; MS_E_NOMEM. */
+/** Compare two traces, or the traces (*.h5) of two folders by their names, of which the rules may
+ * rename those of a. A trace that b lacks fails; one that only b has is a difference, and fails if
+ * no guard was named. paths: [2], both files or both folders. *comparison_out: in `arena`. Returns
+ * MS_OK; MS_E_USAGE as ms_compare_check_keys;
+ * MS_E_INPUT and MS_E_IO as ms_trace_read, and MS_E_INPUT for a folder beside a file or without
+ * traces; all reported; MS_E_NOMEM. */
 ms_status ms_compare_traces(const char *const paths[2], const ms_compare_rules *rules,
                             ms_arena *arena, ms_diag *diag, ms_trace_comparison *comparison_out);
 

@@ -80,12 +80,12 @@ static double find_tolerance(const ms_compare_rules *rules, const char *key) {
 }
 
 /* Whether a guard whose key matches holds for a quantity. A guard of exactly this key always does.
- * A guard of a key above it does not for texts, and a guard against increase only for numbers. */
+ * A guard of a key above it does not for texts, and a guard with a direction only for numbers. */
 static bool guard_holds(const ms_guard *guard, ms_key_match match, bool has_number, bool has_text) {
     if (match == MS_KEY_ITSELF) {
         return true;
     }
-    return match == MS_KEY_ABOVE && !has_text && (has_number || !guard->is_increase);
+    return match == MS_KEY_ABOVE && !has_text && (has_number || guard->direction == 0);
 }
 
 /* Find the guard of a quantity: of the guards that hold, the one with the longest key; of equally
@@ -115,7 +115,7 @@ static int find_guard(const ms_compare_rules *rules, const char *key, const ms_v
 /* Whether the report leaves out what no guard names: some guard is against any change (--only). */
 static bool hides_unnamed(const ms_compare_rules *rules) {
     for (size_t i = 0; i < rules->guard_count; i++) {
-        if (!rules->guards[i].is_increase) {
+        if (rules->guards[i].direction == 0) {
             return true;
         }
     }
@@ -127,17 +127,17 @@ static bool exceeds(double found, double share) {
     return found > share * (1.0 + MS_COMPARE_NOISE);
 }
 
-/* Whether a value has grown by more than a guard against increase allows; a value that is no number
- * on both sides counts as grown. */
-static bool has_grown(const ms_guard *guard, const ms_value *a, const ms_value *b) {
+/* Whether a value has moved in the direction of a guard by more than the guard allows; a value that
+ * is no number on both sides counts as moved. */
+static bool has_moved(const ms_guard *guard, const ms_value *a, const ms_value *b) {
     if (!is_number(a) || !is_number(b)) {
         return true;
     }
-    double more = number_of(b) - number_of(a);
+    double more = guard->direction * (number_of(b) - number_of(a));
     return more > 0.0 && exceeds(more, guard->share * fabs(number_of(a)));
 }
 
-/* A guard against increase has its own share and ignores the tolerance; any other guard is broken
+/* A guard with a direction has its own share and ignores the tolerance; any other guard is broken
  * by a difference beyond the tolerance. Without guards in the rules, find_guard returns 0 for the
  * implied guard, which is none of rules->guards. */
 ms_compare_verdict ms_compare_judge(const ms_compare_rules *rules, const char *key,
@@ -146,11 +146,11 @@ ms_compare_verdict ms_compare_judge(const ms_compare_rules *rules, const char *k
     ms_compare_verdict verdict = {.guard = find_guard(rules, key, a, b, &is_named)};
     double found = distance(a, b);
     bool is_beyond = exceeds(found, find_tolerance(rules, key));
-    bool is_increase =
-        verdict.guard >= 0 && rules->guard_count > 0 && rules->guards[verdict.guard].is_increase;
+    bool has_direction =
+        verdict.guard >= 0 && rules->guard_count > 0 && rules->guards[verdict.guard].direction != 0;
     verdict.is_compared = is_named || !hides_unnamed(rules);
-    if (is_increase) {
-        verdict.has_failed = found > 0.0 && has_grown(&rules->guards[verdict.guard], a, b);
+    if (has_direction) {
+        verdict.has_failed = found > 0.0 && has_moved(&rules->guards[verdict.guard], a, b);
     } else {
         verdict.has_failed = verdict.guard >= 0 && is_beyond;
     }

@@ -2,6 +2,7 @@
  * changed defaults and versions. Side 0 is a, side 1 is b. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -50,15 +51,15 @@ static ms_status compare_given(pairing *p, const ms_trace traces[2], ms_compared
     return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
 }
 
-/* Read and compare two traces. The traces, whose tables may be large, are released; *out keeps
- * copies. Returns as ms_trace_read and compare_given. */
-static ms_status compare_pair(pairing *p, const char *const paths[2], ms_compared_trace *out) {
+/* Read and compare two traces, whose paths are set. The traces, whose tables may be large, are
+ * released; *out keeps copies. Returns as ms_trace_read and compare_given. */
+static ms_status compare_pair(pairing *p, ms_compared_trace *out) {
     ms_arena scratch;
     ms_trace traces[2];
     ms_status status = MS_OK;
     ms_arena_init(&scratch);
     for (size_t i = 0; i < 2 && status == MS_OK; i++) {
-        status = ms_trace_read(paths[i], MS_TRACE_NOTHING, &scratch, p->diag, &traces[i]);
+        status = ms_trace_read(out->paths[i], MS_TRACE_NOTHING, &scratch, p->diag, &traces[i]);
     }
     status = status == MS_OK ? compare_summaries(p, traces, out) : status;
     status = status == MS_OK ? compare_given(p, traces, out) : status;
@@ -109,19 +110,30 @@ static ms_status list_folder(pairing *p, const char *path, listing *out) {
     return MS_OK;
 }
 
+/* The name of a trace's file on the other side: that of --map, or else the same.  side: the side
+ * that `name` is of. */
+static const char *other_name(const ms_compare_rules *rules, const char *name, int side) {
+    for (size_t i = 0; i < rules->renamed_count; i++) {
+        if (strcmp(rules->renamed[i][side], name) == 0) {
+            return rules->renamed[i][1 - side];
+        }
+    }
+    return name;
+}
+
 /* Compare the traces of one name in two folders. out: its name and side are set. A trace that one
  * folder lacks is compared with itself, so that it is read and checked and its keys are known,
  * without any difference. It fails if b lacks it, or if b alone has it and no guard was named. */
 static ms_status compare_named(pairing *p, const char *const folders[2], ms_compared_trace *out) {
-    const char *paths[2];
     for (int i = 0; i < 2; i++) {
         int side = out->side == MS_COMPARE_ONLY_A ? 0 : out->side == MS_COMPARE_ONLY_B ? 1 : i;
-        paths[i] = ms_arena_printf(p->arena, "%s/%s", folders[side], out->name);
-        if (paths[i] == NULL) {
+        const char *file = side == 0 ? other_name(p->rules, out->name, 1) : out->name;
+        out->paths[i] = ms_arena_printf(p->arena, "%s/%s", folders[side], file);
+        if (out->paths[i] == NULL) {
             return ms_diag_no_memory(p->diag);
         }
     }
-    ms_status status = compare_pair(p, paths, out);
+    ms_status status = compare_pair(p, out);
     if (out->side == MS_COMPARE_ONLY_A) {
         out->step_time_s[1] = NAN;
         out->summary[1] = NULL;
@@ -160,6 +172,10 @@ static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trac
     if (status != MS_OK) {
         return status;
     }
+    for (size_t i = 0; i < lists[0].count; i++) {
+        lists[0].names[i] = other_name(p->rules, lists[0].names[i], 0);
+    }
+    qsort(lists[0].names, lists[0].count, sizeof(const char *), ms_compare_names);
     out->traces = MS_NEW(p->arena, ms_compared_trace, lists[0].count + lists[1].count);
     if (out->traces == NULL) {
         return ms_diag_no_memory(p->diag);
@@ -178,8 +194,8 @@ static ms_status compare_files(pairing *p, const char *const paths[2], ms_trace_
         return ms_diag_no_memory(p->diag);
     }
     out->count = 1;
-    out->traces[0].name = paths[1];
-    return compare_pair(p, paths, &out->traces[0]);
+    out->traces[0] = (ms_compared_trace){.name = paths[1], .paths = {paths[0], paths[1]}};
+    return compare_pair(p, &out->traces[0]);
 }
 
 /* ---- both ---- */

@@ -26,6 +26,7 @@ typedef enum ms_file_type {
     MS_FILE_CSV,  /**< at most 256 MiB */
     MS_FILE_JSON, /**< at most 16 MiB */
     MS_FILE_TEXT, /**< a script or a log, at most 256 MiB */
+    MS_FILE_HDF5, /**< a trace that is copied, at most 1 GiB */
 } ms_file_type;
 
 /** What a node of a document is. */

@@ -6,12 +6,7 @@
 
 #include "base/config/find.h"
 #include "base/failure.h"
-
-/* Whether a file's name has a stem before an ending. */
-static bool has_ending(const char *name, const char *ending) {
-    size_t length = strlen(name), end = strlen(ending);
-    return length > end && strcmp(name + length - end, ending) == 0;
-}
+#include "base/folder.h"
 
 /* Whether two names lead to the same folder. A folder that does not exist equals only its own name.
  */
@@ -49,7 +44,7 @@ static ms_status look_through(const char *name, const ms_file_search *search, ms
                               const char **path_out, const char **looked_out) {
     const char *const *folder = search->folders;
     const char *ending = search->ending == NULL ? ".yaml" : search->ending;
-    ending = has_ending(name, ending) ? "" : ending;
+    ending = ms_name_ends_in(name, ending) ? "" : ending;
     for (; folder != NULL && *folder != NULL; folder++) {
         const char *path =
             ms_arena_printf(arena, "%s/%s%s%s", *folder, search->subfolder, name, ending);

@@ -33,10 +33,6 @@ static void add_stems(const char *folder, const char *ending, ms_arena *arena, m
     ms_vector_release(&names);
 }
 
-static int by_name(const void *left, const void *right) {
-    return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 /* Add the names of all folders of a search, in the order of the alphabet. */
 static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vector *stems) {
     for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
@@ -44,7 +40,7 @@ static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vect
                   ending_of(search), arena, stems);
     }
     if (stems->count > 0) {
-        qsort(stems->data, stems->count, sizeof(const char *), by_name);
+        qsort(stems->data, stems->count, sizeof(const char *), ms_compare_names);
     }
 }
 

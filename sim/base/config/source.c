@@ -19,10 +19,8 @@ static const struct {
     const char *name;
     size_t limit_MiB;
 } TYPES[] = {
-    [MS_FILE_YAML] = {"YAML", 16},
-    [MS_FILE_CSV] = {"CSV", 256},
-    [MS_FILE_JSON] = {"JSON", 16},
-    [MS_FILE_TEXT] = {"text", 256},
+    [MS_FILE_YAML] = {"YAML", 16},  [MS_FILE_CSV] = {"CSV", 256},    [MS_FILE_JSON] = {"JSON", 16},
+    [MS_FILE_TEXT] = {"text", 256}, [MS_FILE_HDF5] = {"HDF5", 1024},
 };
 
 /* Characters a YAML text may hold, less the three line ends that no editor shows as such (NEL, LS,
@@ -207,7 +205,8 @@ static ms_status check_kind(int descriptor, const char *path, ms_file_type type,
         return ms_diag_at(diag, &mark, NULL, "expected a %s file, got a directory",
                           TYPES[type].name);
     }
-    if (S_ISREG(info.st_mode) && refuse_hdf5(descriptor, path, type, diag) != MS_OK) {
+    bool may_be_refused = S_ISREG(info.st_mode) && type != MS_FILE_HDF5;
+    if (may_be_refused && refuse_hdf5(descriptor, path, type, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     if (S_ISREG(info.st_mode) && info.st_size > (off_t)ms_file_limit_B(type)) {

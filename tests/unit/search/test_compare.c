@@ -225,7 +225,10 @@ Test(compare, only_what_is_named_breaks_the_guard) {
         add_run(p.a, before, "old", false);
         add_run(p.b, after, "new", true);
         size_t guards = CASES[i].guards[0].key == NULL ? 0 : CASES[i].guards[1].key == NULL ? 1 : 2;
-        const ms_compare_rules rules = {&CASES[i].tolerance, 1, CASES[i].guards, guards};
+        const ms_compare_rules rules = {.tolerances = &CASES[i].tolerance,
+                                        .tolerance_count = 1,
+                                        .guards = CASES[i].guards,
+                                        .guard_count = guards};
         ms_differences differences = compare(&p, &rules);
         cr_assert_eq(differences.compared, CASES[i].compared, "case %zu: %zu", i,
                      differences.compared);
