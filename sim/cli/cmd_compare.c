@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/config/config.h"
+#include "base/failure.h"
 #include "base/target.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -167,29 +168,31 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
                                     : ms_show_differences(call, shown);
 }
 
-/* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b lacks it
- * or has renamed it.  MS_E_IO, MS_E_INPUT or MS_E_NOMEM (reported). */
+/* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b has no
+ * trace of the old name.  MS_E_IO, MS_E_INPUT or MS_E_NOMEM (reported). */
 static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace) {
-    const char *old = trace->paths[0], *to = old; /* of two files the name is a path */
-    bool is_gone = trace->side == MS_COMPARE_ONLY_A;
+    const char *old = trace->paths[0], *to = old, *of_old_name = old;
     ms_buffer bytes = {0};
     ms_status status = MS_OK;
-    if (trace->name != trace->paths[1]) {
+    if (trace->name != trace->paths[1]) { /* of two files the name is a path */
         to = ms_arena_printf(call->arena, "%s/%s", call->positionals[0], trace->name);
+        of_old_name = ms_arena_printf(call->arena, "%s%s", call->positionals[1], strrchr(old, '/'));
     }
-    if (!is_gone) {
+    if (to == NULL || of_old_name == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    if (trace->side != MS_COMPARE_ONLY_A) {
         status = ms_file_read(trace->paths[1], MS_FILE_HDF5, &bytes, call->diag);
-        status = status == MS_OK && to != NULL
+        status = status == MS_OK
                      ? ms_target_write_text(to, ms_buffer_text(&bytes), bytes.length, call->diag)
                      : status;
     }
-    bool is_old = is_gone || (trace->side == MS_COMPARE_BOTH && to != NULL && strcmp(old, to) != 0);
-    if (status == MS_OK && is_old && unlink(old) != 0) {
+    if (status == MS_OK && !ms_file_is_there(of_old_name) && unlink(old) != 0) {
         ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
         status = MS_E_IO;
     }
     ms_buffer_release(&bytes);
-    return to == NULL ? ms_diag_no_memory(call->diag) : status;
+    return status;
 }
 
 /* Compare the two sides and show the outcome.  MS_E_NO: a guard is broken, and the change is not

@@ -5,6 +5,7 @@ usage: tests/python/test_compare.py MESHSIM
 """
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,6 +125,66 @@ class Compare(unittest.TestCase):
         lines = suites["grown.h5"].find("testcase/failure").text.splitlines()
         self.assertGreater(len(lines), 20)
         self.assertTrue(lines[0].startswith("step_time_s: "))
+
+    def test_junit_skips_what_no_guard_judges(self):
+        """A trace that is new in B was judged by no named guard; one that B lacks fails; of equal traces nothing is skipped."""
+        _, suites = self.junit("--max-increase", "step_time_s=1%", "--only", "memory")
+        skipped = {name: [case.find("skipped").get("message") for case in suite.findall("testcase") if case.find("skipped") is not None]
+                   for name, suite in suites.items()}
+        self.assertEqual(skipped, {"gone.h5": [], "grown.h5": [], "new.h5": ["only in b"] * 2, "same.h5": []})
+        self.assertEqual({name: suite.get("skipped") for name, suite in suites.items()}, {"gone.h5": "0", "grown.h5": "0", "new.h5": "2", "same.h5": "0"})
+
+    def test_a_guard_against_decrease(self):
+        """Twice the batch: the bubble's share shrinks, tokens per second grow."""
+        words = ("compare", self.path("base", "grown"), self.path("now", "grown"))
+        rows = {row["key"]: row["relative"] for row in json.loads(meshsim(*words, "--json")[1])["differences"]}
+        bubble, tokens = rows["bubble_fraction"], rows["tokens_per_s"]
+        self.assertTrue(bubble < 0 < tokens)
+        for guard, code in ((f"bubble_fraction={-bubble * 0.99}", 1), (f"bubble_fraction={-bubble * 1.01}", 0), ("tokens_per_s=0", 0)):
+            self.assertEqual(meshsim(*words, "--max-decrease", guard)[0], code, guard)
+        self.assertEqual(meshsim(*words, "--max-increase", "tokens_per_s=0", "--max-decrease", "tokens_per_s=0")[0], 0, "the last guard of a key holds")
+        page = meshsim(*words, "--max-decrease", "bubble_fraction=1%")[1].decode()
+        self.assertIn("guarded  bubble_fraction by at most -1 %\n", page)
+
+    def test_top_shows_the_largest(self):
+        words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5")
+        whole = json.loads(meshsim(*words, "--json")[1])["differences"]
+        for top in (1, 3):
+            lines = meshsim(*words, "--markdown", "--top", top)[1].decode().split("### quantities that differ")[1].splitlines()
+            shown = [tuple(cell.strip(" `") for cell in line.split("|")[1:3]) for line in lines if ".h5" in line]
+            expected = [(row["key"], row["trace"]) for trace in ("grown.h5", "new.h5") for row in [one for one in whole if one["trace"] == trace][:top]]
+            self.assertEqual([(key.replace("\\", ""), name) for key, name in shown], expected)
+        self.assertEqual(json.loads(meshsim(*words, "--json", "--top", 1)[1])["differences"], whole)
+
+    def test_renamed_traces_are_compared(self):
+        words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5", "--json")
+        traces = {row["trace"]: row for row in json.loads(meshsim(*words)[1])["traces"]}
+        self.assertEqual({name: row["in"] for name, row in traces.items()}, {"grown.h5": "both", "new.h5": "both", "same.h5": "both"})
+        self.assertEqual([traces["new.h5"][side]["workload"] for side in "ab"], ["tiny", NASTY])
+        done = subprocess.run([PROGRAM, *words[:3], "--map", "gone"], check=False, capture_output=True, text=True)
+        self.assertEqual((done.returncode, "--map: expected OLD.h5=NEW.h5, got 'gone'" in done.stderr), (2, True))
+
+    def test_accept_makes_a_new_baseline(self):
+        with tempfile.TemporaryDirectory() as place:
+            base, now = Path(place) / "base", self.folder / "now"
+            shutil.copytree(self.folder / "base", base)
+            self.assertEqual(meshsim("compare", base, now, "--max-increase", "step_time_s=1%")[0], 1)
+            self.assertEqual(sorted(path.name for path in base.iterdir()), ["gone.h5", "grown.h5", "same.h5"], "nothing is accepted unasked")
+            code, page = meshsim("compare", base, now, "--max-increase", "step_time_s=1%", "--map", "same.h5=new.h5", "--map", "gone.h5=same.h5", "--accept")
+            self.assertEqual((code, b"the guard is broken" in page), (0, True))
+            self.assertEqual({path.name: path.read_bytes() for path in base.iterdir()}, {path.name: path.read_bytes() for path in now.iterdir()})
+            self.assertEqual(meshsim("compare", base, now)[0], 0)
+            swapped = ("--map", "same.h5=new.h5", "--map", "new.h5=same.h5")
+            self.assertEqual(meshsim("compare", base, now, *swapped, "--accept", "--only", "workload")[0], 0)
+            self.assertEqual({path.name: path.read_bytes() for path in base.iterdir()}, {path.name: path.read_bytes() for path in now.iterdir()})
+            one = base / "same.h5"
+            meshsim("compare", one, now / "grown.h5", "--accept")
+            self.assertEqual(one.read_bytes(), (now / "grown.h5").read_bytes())
+            one.unlink()
+            one.mkdir()  # in the way of what is accepted
+            meshsim("compare", self.path("base", "same"), now / "same.h5")
+            done = subprocess.run([PROGRAM, "compare", base, now, "--accept"], check=False, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
 
     def test_any_text_is_legal_xml_and_json(self):
         target = self.folder / "n.xml"
