@@ -116,7 +116,8 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     for (size_t i = 0; i < length; i++) {
         columns += ms_text_goes_on(line[i]) ? 0 : 1;
     }
-    int first = mark->column - QUOTE_BEFORE; /* column 0 is the first */
+    bool is_near = mark->column + mark->width <= QUOTE_COLUMNS - 2; /* also beside "..." */
+    int first = is_near ? 0 : mark->column - QUOTE_BEFORE;          /* column 0 is the first */
     first = first > columns - QUOTE_COLUMNS ? columns - QUOTE_COLUMNS : first;
     first = first < 0 ? 0 : first;
     ms_buffer_printf(text, "%5d | ", mark->line);

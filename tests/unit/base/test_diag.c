@@ -84,6 +84,27 @@ Test(diag, a_long_line_is_cut_around_the_value) {
     }
 }
 
+/* Of a line that has more than 71 columns, the beginning is shown where the value is in it. */
+Test(diag, a_long_line_begins_at_its_beginning) {
+    for (int column = 60; column <= 70; column++) {
+        char line[] = "0123456789012345678901234567890123456789012345678901234567890123456789"
+                      "0123456789012345678901234567890123456789";
+        ms_buffer text = {0};
+        ms_diag diag;
+        ms_diag_init(&diag, collect, &text);
+        const ms_mark mark = {"a.yaml", line, sizeof line - 1, 1, column, 4};
+        ms_diag_at(&diag, &mark, "mesh.tp", "value '%d' is odd", 3);
+        const char *quote = strchr(ms_buffer_text(&text), '\n') + 1;
+        const char *caret = strchr(quote, '\n') + 1;
+        cr_assert_eq(quote[8] == '0', column <= 65, "%s", quote);
+        cr_assert_eq(quote[strchr(caret, '^') - caret], '0' + (column - 1) % 10, "%s", quote);
+        cr_assert_not_null(strstr(caret, "^~~~\n"), "%s", quote);
+        const char *value = quote + (strchr(caret, '^') - caret);
+        cr_assert_eq(memchr(value, '.', 4), NULL, "%s", quote);
+        ms_buffer_release(&text);
+    }
+}
+
 Test(diag, the_underline_ends_with_the_line) {
     assert_printed((ms_mark){.line = 1, .column = 2, .width = 99}, "abc\nd",
                    HEAD(":1:2") "    1 | abc\n"

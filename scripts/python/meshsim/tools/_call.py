@@ -118,7 +118,8 @@ class Talk:
         line = "".join(" " if character < " " else character for character in place.source)
         if not line:
             return ""
-        first = max(0, min(place.column - QUOTE_BEFORE, len(line) - QUOTE_COLUMNS))
+        is_near = place.column + place.width <= QUOTE_COLUMNS - 2
+        first = 0 if is_near else max(0, min(place.column - QUOTE_BEFORE, len(line) - QUOTE_COLUMNS))
         last = first + QUOTE_COLUMNS
         quote = ("..." + line[first + 3:last] if first > 0 else line[:last])
         quote = quote[:-3] + "..." if last < len(line) else quote
