@@ -1,4 +1,8 @@
-/* Estimates of many specs: results that several specs have in common are computed once and kept. */
+/* Estimates of many specs. The parts of an estimate are kept in four tables by keys that hold all
+ * that the part depends on: a place (ranks on GPUs, times of their communication), an order of
+ * passes, the costs of all stages, and the times of layers. A search meets few different parts in
+ * many candidates, so that an estimate is mostly look-ups and one run of the clocks (step.c).
+ * Balanced partitions, which need estimates themselves, also start here. */
 #include <math.h>
 #include <string.h>
 
@@ -11,11 +15,12 @@
 #include "estimate/rank_memory.h"
 #include "estimate/work_bound.h"
 
-/* What the position of ranks and groups on the GPUs follows from. */
+/* All that the positions of ranks and groups on the GPUs, and the times of their communication,
+ * depend on. */
 typedef struct place_key {
     const ms_platform *cluster;
     int kinds[MS_MESH_AXES_MAX], sizes[MS_MESH_AXES_MAX], strides[MS_MESH_AXES_MAX];
-    ms_rank_placement_choice placement; /* its lists by their addresses */
+    ms_rank_placement_choice placement; /* lists are compared by address */
     ms_expert_axes experts;
     ms_coll_choices algorithms;
     ms_fidelity fidelity;
@@ -27,18 +32,19 @@ typedef struct known_place {
     ms_mesh mesh, expert_mesh;
 } known_place;
 
-/* A schedule brought into order. */
+/* An order of passes, and all that follows from it alone. */
 typedef struct known_order {
-    ms_job job; /* the first one that had it, without costs */
+    ms_job job; /* the first job with this order, without costs */
     ms_order in_order;
     ms_memory_moments moments;
     ms_pass_counts counts;
-    unsigned passes; /* 1 << ms_pass of all that are in it */
+    unsigned passes; /* 1 << ms_pass of all passes in it */
 } known_order;
 
-/* What a balanced partition also depends on, since the step that it shortens does. */
+/* All that a balanced partition depends on beside the rest of a cost_key: the time of the step that
+ * the partition makes short depends on it. */
 typedef struct share_key {
-    int place;
+    int place; /* number in ms_estimator.places */
     ms_spec_host host;
     ms_sends sends;
     ms_step_end step_end;
@@ -46,52 +52,54 @@ typedef struct share_key {
     ms_partition_use use;
 } share_key;
 
-/* What the costs of all stages follow from. */
+/* All that the costs of all stages depend on. */
 typedef struct cost_key {
     const ms_platform *cluster;
     ms_model model;
     ms_given_costs given;
     ms_precision precision;
-    ms_model_layout layout; /* without what the order says */
+    ms_model_layout layout; /* without stage_rank, which follows from the order */
     ms_spec_partition partition;
-    int order;
-    share_key shared; /* of a balanced partition; else 0 */
+    int order;        /* number in ms_estimator.orders */
+    share_key shared; /* zeros unless the partition is balanced */
 } cost_key;
 
-/* What the times of layers follow from, by which they are shared among stages. */
+/* All that the times of layers depend on, by which a balanced partition shares them out. */
 typedef struct layer_key {
     const ms_platform *cluster;
     ms_model model;
     ms_precision precision;
-    ms_model_layout layout; /* without what the order says */
+    ms_model_layout layout; /* without the fields that ms_layer_times_find does not use */
     ms_spec_host host;
-    int place;
+    int place; /* number in ms_estimator.places */
 } layer_key;
 
 /* Costs of all stages, and their memory. */
 typedef struct known_costs {
     ms_stage_costs costs;
-    double peak_B;
-    double busy_s;
+    double peak_B; /* highest peak of any pipeline rank */
+    double busy_s; /* as in ms_estimate */
 } known_costs;
 
-/* By how much bounds may be lower than need be: it saves most specs half of their time, and is
- * within what estimates err by. */
+/* Share of a step by which its bound may be too low. With it the bound of most specs follows from
+ * the estimate without a second run of the clocks, which saves half of their time; estimates have
+ * errors of this size. */
 static const double BOUND_SLACK = 0.005;
 
-/* The result that belongs to a key of a table. */
+/* The value of a key of a table: a part of estimates, or the refusal of all specs that need it. */
 typedef struct known_item {
     void *item;         /* NULL: refused */
-    const char *reason; /* of the refusal, if the diagnostics of that time kept it; else NULL */
+    const char *reason; /* text of the refusal; NULL: the diagnostics at that time kept no text */
 } known_item;
 
 struct ms_estimator {
-    ms_arena *arena;
-    ms_arena scratch;
+    ms_arena *arena;  /* all parts that are kept */
+    ms_arena scratch; /* storage for one spec */
     ms_plan_space space;
-    ms_memo places, orders, costs, layers; /* known_item by their keys: a known_place, known_order,
-                                              known_costs or ms_layer_times each */
-    ms_memo works;                         /* of ms_work_bounds_init */
+    ms_memo places, orders, costs, layers; /* known_item by place_key, ms_job_order_key, cost_key
+                                              and layer_key; the items are a known_place,
+                                              known_order, known_costs and ms_layer_times */
+    ms_memo works;                         /* made by ms_work_bounds_init */
 };
 
 /* The state of the work on one spec. */
@@ -102,8 +110,8 @@ typedef struct estimating {
     known_place *place;
     known_order *order;
     known_costs *costs;
-    int place_number, order_number;
-    ms_partition_use use; /* of a balanced partition */
+    int place_number, order_number; /* numbers of place and order in their tables */
+    ms_partition_use use;           /* purpose of a balanced partition */
 } estimating;
 
 ms_estimator *ms_estimator_new(ms_arena *arena) {
@@ -141,14 +149,16 @@ void ms_estimator_free(ms_estimator *e) {
     ms_arena_release(&e->scratch);
 }
 
-/* The reason of a refusal, kept for the next spec with the same key. */
+/* A copy of the reason why a spec was just refused, for later specs with the same key; NULL: none,
+ * or no memory. */
 static const char *keep_reason(const estimating *it) {
     const ms_buffer *reason = it->diag->reason;
     return reason == NULL ? NULL : ms_arena_strdup(it->e->arena, ms_buffer_text(reason));
 }
 
-/* Find the item of a key in a table. The item of a new key is made by `make`, once; a refusal is
- * kept as well. */
+/* Find the item of a key in a table. The item of a new key is made by `make`, which reports a
+ * refusal; a refusal is kept as well, and is returned for the same key without another report.
+ *  *number_out: of the key in the table.  *item_out: NULL where it is refused. */
 static ms_status find_known(estimating *it, ms_memo *table, const void *key,
                             ms_status (*make)(estimating *, void **), int *number_out,
                             void **item_out) {
@@ -173,7 +183,8 @@ static ms_status find_known(estimating *it, ms_memo *table, const void *key,
     return status;
 }
 
-/* A copy that outlives the spec's: of ranks that are placed, the GPU of each one, too. */
+/* Copy a mesh of a spec so that it outlives the spec. Where ranks are placed on GPUs one by one,
+ * their list of GPUs is copied to `arena` as well. */
 static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) {
     *copy = *mesh;
     if (mesh->devices == NULL) {
@@ -187,6 +198,8 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Make the known_place of the job: copies of its meshes, and comm classes that borrow the copies.
+ * For find_known. */
 static ms_status make_place(estimating *it, void **place_out) {
     ms_arena *arena = it->e->arena;
     known_place *place = MS_NEW(arena, known_place, 1);
@@ -204,6 +217,8 @@ static ms_status make_place(estimating *it, void **place_out) {
     return status;
 }
 
+/* Find the job's place in the table, or make it. The key is cleared with memset and filled field by
+ * field, since memos also compare the padding. */
 static ms_status find_place(estimating *it) {
     const ms_mesh *mesh = &it->job.mesh;
     place_key key;
@@ -224,6 +239,8 @@ static ms_status find_place(estimating *it) {
     return status;
 }
 
+/* Make the known_order of the job: build its program, sort its passes (order.c), find the moments
+ * at which memory may peak and count the passes of each kind. For find_known. */
 static ms_status make_order(estimating *it, void **order_out) {
     ms_estimator *e = it->e;
     known_order *known = MS_NEW(e->arena, known_order, 1);
@@ -238,6 +255,7 @@ static ms_status make_order(estimating *it, void **order_out) {
     if (status == MS_OK) {
         status = ms_order_make(program, e->arena, &e->scratch, it->diag, &known->in_order);
     }
+    /* of the costs, moments need the number of slices only */
     const ms_stage_costs slices = {.slices = program->spec.slices};
     if (status == MS_OK) {
         status = ms_memory_model_init(program, &slices, &e->scratch, &memory);
@@ -255,6 +273,7 @@ static ms_status make_order(estimating *it, void **order_out) {
     return status;
 }
 
+/* Find the job's order of passes in the table, or make it; the job gets the program. */
 static ms_status find_order(estimating *it) {
     ms_job_order_key key;
     void *order = NULL;
@@ -267,6 +286,8 @@ static ms_status find_order(estimating *it) {
     return status;
 }
 
+/* Make the ms_layer_times of the job, for find_known. Faults are reported for the key `model` of
+ * the spec. */
 static ms_status make_layers(estimating *it, void **times_out) {
     ms_layer_times *times = MS_NEW(it->e->arena, ms_layer_times, 1);
     ms_key_diag placed;
@@ -276,6 +297,7 @@ static ms_status make_layers(estimating *it, void **times_out) {
                          : ms_layer_times_find(&it->job, it->e->arena, &placed.diag, times);
 }
 
+/* The input of ms_step_estimate for the spec, with slack of the bound and without contention. */
 static ms_step_place place_of(const estimating *it) {
     return (ms_step_place){.order = &it->order->in_order,
                            .comm = &it->place->comm,
@@ -284,8 +306,9 @@ static ms_step_place place_of(const estimating *it) {
                            .bound_slack = BOUND_SLACK};
 }
 
-/* Share the layers of a balanced partition among the stages. The times of layers are computed once
- * for all orders, since they take longer than the rest of an estimate. */
+/* Share the layers of a balanced partition among the stages; other partitions are there already.
+ * The times of layers are computed once for all orders, since they take longer than the rest of an
+ * estimate: the fields of the layout that depend on the order are left out of their key. */
 static ms_status balance_layers(estimating *it) {
     layer_key key;
     int number = 0;
@@ -316,6 +339,8 @@ static ms_status balance_layers(estimating *it) {
     return ms_partition_find(&input, it->e->arena, &it->job.layout.stage_layers);
 }
 
+/* Compute the costs of all stages: those that the spec gives, or those of the model, after its
+ * layers are shared out. Of layers that are alike only a few are built (ms_model_outline). */
 static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
     ms_job *job = &it->job;
     if (!job->spec.has_model) {
@@ -330,6 +355,7 @@ static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
                            : status;
 }
 
+/* Make the known_costs of the job, which has its order and place. For find_known. */
 static ms_status make_costs(estimating *it, void **costs_out) {
     ms_estimator *e = it->e;
     ms_memory_model memory;
@@ -346,6 +372,8 @@ static ms_status make_costs(estimating *it, void **costs_out) {
     return status;
 }
 
+/* Find the costs of all stages in the table, or make them; the job gets them. The key of a balanced
+ * partition has more fields than that of others, which so share their costs among more specs. */
 static ms_status find_costs(estimating *it) {
     const ms_job_spec *spec = &it->job.spec;
     cost_key key;
@@ -376,34 +404,40 @@ static ms_status find_costs(estimating *it) {
     return status;
 }
 
+/* Estimate the step of a spec that is laid out, and its bound. */
 static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
     const ms_step_place place = place_of(it);
     return ms_step_estimate(&it->job, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 
-/* Check all of a spec that needs no order of passes, no costs and no places.  O(axes). */
-static ms_status look_over(estimating *it, const ms_job_spec *spec) {
+/* Start the work on a spec: shape its job, and check all that needs no order of passes, no costs
+ * and no place.  O(axes). */
+static ms_status start_spec(estimating *it, const ms_job_spec *spec) {
     it->e->space.diag = it->diag;
     ms_status status = ms_job_shape(spec, &it->e->scratch, it->diag, &it->job);
-    /* an order of a thousand stages takes longer than all else, and few models have the layers */
+    /* checked first because the order of a thousand stages takes longer than the rest of an
+     * estimate, and few models have as many layers */
     return status == MS_OK ? ms_job_check_layers(&it->job, it->diag) : status;
 }
 
-/* Find all but the step: the order of passes, the place, the costs, and from them the memory. */
+/* Find order, place and costs of the spec, and with them its memory. The place is needed before the
+ * costs, as a balanced partition depends on it. */
 static ms_status lay_out(estimating *it) {
     ms_status status = find_order(it);
     status = status == MS_OK ? find_place(it) : status;
     return status == MS_OK ? find_costs(it) : status;
 }
 
+/* Whether the spec's highest peak of memory is at most the capacity of a GPU. */
 static bool fits(const estimating *it) {
     const ms_gpu_type *gpu = &it->job.platform->gpu;
     return it->costs->peak_B <= gpu->hbm_B - gpu->reserve_B;
 }
 
+/* Estimate step, bound and memory of a spec. */
 static ms_status run(estimating *it, const ms_job_spec *spec, ms_spec_estimate *estimate) {
     ms_work_bound early;
-    ms_status status = look_over(it, spec);
+    ms_status status = start_spec(it, spec);
     if (status == MS_OK) {
         status = ms_work_bound_find(&it->e->works, &it->job, &it->e->scratch, &early);
     }
@@ -412,15 +446,16 @@ static ms_status run(estimating *it, const ms_job_spec *spec, ms_spec_estimate *
     if (status == MS_OK) {
         estimate->peak_B = it->costs->peak_B;
         estimate->fits = fits(it);
-        /* a bound that was within the slack of the estimate may be below the early one */
+        /* the bound of the step may be too low by BOUND_SLACK, and so below the early one */
         estimate->lower_bound_s = fmax(estimate->lower_bound_s, early.step_s);
         estimate->least = ms_job_price_use(&it->job, estimate->lower_bound_s, it->costs->busy_s);
     }
     return status;
 }
 
-/* End the work on a spec.  doing: what failed if memory ran out.  Returns the status. */
-static ms_status end(estimating *it, ms_status status, const char *doing) {
+/* End the work on a spec: clear the scratch storage and report a lack of memory.  doing: the work,
+ * for the report.  Returns `status`. */
+static ms_status end_spec(estimating *it, ms_status status, const char *doing) {
     ms_arena_clear(&it->e->scratch);
     if (status == MS_E_NOMEM) {
         ms_diag_error(it->diag, "out of memory while %s", doing);
@@ -436,36 +471,36 @@ ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_
     if (status == MS_OK) {
         *estimate_out = estimate;
     }
-    return end(&it, status, "estimating the step");
+    return end_spec(&it, status, "estimating the step");
 }
 
 ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            double *peak_B_out, bool *fits_out) {
     estimating it = {.e = estimator, .diag = diag, .use = MS_PARTITION_TO_FIT};
-    ms_status status = look_over(&it, spec);
+    ms_status status = start_spec(&it, spec);
     status = status == MS_OK ? lay_out(&it) : status;
     if (status == MS_OK) {
         *peak_B_out = it.costs->peak_B;
         *fits_out = fits(&it);
     }
-    return end(&it, status, "finding a job's memory");
+    return end_spec(&it, status, "finding a job's memory");
 }
 
 ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                              ms_price_use *least_out) {
     ms_work_bound early;
     estimating it = {.e = estimator, .diag = diag};
-    ms_status status = look_over(&it, spec);
+    ms_status status = start_spec(&it, spec);
     if (status == MS_OK) {
         status = ms_work_bound_find(&estimator->works, &it.job, &estimator->scratch, &early);
     }
     if (status == MS_OK) {
         *least_out = ms_job_price_use(&it.job, early.step_s, early.busy_s);
     }
-    return end(&it, status, "bounding the step");
+    return end_spec(&it, status, "bounding the step");
 }
 
-/* Find the balanced partition of a job that has its order of passes. */
+/* Find the balanced partition of a job that is laid out, but has no layers per stage yet. */
 static ms_status partition(estimating *it) {
     it->e->space.diag = it->diag;
     ms_status status = find_order(it);
@@ -477,7 +512,7 @@ ms_status ms_layer_partition_balance(ms_job *job, ms_arena *arena, ms_diag *diag
     if (!job->spec.has_model || job->layout.stage_layers != NULL) {
         return MS_OK;
     }
-    ms_arena own;
+    ms_arena own; /* an estimator for this job alone, released at the end */
     ms_arena_init(&own);
     estimating it = {
         .e = ms_estimator_new(&own), .diag = diag, .job = *job, .use = MS_PARTITION_OF_JOB};
