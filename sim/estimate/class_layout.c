@@ -1,4 +1,6 @@
-/* Where the groups of a class lie, how they are laid out there, and what they take. */
+/* Lays the groups of a class out (comm_classes.h): lists the GPUs of each group, builds the plans
+ * of the collective on the platform's links (collective/coll_class.h), and takes lines of time from
+ * the slowest groups, and from the fastest ones for bounds. */
 #include "estimate/class_layout.h"
 
 #include <math.h>
@@ -17,7 +19,7 @@ void ms_plan_space_release(ms_plan_space *space) {
     ms_vector_release(&space->arrivals);
 }
 
-/* Axes that tell the ranks of one pipeline rank apart. */
+/* The axes of a mesh but pp, as MS_AXIS_BIT: ranks of one pipeline rank differ on them. */
 static unsigned inner_axes(const ms_mesh *mesh) {
     unsigned axes = 0;
     for (int a = 0; a < mesh->axes; a++) {
@@ -26,7 +28,7 @@ static unsigned inner_axes(const ms_mesh *mesh) {
     return axes & ~MS_AXIS_BIT(MS_AXIS_PP);
 }
 
-/* GPUs of a pipeline rank, in order of its ranks. */
+/* List the GPUs of the ranks of pipeline rank `p`, ranks ascending.  gpus: [group_ranks]. */
 static void list_gpus(const ms_mesh *mesh, int p, int *gpus) {
     int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, p);
     int count = ms_mesh_members(mesh, inner_axes(mesh), lead, gpus);
@@ -38,13 +40,14 @@ typedef struct class_plans {
     const ms_comm_classes *comm;
     ms_plan_space *space;
     const ms_class_key *key;
-    double bytes;
+    double bytes;    /* size by which a library chooses [B] */
     const int *gpus; /* [groups * members] group after group */
     int groups, members;
-    ms_coll_class class;
+    ms_coll_class class; /* no groups: not laid out */
 } class_plans;
 
-/* Groups of ranks that differ on the class's axes. */
+/* List the GPUs of the groups inside the key's pipeline rank. Each group is listed from its lead,
+ * its lowest rank. */
 static ms_status list_groups(class_plans *c) {
     const ms_mesh *mesh = &c->comm->mesh;
     int count = c->comm->group_ranks;
@@ -55,7 +58,9 @@ static ms_status list_groups(class_plans *c) {
     }
     const ms_mesh *view = ms_comm_mesh(c->comm, c->key->axes);
     int lead = ms_mesh_neighbour(mesh, mesh->first, MS_AXIS_PP, c->key->from);
-    unsigned others = view == mesh ? c->key->axes : 0; /* whose ranks are no lead but the first */
+    /* On the job's mesh the leads are the ranks with coordinate 0 on the group's axes. On the
+     * experts' mesh every rank is tried. */
+    unsigned others = view == mesh ? c->key->axes : 0;
     int leads = ms_mesh_members(mesh, inner_axes(mesh) & ~others, lead, ranks);
     int next = 0;
     for (int i = 0; i < leads; i++) {
@@ -70,7 +75,7 @@ static ms_status list_groups(class_plans *c) {
     return MS_OK;
 }
 
-/* Pairs of a rank and its peer on the other pipeline rank. */
+/* List the GPUs of pairs: rank i of pipeline rank key->from and rank i of key->to. */
 static ms_status list_pairs(class_plans *c) {
     int count = c->comm->group_ranks;
     int *sides = MS_NEW(&c->space->scratch, int, 2 * count);
@@ -90,7 +95,7 @@ static ms_status list_pairs(class_plans *c) {
     return MS_OK;
 }
 
-/* Node that a group lies in; -1: in several. */
+/* The node in which all members of a group lie; -1: they lie in several. */
 static int node_of(const class_plans *c, int group) {
     const int *gpus = c->gpus + (size_t)group * (size_t)c->members;
     int node = ms_platform_node(c->comm->platform, gpus[0]);
@@ -102,7 +107,7 @@ static int node_of(const class_plans *c, int group) {
     return node;
 }
 
-/* Whether two groups that each lie in one node have the same places in it. */
+/* Whether two groups, each inside a node, have the same positions in their nodes. */
 static bool lie_alike(const class_plans *c, int a, int b) {
     const int *one = c->gpus + (size_t)a * (size_t)c->members;
     const int *other = c->gpus + (size_t)b * (size_t)c->members;
@@ -115,8 +120,8 @@ static bool lie_alike(const class_plans *c, int a, int b) {
     return true;
 }
 
-/* Groups of the first node that stand before those of others, if the groups of every node follow
- * each other and lie as these do; else 0. */
+/* Number of groups inside the first group's node, if the groups of every other node repeat them:
+ * the same number, listed one after the other, at the same positions; else 0. */
 static int count_repeated(const class_plans *c) {
     int first = c->groups > 0 ? node_of(c, 0) : -1, count = 1;
     if (first < 0) {
@@ -135,27 +140,32 @@ static int count_repeated(const class_plans *c) {
     return c->groups % count == 0 ? count : 0;
 }
 
-/* Leave out groups that repeat those of the first node in others: nodes are alike, and what runs
- * inside one loads nothing outside of it, so that all take the same time. */
+/* Keep only the groups of the first node if those of all other nodes repeat them. Nodes are alike,
+ * and groups inside a node load no links outside of it, so that all nodes take equally long. */
 static void keep_first_node(class_plans *c) {
     bool are_alike = c->comm->platform->link_factors == NULL;
     int count = c->members > 1 && are_alike ? count_repeated(c) : 0;
     c->groups = count > 0 ? count : c->groups;
 }
 
+/* Whether a is above b; where both are equal, whether a_next is above b_next. */
 static bool is_above(double a, double b, double a_next, double b_next) {
     return a > b || (a == b && a_next > b_next);
 }
 
+/* Whether line a has less bandwidth than line b; where both are equal, a longer latency. */
 static bool is_narrower(const ms_time_line *a, const ms_time_line *b) {
     return is_above(a->per_B_s, b->per_B_s, a->latency_s, b->latency_s);
 }
 
+/* Whether line a has a longer latency than line b; where both are equal, less bandwidth. */
 static bool is_farther(const ms_time_line *a, const ms_time_line *b) {
     return is_above(a->latency_s, b->latency_s, a->per_B_s, b->per_B_s);
 }
 
-/* Line of a plan; is_alone: without the other groups. */
+/* Take the line of a group's plan.  is_alone: without the load of other groups on its links. The
+ * plan's latency includes the ramp at the size c->bytes; the line keeps the ramp apart, as it
+ * depends on the size. */
 static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, bool is_alone,
                          ms_time_line *line_out) {
     const ms_platform *platform = c->comm->platform;
@@ -170,6 +180,8 @@ static ms_status line_of(const class_plans *c, const ms_coll_plan *plan, bool is
     return status;
 }
 
+/* Lower each coefficient of `least` to that of a plan alone on the links: the line then lies below
+ * all plans at every size. */
 static ms_status add_to_least(const class_plans *c, const ms_coll_plan *plan, ms_time_line *least) {
     ms_time_line line;
     ms_status status = line_of(c, plan, true, &line);
@@ -182,13 +194,13 @@ static ms_status add_to_least(const class_plans *c, const ms_coll_plan *plan, ms
     return status;
 }
 
-/* The least times of any group without the others' traffic: as the group would be laid out by
- * itself, and as it is laid out beside the others. */
+/* Find a line that is never above the time of any group without the traffic of others: both as each
+ * group is laid out by itself and as it is laid out beside the others. */
 static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
     ms_time_line least = {.latency_s = INFINITY, .per_B_s = INFINITY, .ramp = {.time_s = INFINITY}};
     ms_status status = MS_OK;
     for (int g = 0; g < c->class.groups && status == MS_OK; g++) {
-        bool is_copy = c->class.own[g].copy_of > 0; /* it takes as long as the one before it */
+        bool is_copy = c->class.own[g].copy_of > 0; /* of a group that is in the line already */
         status = is_copy ? MS_OK : add_to_least(c, &c->class.own[g], &least);
         is_copy = is_copy && c->class.plans[g].copy_of > 0;
         if (status == MS_OK && !is_copy && c->class.plans != c->class.own) {
@@ -199,7 +211,8 @@ static ms_status time_alone(const class_plans *c, ms_time_line *alone_out) {
     return status;
 }
 
-/* The slowest groups by bandwidth and by latency; where all take equally long, the first. */
+/* Find the lines of the group with the least bandwidth and of that with the longest latency. Where
+ * all groups take equally long and one stands for all, the first one is enough. */
 static ms_status time_groups(const class_plans *c, ms_class_times *times) {
     bool is_alone = c->comm->is_alone;
     int groups = c->class.is_even && !c->comm->is_unfolded ? 1 : c->class.groups;
@@ -216,6 +229,7 @@ static ms_status time_groups(const class_plans *c, ms_class_times *times) {
     return MS_OK;
 }
 
+/* Make room for the loads of `links` links in the space, all zero. */
 static ms_status reserve_links(ms_plan_space *space, int links) {
     if (space->links >= links) {
         return MS_OK;
@@ -234,8 +248,8 @@ static ms_status list_members(class_plans *c) {
     return status;
 }
 
-/* Lay the groups of a class out on the links; groups of one member communicate nothing and are left
- * out. */
+/* Lay the groups of a class out on the links, with MS_CLASS_REFERENCE_B bytes. Groups of one member
+ * do not communicate: the class then has no groups. */
 static ms_status build_class(class_plans *c) {
     if (c->members < 2) {
         return MS_OK;
@@ -263,6 +277,7 @@ ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
     return status;
 }
 
+/* Lay a class out and find its lines; *times keeps its lines where the class has no groups. */
 static ms_status time_class(class_plans *c, ms_class_times *times) {
     ms_status status = build_class(c);
     status = status == MS_OK && c->class.groups > 0 ? time_alone(c, &times->alone) : status;
@@ -285,13 +300,16 @@ ms_status ms_class_times_find(const ms_comm_classes *comm, ms_plan_space *space,
     return status;
 }
 
+/* Whether a library chooses alike for two communicators. Their bandwidths follow from the fields
+ * that are compared, as all nodes of a platform are alike. */
 static bool is_same_comm(const ms_nccl_comm *a, const ms_nccl_comm *b) {
     return a->ranks == b->ranks && a->nodes == b->nodes && a->nics == b->nics &&
            a->has_equal_nodes == b->has_equal_nodes &&
            (a->nodes == a->ranks) == (b->nodes == b->ranks);
 }
 
-/* Enter a group's communicator if there is none of its sort yet. */
+/* Add a group's communicator to the list unless it has an equal one. All that do not fit together
+ * count as one more. */
 static void add_comm(ms_class_comms *all, const ms_nccl_comm *comm) {
     for (int i = 0; i < all->count && i < MS_CLASS_COMMS_MAX; i++) {
         if (is_same_comm(&all->comms[i], comm)) {

@@ -99,10 +99,10 @@ ms_estimator *ms_estimator_new(ms_arena *arena);
 void ms_estimator_free(ms_estimator *estimator);
 
 /** Check a spec and estimate its step and memory, with one group of each class for all its groups
- * (as where a simulation is folded).  Returns MS_OK; MS_E_INPUT for a spec that
- * ms_job_lay_out or ms_job_estimate refuses (reported the first time); MS_E_IO; MS_E_NOMEM
- * (reported), after which the estimator can only be freed. No allocation where the mesh, the order
- * of passes and the costs of the spec are those of earlier specs. */
+ * (as where a simulation is folded).  Returns MS_OK; MS_E_INPUT for a spec that ms_job_lay_out or
+ * ms_job_estimate refuses (reported the first time); MS_E_IO; MS_E_NOMEM (reported), after which
+ * the estimator can only be freed. No allocation where the mesh, the order of passes and the costs
+ * of the spec are those of earlier specs. */
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            ms_spec_estimate *estimate_out);
 

@@ -1,14 +1,17 @@
+/* The times of an order's operations: a map for each slot (pass_map.h), a transfer time for each
+ * message between stages, and a time for each unshard of a stage. Slots whose passes have the same
+ * segments on pipeline ranks that lie alike on the platform share a map. */
 #include "estimate/order_times.h"
 
 #include <string.h>
 
 #include "base/memo.h"
 
-/* What the map of a pass, or of a pair, follows from. */
+/* All that the map of a pass, or of an overlapped pair, depends on. */
 typedef struct map_key {
-    int32_t first[2]; /* of the passes' segments; -1: no second pass */
-    int32_t alike;    /* pipeline rank that theirs lies like */
-    uint32_t unit[2];
+    int32_t first[2]; /* first segment of each pass in the costs; -1: no second pass */
+    int32_t alike;    /* the first pipeline rank that lies as that of the passes (comm_classes.h) */
+    uint32_t unit[2]; /* MS_UNIT_ bits on which the passes depend */
 } map_key;
 
 /* The maps of all slots while they are made; slots with equal keys share a map. */
@@ -17,25 +20,28 @@ typedef struct map_table {
     const ms_stage_costs *costs;
     ms_timing *timing;
     ms_carried carried;
-    ms_memo keys;           /* of map_key */
-    ms_pass_map **maps;     /* [slots] by the keys' numbers */
-    double *time_s, *end_s; /* [segments of two passes] */
-    double *slowed_s;       /* the same; NULL: no computation is slowed down */
-    int longest;
+    ms_memo keys;       /* numbers of map_key */
+    ms_pass_map **maps; /* [slots] by number of the key; fewer keys than slots are used */
+    double *time_s;     /* [2 * longest] times of the segments of a pass or pair [s] */
+    double *end_s;      /* [2 * longest] scratch of ms_pass_map_make */
+    double *slowed_s;   /* [2 * longest] slowed times [s]; NULL: no computation is slowed down */
+    int longest;        /* maximum number of segments of a pass */
 } map_table;
 
+/* Costs of a stage of the program for one slice of a sequence. */
 static const ms_stage_cost *cost_of(const map_table *t, int stage, int slice) {
     return ms_stage_cost_of(t->costs, ms_program_model_stage(t->order->program, stage), slice);
 }
 
-/* Pass number `which` of a slot. */
+/* The plan of the first (which: 0) or second (1) pass of a slot. */
 static const ms_pass_plan *plan_of(const map_table *t, const ms_order_slot *slot, int which) {
     return which == 0
                ? &cost_of(t, slot->stage, slot->slice)->passes[slot->pass]
                : &cost_of(t, slot->second_stage, slot->second_slice)->passes[slot->second_pass];
 }
 
-/* Slow computations down where communication runs beside them; the bound knows none of it. */
+/* Slow computations down where communication runs beside them: replaces time_s. The bound counts no
+ * slow-down, so that the excess over it is noted. */
 static void slow_passes_down(map_table *t, const ms_pass_view *pass, const ms_pass_view *second) {
     int count = pass->count + (second == NULL ? 0 : second->count);
     memcpy(t->slowed_s, t->time_s, (size_t)count * sizeof *t->time_s);
@@ -47,9 +53,9 @@ static void slow_passes_down(map_table *t, const ms_pass_view *pass, const ms_pa
     memcpy(t->time_s, t->slowed_s, (size_t)count * sizeof *t->time_s);
 }
 
-/* Whether the rank's host waits for its GPU before a pass: before none of a pair.  Beside pairs the
- * bound leaves out waits for messages: the simulated host waits for a little less than the whole
- * pair before it. */
+/* Whether the rank's host waits for its GPU before the pass of a slot; never before a pair. In
+ * orders with pairs the bound neglects waits for messages: after a pair, the simulated host waits
+ * for a little less than the end of the whole pair. */
 static bool synchronises(const map_table *t, const ms_order_slot *slot) {
     bool has_messages = t->order->program->spec.pipeline_ranks > 1 &&
                         (t->timing->kind == MS_TIME_EXPECTED || !t->order->has_pairs);
@@ -57,8 +63,7 @@ static bool synchronises(const map_table *t, const ms_order_slot *slot) {
            ms_host_waits(&t->timing->job->host, (ms_pass)slot->pass, has_messages);
 }
 
-/* Add to the times of a pass's computations what they take longer in a pair.  time_s: [segments].
- */
+/* Add ms_segment.pair_extra_s to the times of a pass's computations.  time_s: [pass->count]. */
 static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
     for (int i = 0; i < pass->count; i++) {
         time_s[i] += pass->segments[i].is_collective
@@ -67,6 +72,8 @@ static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
     }
 }
 
+/* Compute the map of a slot: time the segments of its passes, slow them down where the GPU type
+ * does, and run them. */
 static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *map) {
     ms_pass_view views[2];
     int count = slot->second_stage < 0 ? 1 : 2;
@@ -99,6 +106,8 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
     return MS_OK;
 }
 
+/* Find the map of a slot, computed on first use of its key. If ranks have factors of their own, no
+ * two pipeline ranks count as alike. */
 static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *slot,
                           const ms_pass_map **map_out) {
     int rank = t->order->program->stage_rank[slot->stage];
@@ -123,8 +132,10 @@ static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *sl
     return status;
 }
 
-/* Look at all passes once: the longest, and what outlives them. */
-static void look_at_passes(map_table *t) {
+/* Find the carried communicators of the job and the longest pass. A stage whose forward pass has
+ * the same segments as that of the stage before has all passes in common with it, and is skipped.
+ */
+static void scan_passes(map_table *t) {
     const ms_stage_costs *costs = t->costs;
     int entries = costs->stages * (costs->slices > 1 ? costs->slices : 1);
     t->longest = 1;
@@ -141,6 +152,7 @@ static void look_at_passes(map_table *t) {
     }
 }
 
+/* Find the maps of all slots.  maps: [slot_count]. Slow-down counts in the estimate only. */
 static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **maps) {
     int slots = t->order->slot_count;
     t->maps = MS_NEW(arena, ms_pass_map *, slots); /* few of which differ */
@@ -160,19 +172,22 @@ static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **ma
     return status;
 }
 
+/* Times of a message of `bytes`, with the times of its class. */
 static ms_message_time time_message(ms_timing *timing, const ms_class_times *times, double bytes) {
     const ms_time_line *line = &times->narrowest, *alone = &times->alone;
     double transfer_s = bytes * line->per_B_s, alone_s = bytes * alone->per_B_s;
     if (timing->kind == MS_TIME_BOUND) {
         return (ms_message_time){.transfer_s = alone_s, .latency_s = alone->latency_s};
     }
-    /* its latency follows its transfer, so that the two together may be short of their share */
+    /* The next message of the queue starts after the transfer, but the receiver waits for the
+     * latency too: the excess of each of the two paths counts. */
     ms_timing_note(timing, transfer_s, alone_s);
     ms_timing_note(timing, transfer_s + line->latency_s, alone_s + alone->latency_s);
     return (ms_message_time){.transfer_s = transfer_s, .latency_s = line->latency_s};
 }
 
-/* The message that leaves a stage in one direction. */
+/* Find the times of the message that leaves a stage in one direction; *message stays zeros where
+ * there is none or it stays on the rank. */
 static ms_status find_message(const map_table *t, int stage, bool is_forward,
                               ms_message_time *message) {
     int from = t->order->program->stage_rank[stage];
@@ -191,6 +206,7 @@ static ms_status find_message(const map_table *t, int stage, bool is_forward,
     return status;
 }
 
+/* Find the times of all messages: times->messages, indexed as ms_order_op.sends. */
 static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_times *times) {
     int stages = t->order->program->stages;
     ms_message_time *messages = MS_NEW(arena, ms_message_time, 2 * stages);
@@ -202,6 +218,8 @@ static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_tim
     return status;
 }
 
+/* Find the times of the collectives that gather the parameters of each stage: times->unshards. Its
+ * array is empty if the order has no unshards. */
 static ms_status find_unshards(const map_table *t, ms_arena *arena, ms_order_times *times) {
     const ms_program *program = t->order->program;
     int count = t->order->has_unshards ? program->stages : 0;
@@ -229,7 +247,7 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
     map_table table = {.order = order, .costs = costs, .timing = timing};
     const ms_pass_map **maps = MS_NEW(arena, const ms_pass_map *, order->slot_count);
     ms_memo_init(&table.keys, sizeof(map_key), 0);
-    look_at_passes(&table);
+    scan_passes(&table);
     *times_out = (ms_order_times){.maps = maps,
                                   .carried = table.carried.count,
                                   .launch_s = timing->job->host.launch_s,

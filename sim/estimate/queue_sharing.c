@@ -1,22 +1,27 @@
+/* Finds which queues of messages meet on links (queue_sharing.h), with the shares of links that
+ * their classes ask for (sharing.h), and delays messages by those of other queues. */
 #include "estimate/queue_sharing.h"
 
 #include <math.h>
 
-/* The message that stands for a queue's: 2 * stage + (1: forward), as in ms_order_op.sends. */
+/* The class of a message.  message: 2 * stage + (1: forward), as in ms_order_op.sends; `to` is -1
+ * where no stage receives it. */
 static ms_class_key key_of(const ms_order *order, int message) {
     return (ms_class_key){.kind = MS_COLL_P2P,
                           .from = order->program->stage_rank[message / 2],
                           .to = ms_order_receiver(order->program, message)};
 }
 
-/* Meetings while they are listed. */
+/* The state of ms_queue_sharing_find. */
 typedef struct queue_listing {
     ms_sharing *sharing;
     const ms_order *order;
-    int *messages; /* [queues] one of each queue's; -1: it has none */
+    int *messages; /* [queues] a message of each queue, all of which cross the same links; -1: none
+                    */
     ms_vector meetings;
 } queue_listing;
 
+/* Choose a message of each queue that leaves its rank. */
 static void list_messages(queue_listing *l) {
     for (int q = 0; q < l->order->queue_count; q++) {
         l->messages[q] = -1;
@@ -29,7 +34,7 @@ static void list_messages(queue_listing *l) {
     }
 }
 
-/* List what meets the messages of one queue. */
+/* Append the meetings of `queue` with all other queues. */
 static ms_status list_meetings(queue_listing *l, int queue) {
     ms_class_key key = key_of(l->order, l->messages[queue]);
     ms_status status = ms_sharing_ask(l->sharing, &key);
@@ -47,7 +52,8 @@ static ms_status list_meetings(queue_listing *l, int queue) {
     return status == MS_OK ? ms_sharing_forget(l->sharing, &key) : status;
 }
 
-static ms_status list_all(queue_listing *l, ms_queue_sharing *out) {
+/* Append the meetings of all queues, and set out->first and the empty times. */
+static ms_status list_all_meetings(queue_listing *l, ms_queue_sharing *out) {
     int queues = l->order->queue_count;
     ms_status status = MS_OK;
     list_messages(l);
@@ -76,7 +82,7 @@ ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_a
         return MS_E_NOMEM;
     }
     ms_vector_init(&l.meetings, sizeof(ms_queue_meeting));
-    ms_status status = list_all(&l, found);
+    ms_status status = list_all_meetings(&l, found);
     *out = status == MS_OK && l.meetings.count > 0 ? found : NULL;
     found->meetings = ms_vector_keep(&l.meetings, arena);
     return status == MS_OK && found->meetings == NULL ? MS_E_NOMEM : status;
@@ -85,6 +91,7 @@ ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_a
 double ms_queue_sharing_end_s(ms_queue_sharing *sharing, int queue, double start_s,
                               double transfer_s) {
     double end_s = start_s + transfer_s;
+    /* end_s grows with each meeting, so that later meetings see the overlap with the delayed end */
     for (int32_t i = sharing->first[queue]; i < sharing->first[queue + 1]; i++) {
         const ms_queue_meeting *meeting = &sharing->meetings[i];
         double from_s = fmax(start_s, sharing->from_s[meeting->queue]);
