@@ -1,4 +1,5 @@
-/* Rings whose latency dominates them. */
+/* Warns of collectives by ring whose latency dominates their time (ms_advise_rings), for estimates
+ * from the segments of the first pipeline rank. */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,7 +10,7 @@
 
 enum { ROWS_SHOWN = 3, TEXT_SIZE = 32, LIST_SIZE = 256 };
 
-/* Share of a step from which on it matters. */
+/* Share of a step above which such latency is worth a warning. */
 static const double STEP_SHARE = 0.01;
 
 bool ms_ring_is_dominated(const ms_ring_row *row) {
@@ -17,7 +18,8 @@ bool ms_ring_is_dominated(const ms_ring_row *row) {
     return row->is_ring && row->members > 2 && row->latency_s > MS_LATENCY_DOMINATES * row->time_s;
 }
 
-/* The rows that cost most, as "dp all_reduce of 1 MiB among 2048 (98 %), ...". */
+/* Write the rows that cost most latency in a step, up to ROWS_SHOWN, as "dp all_reduce of 1 MiB
+ * among 2048 (98 %), ...".  rows: [count].  list: [LIST_SIZE]. */
 static void list_rows(const ms_ring_row *rows, int count, char *list) {
     bool is_listed[MS_RING_ROWS_MAX] = {false};
     size_t length = 0;
@@ -57,7 +59,8 @@ void ms_advise_rings(const ms_ring_row *rows, int count, double share, const cha
     }
 }
 
-/* What holds the first pipeline rank up in a step; the others do much the same. */
+/* The collectives for which the first pipeline rank waits in a step, as rows; other pipeline ranks
+ * wait for much the same. */
 typedef struct ahead {
     const ms_job *job;
     ms_arena *arena; /* scratch */
@@ -66,7 +69,8 @@ typedef struct ahead {
     int count;
 } ahead;
 
-/* Time and latency of a row on the group of rank 0. */
+/* Set algorithm, time and latency of a row from the group of rank 0. A collective that no algorithm
+ * lays out keeps zeros, as the estimate refuses it. */
 static ms_status time_row(ahead *a, ms_ring_row *row) {
     const ms_job *job = a->job;
     const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, row->group_axes);
@@ -80,7 +84,7 @@ static ms_status time_row(ahead *a, ms_ring_row *row) {
     ms_coll_plan plan;
     ms_status status = ms_coll_plan_build(job->platform, &request, a->arena, &plan);
     if (status != MS_OK) {
-        return status == MS_E_NOMEM ? status : MS_OK; /* what is not built is refused elsewhere */
+        return status == MS_E_NOMEM ? status : MS_OK; /* reported by the estimate */
     }
     row->is_ring = plan.algorithm == MS_ALGORITHM_RING && plan.protocol == MS_PROTOCOL_AUTO;
     status = ms_coll_plan_time(job->platform, &plan, &row->time_s);
@@ -88,7 +92,8 @@ static ms_status time_row(ahead *a, ms_ring_row *row) {
     return status;
 }
 
-/* Count a collective that everything after it on its rank waits for. */
+/* Count a synchronous collective `count` times: in the row of its kind, group and size, or in a new
+ * row. Other segments, and rows beyond MS_RING_ROWS_MAX, are left out. */
 static ms_status add_segment(ahead *a, const ms_segment *segment, double count) {
     if (!segment->is_collective || segment->is_async || segment->is_between_directions ||
         segment->coll == MS_COLL_ALL_TO_ALL) {
@@ -116,6 +121,8 @@ static ms_status add_segment(ahead *a, const ms_segment *segment, double count) 
     return status;
 }
 
+/* Count the collectives of a pass that runs `count` times; those of some microbatches only count
+ * once. */
 static ms_status add_plan(ahead *a, const ms_pass_plan *plan, double count) {
     ms_status status = MS_OK;
     for (int i = 0; i < plan->count && status == MS_OK && count > 0.0; i++) {
@@ -125,9 +132,10 @@ static ms_status add_plan(ahead *a, const ms_pass_plan *plan, double count) {
     return status;
 }
 
-/* All passes of the rank's stages, and the step's end. */
+/* Count the collectives of all passes of pipeline rank 0, and of the end of its step. */
 static ms_status add_passes(ahead *a) {
     const ms_program *program = &a->job->program;
+    /* [stages][MS_PASS_COUNT] how often each pass runs */
     double *counts = MS_NEW(a->arena, double, program->stages *MS_PASS_COUNT);
     if (counts == NULL) {
         return MS_E_NOMEM;
@@ -171,7 +179,7 @@ static ms_status add_norm(ahead *a) {
     return status;
 }
 
-/* Share of the expected step that is such latency. */
+/* The share of the estimated step that is latency of dominated rings, 0..1. */
 static double share_of_step(const ahead *a, const ms_estimate *estimate) {
     double latency_s = 0.0;
     for (int i = 0; i < a->count; i++) {

@@ -1,12 +1,14 @@
-/* What layers and the ends of a model take: a microbatch forwards and backwards through stages of
- * equal numbers of layers. */
+/* Times of layers and of the ends of a model (layer_times.h). Forward and backward passes of some
+ * microbatches run through stages of equal numbers of layers, each stage by itself; the time by
+ * which an operation moves the end of its pass counts for the layer of the operation. */
 #include <math.h>
 
 #include "estimate/layer_times.h"
 #include "estimate/pass_map.h"
 #include "estimate/segment_times.h"
 
-/* Equal numbers of layers; where they do not divide the model's ends have one less. */
+/* Equal numbers of layers for each stage: [layout.pp] in `arena`. A remainder goes to the stages in
+ * the middle first.  Returns NULL when memory runs out. */
 static int *spread_layers(const ms_job *job, ms_arena *arena) {
     int stages = job->layout.pp;
     int *layers = MS_NEW(arena, int, stages);
@@ -18,13 +20,15 @@ static int *spread_layers(const ms_job *job, ms_arena *arena) {
     return layers;
 }
 
-/* The model on one stage per pipeline rank, in one direction. */
+/* Compute the costs of the model with one stage per pipeline rank, in one direction and unsliced.
+ */
 static ms_status find_costs(const ms_job *job, ms_arena *arena, ms_diag *diag,
                             ms_stage_costs *costs_out) {
     ms_model_layout layout = job->layout;
     layout.chunks = layout.directions = layout.slices = 1;
     layout.stage_rank = NULL;
-    layout.recompute_layers = 0; /* counts from every stage's front: on average all alike */
+    layout.recompute_layers = 0; /* it recomputes the first layers of each stage only; which layers
+                                    these are depends on the partition, so that all count alike */
     layout.stage_layers = spread_layers(job, arena);
     if (layout.stage_layers == NULL) {
         return ms_diag_no_memory(diag);
@@ -33,26 +37,28 @@ static ms_status find_costs(const ms_job *job, ms_arena *arena, ms_diag *diag,
                           diag, costs_out);
 }
 
-/* Microbatches that run one behind the other. With the last one the host and the communicators are
- * as far ahead of the rank, or behind it, as they remain for the rest of the step. */
+/* Number of microbatches that run one after the other, of which the last is timed: by then the host
+ * and the communicators have a steady distance to the rank's clock. */
 enum { MICROBATCHES = 3, PASSES = 2 * MICROBATCHES };
 
-/* Where all stages are timed. */
+/* The state of ms_layer_times_find. */
 typedef struct stage_timing {
     const ms_job *job;
     const ms_stage_costs *costs;
     ms_comm_classes comm;
     ms_plan_space space;
-    double *time_s;  /* [segments of all passes] */
-    double *end_s;   /* the same */
-    ms_pass_op *ops; /* the same */
-    double *layer_s; /* [layers] */
+    double *time_s;  /* [segments of F and B of any stage] */
+    double *end_s;   /* the same: scratch of ms_pass_ops */
+    ms_pass_op *ops; /* [MICROBATCHES * the same] */
+    double *layer_s; /* [layers] times->layer_s, to be written */
     ms_layer_times *times;
 } stage_timing;
 
-/* Add up by how much each operation of the last microbatch delays its end; a collective that
- * overlaps with the passes counts only as far as they wait for it. On a single stage the embedding
- * comes before the layers and the head after them, in the backward pass the other way round. */
+/* Add the time by which each operation moves the end of the last microbatch to its layer, or to the
+ * end of the model that it belongs to; a collective that overlaps with the passes counts only as
+ * far as they wait for it. On a single stage, operations before the layers are the embedding's and
+ * those after them the head's, in the backward pass the other way round: is_last changes with each
+ * run of layers.  ops: [count] of the last microbatch.  until_s: end of the one before. */
 static void add_ops(stage_timing *t, int stage, const ms_pass_op *ops, int count, double until_s) {
     bool is_last = stage > 0, has_layer = false;
     for (int i = 0; i < count; i++) {
@@ -67,6 +73,7 @@ static void add_ops(stage_timing *t, int stage, const ms_pass_op *ops, int count
     }
 }
 
+/* Allocate the lists of a stage, for the stage with the most segments. */
 static ms_status allocate(stage_timing *t, ms_arena *arena) {
     int longest = 1;
     for (int s = 0; s < t->costs->stages; s++) {
@@ -80,8 +87,8 @@ static ms_status allocate(stage_timing *t, ms_arena *arena) {
     return t->time_s == NULL || t->end_s == NULL || t->ops == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Time a stage's passes of microbatches between the step's first and last one, as operations that
- * run once in a step belong to no microbatch. */
+/* Time the passes of a stage. No MS_UNIT_ bits are set: operations that run once per step, on its
+ * first or last microbatch, are left out. */
 static ms_status time_stage(stage_timing *t, int stage) {
     const ms_stage_cost *cost = &t->costs->stage[stage];
     ms_timing timing = {
@@ -108,11 +115,14 @@ static ms_status time_stage(stage_timing *t, int stage) {
     for (int i = 2; i < PASSES; i++) {
         passes[i] = passes[i - 2];
     }
+    /* every microbatch has the same number of operations */
     int count = ms_pass_ops(passes, PASSES, t->end_s, t->ops), before = count / MICROBATCHES * 2;
     add_ops(t, stage, t->ops + before, count - before, before > 0 ? t->ops[before - 1].end_s : 0.0);
     return MS_OK;
 }
 
+/* Time all stages. Communication is timed with all groups of a class at once and one standing for
+ * all, whatever the job's fidelity, so that the partition does not depend on it. */
 static ms_status time_stages(stage_timing *t, ms_arena *arena) {
     ms_status status = ms_comm_classes_init(&t->comm, t->job, arena);
     t->comm.is_alone = t->comm.is_unfolded = false;

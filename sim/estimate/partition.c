@@ -1,6 +1,8 @@
-/* Balanced partitions. Layers go to stages so that pipeline ranks are evenly busy, by what each
- * layer takes. Then single layers move to other stages as long as that shortens the estimated step,
- * which depends on the order of passes and on the end of the step, too. */
+/* Balanced partitions (partition.h). Layers are shared out to stages so that pipeline ranks are
+ * evenly busy, by the time of each layer. Then single layers move to other stages as long as that
+ * shortens the estimated step, which also depends on the order of passes and on the end of the
+ * step. Here shares are the numbers of layers of all stages, and the load of a rank or stage is the
+ * time of its layers for one microbatch. */
 #include "estimate/partition.h"
 
 #include <math.h>
@@ -17,37 +19,37 @@ enum { MOVES_MAX = 12 };
  * (estimate.md) and only make loads less even. */
 static const double LEAST_GAIN = 1e-3;
 
-/* How evenly pipeline ranks are loaded by one microbatch. */
+/* How evenly one microbatch loads the pipeline ranks: the lower, the more even. */
 typedef struct load {
-    double most_s;   /* of the busiest one */
-    double square_s; /* sum of the squares of all ranks' and all stages' times */
+    double most_s;   /* load of the busiest rank [s] */
+    double square_s; /* sum of the squares of all ranks' and all stages' loads [s^2] */
 } load;
 
-/* A move of one layer to another stage, and the loads after it. */
+/* A move of one layer to another stage. */
 typedef struct layer_move {
-    int from, to;
-    load load;
+    int from, to; /* model stages */
+    load load;    /* after the move */
 } layer_move;
 
 /* Time and memory of a job with a partition. */
 typedef struct outcome {
     double step_s;
-    double peak_B, least_peak_B; /* of the rank with the highest and of that with the lowest peak */
+    double peak_B, least_peak_B; /* highest and lowest peak of memory of any pipeline rank [B] */
     int peak_rank;               /* pipeline rank with the highest peak */
-    bool is_legal;               /* the model can be laid out so */
+    bool is_legal;               /* the model accepts the partition */
 } outcome;
 
 /* A partition under way. */
 typedef struct sharing {
     const ms_partition_input *in;
     const ms_program *program;
-    ms_open_stages open;
-    int *shares;     /* [S] */
-    double *load_s;  /* [P] scratch: time of a microbatch on each pipeline rank */
-    double *until_s; /* [layers + 1] sum of the times of all layers before one */
-    layer_move moves[MOVES_MAX];
+    ms_open_stages open;         /* stages whose layers the spec does not give */
+    int *shares;                 /* [S] layers of each stage, now */
+    double *load_s;              /* [P] scratch: load of each pipeline rank */
+    double *until_s;             /* [layers + 1] sum of the times of all layers before layer i */
+    layer_move moves[MOVES_MAX]; /* [move_count] result of list_moves, most even first */
     int move_count;
-    ms_arena room; /* of one estimate */
+    ms_arena room; /* storage of one estimate */
 } sharing;
 
 /* ---- moves ---- */
@@ -57,8 +59,8 @@ static int least_of(const sharing *d, int stage) {
     return stage > 0 && stage < d->program->model_stages - 1 ? 1 : 0;
 }
 
-/* Give all stages equal shares, except a first or last stage whose layers the spec gives; where
- * layers do not divide evenly, the first and last stage have one less. */
+/* Give all open stages equal shares; the first and last stage may have layers that the spec gives.
+ * A remainder goes to the stages in the middle first, as the ends also have embedding and head. */
 static void share_evenly(sharing *d) {
     const ms_spec_partition *given = &d->in->job->spec.schedule.partition;
     int last = d->program->model_stages - 1, count = d->open.count, layers = d->open.layers;
@@ -75,8 +77,9 @@ static void share_evenly(sharing *d) {
 
 /* ---- loads ---- */
 
-/* Find the loads with the shares, for forward and backward pass of a microbatch. */
-static load weigh(const sharing *d) {
+/* Find the load of the pipeline ranks with the shares, by forward and backward pass of a
+ * microbatch. In schedules with two directions a rank also has the load of its copies of stages. */
+static load find_load(const sharing *d) {
     const ms_program *program = d->program;
     int stages = program->model_stages, ranks = program->spec.pipeline_ranks;
     load found = {0};
@@ -97,7 +100,8 @@ static load weigh(const sharing *d) {
     return found;
 }
 
-/* Whether loads `a` are more even than `b`, by more than rounding. */
+/* Whether load `a` is more even than `b` by more than rounding: a less busy busiest rank or, where
+ * that is equal, a smaller sum of squares. */
 static bool is_more_even(const load *a, const load *b) {
     double tie_s = 1e-9 * b->most_s;
     return fabs(a->most_s - b->most_s) > tie_s ? a->most_s < b->most_s
@@ -106,19 +110,20 @@ static bool is_more_even(const load *a, const load *b) {
 
 /* ---- moves ---- */
 
+/* Move one layer from stage `from` to stage `to`. */
 static void make_move(sharing *d, int from, int to) {
     d->shares[from]--;
     d->shares[to]++;
 }
 
-/* Whether two moves are between the same pipeline ranks, and so hardly differ. */
+/* Whether two moves are between the same pipeline ranks: then they hardly differ in memory. */
 static bool are_alike(const sharing *d, const layer_move *a, const layer_move *b) {
     const int *rank = d->program->stage_rank;
     return rank[a->from] == rank[b->from] && rank[a->to] == rank[b->to];
 }
 
-/* Insert a move into the list of the MOVES_MAX most even ones, most even first.  is_sole: it takes
- * the place of less even ones that are alike, or leaves it to a more even one. */
+/* Insert a move into the list of the MOVES_MAX most even moves.  is_sole: of moves that are alike
+ * only the most even one is listed. */
 static void keep_move(sharing *d, const layer_move *found, bool is_sole) {
     for (int i = 0; is_sole && i < d->move_count; i++) {
         if (are_alike(d, found, &d->moves[i])) {
@@ -140,7 +145,7 @@ static void keep_move(sharing *d, const layer_move *found, bool is_sole) {
     }
 }
 
-/* Whether a pipeline rank has a stage of the model, or a copy of it. */
+/* Whether pipeline rank `rank` has a stage of the model, or a copy of it in the other direction. */
 static bool is_on_rank(const sharing *d, int stage, int rank) {
     bool is_on = false;
     for (int copy = stage; copy < d->program->stages; copy += d->program->model_stages) {
@@ -149,8 +154,8 @@ static bool is_on_rank(const sharing *d, int stage, int rank) {
     return is_on;
 }
 
-/* List the most even moves.  away_from: pipeline rank whose layers alone are moved, to other ranks;
- * -1: those of all ranks. */
+/* List the most even moves of one layer between open stages.  away_from: only moves of layers of
+ * this pipeline rank to other ranks, one for each pair of ranks; -1: all moves. */
 static void list_moves(sharing *d, int away_from) {
     int end = d->open.first + d->open.count;
     d->move_count = 0;
@@ -161,7 +166,7 @@ static void list_moves(sharing *d, int away_from) {
             if (to != from && (away_from < 0 || !is_on_rank(d, to, away_from))) {
                 layer_move found = {.from = from, .to = to};
                 make_move(d, from, to);
-                found.load = weigh(d);
+                found.load = find_load(d);
                 make_move(d, to, from);
                 keep_move(d, &found, away_from >= 0);
             }
@@ -169,9 +174,9 @@ static void list_moves(sharing *d, int away_from) {
     }
 }
 
-/* Move layers as long as loads get more even. */
+/* Make the most even move as long as it makes the loads more even; nothing is estimated. */
 static void even_loads(sharing *d) {
-    load now = weigh(d);
+    load now = find_load(d);
     list_moves(d, -1);
     while (d->move_count > 0 && is_more_even(&d->moves[0].load, &now)) {
         now = d->moves[0].load;
@@ -182,12 +187,14 @@ static void even_loads(sharing *d) {
 
 /* ---- estimates ---- */
 
+/* Whether a peak is at most the capacity of a GPU. */
 static bool fits(const sharing *d, double peak_B) {
     const ms_gpu_type *gpu = &d->in->job->platform->gpu;
     return peak_B <= gpu->hbm_B - gpu->reserve_B;
 }
 
-/* Estimate memory with the shares, and the step if has_step. */
+/* Estimate memory with the shares and, if has_step, the step.  *out: not legal, with INFINITY, if
+ * the model refuses the shares.  Returns MS_OK, also for a refusal; MS_E_NOMEM. */
 static ms_status estimate(sharing *d, bool has_step, outcome *out) {
     const ms_partition_input *in = d->in;
     ms_job job = *in->job;
@@ -219,13 +226,15 @@ static ms_status estimate(sharing *d, bool has_step, outcome *out) {
     return status == MS_E_NOMEM ? status : MS_OK;
 }
 
-/* What moves have to improve. */
+/* The goal of a climb. */
 typedef enum partition_goal {
     GOAL_STEP,         /* a shorter step */
     GOAL_MEMORY,       /* a lower peak of memory, until the job fits */
     GOAL_FITTING_STEP, /* a shorter step, with which the job still fits */
 } partition_goal;
 
+/* Whether outcome `a` is nearer to the goal than `b`. A job that fits has reached GOAL_MEMORY, so
+ * that nothing is better then. */
 static bool is_better(const sharing *d, partition_goal goal, const outcome *a, const outcome *b) {
     if (!a->is_legal) {
         return false;
@@ -236,7 +245,9 @@ static bool is_better(const sharing *d, partition_goal goal, const outcome *a, c
     return a->step_s < b->step_s * (1.0 - LEAST_GAIN) && (goal == GOAL_STEP || fits(d, a->peak_B));
 }
 
-/* Make the best of the listed moves, until none improves the goal. */
+/* Make the listed move with the best outcome, and again until none improves the goal. For memory
+ * only layers of the rank with the highest peak move.  now: outcome of the shares; set to the last
+ * one. */
 static ms_status climb(sharing *d, partition_goal goal, outcome *now) {
     for (int made = 0; made >= 0;) {
         list_moves(d, goal == GOAL_MEMORY ? now->peak_rank : -1);
@@ -261,7 +272,8 @@ static ms_status climb(sharing *d, partition_goal goal, outcome *now) {
     return MS_OK;
 }
 
-/* Move layers until the job fits in memory, then shorten its step while it fits. */
+/* Move layers until the job fits in memory, then shorten its step while it fits.  now: outcome of
+ * the shares; set to the last one. */
 static ms_status find_fitting(sharing *d, outcome *now) {
     ms_status status = climb(d, GOAL_MEMORY, now);
     if (status == MS_OK && fits(d, now->peak_B)) {
@@ -271,10 +283,10 @@ static ms_status find_fitting(sharing *d, outcome *now) {
     return status;
 }
 
-/* Move layers so that the step gets shorter, from even loads or from equal shares. A start that
- * fits in memory keeps fitting.
- *  result: [S] the shortest step with which the job fits in memory; where none was found, the
- * shortest. */
+/* Move layers so that the step gets shorter, starting from even loads or, if the step is shorter
+ * with them, from equal shares. Once the job fits in memory, it keeps fitting.
+ *  result: [S] the shares with the shortest step with which the job fits; where none were found,
+ * the shares with the shortest step. */
 static ms_status find_short(sharing *d, int *result) {
     outcome equal, now;
     size_t size = (size_t)d->program->model_stages * sizeof *result;
@@ -292,6 +304,7 @@ static ms_status find_short(sharing *d, int *result) {
         memcpy(d->shares, result, size);
         now = equal;
     }
+    /* if even the rank with the lowest peak does not fit, moves cannot make all ranks fit */
     bool is_fitting = fits(d, now.peak_B), has_room = fits(d, now.least_peak_B);
     if (has_room || d->in->use == MS_PARTITION_OF_JOB) {
         status = climb(d, is_fitting ? GOAL_FITTING_STEP : GOAL_STEP, &now);
@@ -306,8 +319,9 @@ static ms_status find_short(sharing *d, int *result) {
     return status;
 }
 
-/* Share layers as the use wants it.  result: [S]. */
-static ms_status find(sharing *d, int *result) {
+/* Share out the layers for the purpose of the partition. To fit, even loads are enough if they fit.
+ *  result: [S]. */
+static ms_status find_shares(sharing *d, int *result) {
     outcome even = {.peak_B = INFINITY};
     size_t size = (size_t)d->program->model_stages * sizeof *result;
     if (d->in->use != MS_PARTITION_TO_FIT) {
@@ -341,7 +355,7 @@ ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
         d.until_s[layer + 1] = d.until_s[layer] + in->times->layer_s[layer];
     }
     ms_arena_init(&d.room);
-    ms_status status = find(&d, result);
+    ms_status status = find_shares(&d, result);
     ms_arena_release(&d.room);
     *stage_layers_out = result;
     return status;

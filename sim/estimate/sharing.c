@@ -193,8 +193,9 @@ static void clear_asked_shares(ms_sharing *sharing, const ms_fluid_flow *flow) {
     }
 }
 
-/* Visit the flows of all chains, those of each class of a chain once: the collectives of a chain
- * run one after the other and do not compete with each other. */
+/* Visit the flows of all chains. A class that a chain runs several times is visited once, as its
+ * collectives run one after the other; different classes of a chain are all visited, as if they ran
+ * at once. */
 static ms_status visit_chains(ms_sharing *sharing, const ms_chain *chains, int count,
                               void (*visit)(ms_sharing *sharing, const ms_fluid_flow *flow)) {
     for (int c = 0; c < count; c++) {
