@@ -277,7 +277,7 @@ ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
     return status;
 }
 
-/* Lay a class out and find its lines; *times keeps its lines where the class has no groups. */
+/* Lay a class out and find its lines, which stay zeros where the class has no groups. */
 static ms_status time_class(class_plans *c, ms_class_times *times) {
     ms_status status = build_class(c);
     status = status == MS_OK && c->class.groups > 0 ? time_alone(c, &times->alone) : status;

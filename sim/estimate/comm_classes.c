@@ -18,7 +18,6 @@ typedef struct pipeline_grid {
 } pipeline_grid;
 
 /* The grid of a mesh; without an axis pp all ranks are one row. */
-
 static pipeline_grid grid_of(const ms_mesh *mesh) {
     pipeline_grid grid = {.shift = mesh->ranks, .cell = mesh->ranks, .span = 1};
     for (int a = 0; a < mesh->axes; a++) {

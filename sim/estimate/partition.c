@@ -277,7 +277,7 @@ static ms_status climb(sharing *d, partition_goal goal, outcome *now) {
 static ms_status find_fitting(sharing *d, outcome *now) {
     ms_status status = climb(d, GOAL_MEMORY, now);
     if (status == MS_OK && fits(d, now->peak_B)) {
-        status = estimate(d, true, now);
+        status = estimate(d, true, now); /* memory was estimated without the step */
         status = status == MS_OK ? climb(d, GOAL_FITTING_STEP, now) : status;
     }
     return status;

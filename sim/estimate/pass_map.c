@@ -401,6 +401,7 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
     for (int i = first; i < first + count; i++) {
         const ms_segment *segment = &pass->segments[i];
         int launches = segment->is_collective ? 1 : segment->kernels.launches;
+        /* as in launch: the last kernel is launched no later than the segment ends */
         double own_s = segment->is_collective ? 0.0 : segment->time_s * pass->compute_factor;
         if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
             continue;

@@ -25,7 +25,6 @@ typedef struct tier_need {
 } tier_need;
 
 /* Find the tiers of groups along an axis. */
-
 static tier_need find_need(const ms_mesh *mesh, const ms_platform *platform, int axis) {
     tier_need need = {.span = 1, .inner_axis = -1};
     for (int a = mesh->axes - 1; a >= axis; a--) {

@@ -28,9 +28,9 @@ void ms_work_bounds_init(ms_memo *bounds) {
 
 /* ---- a microbatch's work ---- */
 
-/* Make the key of a job's work. Recomputation of some layers counts as none, which keeps the bound
- * one. */
-static void take_key(const ms_job *job, work_key *key_out) {
+/* Make the key of a job's work. Recomputation of some layers counts as none, so that the bound
+ * stays below the step. */
+static void make_key(const ms_job *job, work_key *key_out) {
     memset(key_out, 0, sizeof *key_out);
     key_out->cluster = job->platform;
     memcpy(&key_out->model, &job->spec.model, sizeof key_out->model);
@@ -40,7 +40,7 @@ static void take_key(const ms_job *job, work_key *key_out) {
     layout->pp = layout->chunks = layout->directions = 1;
     layout->stage_layers = layout->stage_rank = NULL;
     if (layout->units == MS_UNITS_IN_PLACE) {
-        layout->dp = 1;
+        layout->dp = 1; /* without copies of units no computation depends on the replicas */
     }
     if (layout->recompute_layers > 0) {
         layout->recompute_layers = 0; /* how many layers are repeated depends on the stages */
@@ -195,7 +195,7 @@ ms_status ms_work_bound_find(ms_memo *bounds, const ms_job *job, ms_arena *scrat
     if (!job->spec.has_model) {
         return MS_OK;
     }
-    take_key(job, &key);
+    make_key(job, &key);
     ms_status status = find_work(bounds, &key, scratch, &work);
     if (status != MS_OK) {
         return status;
