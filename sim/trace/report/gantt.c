@@ -1,4 +1,7 @@
-/* The page: titles, legend, and either one panel per picture or an overview with three excerpts. */
+/* Draws the page of one or more Gantt pictures as SVG (ms_gantt_write_svg): titles, legend, and for
+ * each picture a panel (gantt_panel.c) and memory curves (gantt_curve.c). A single picture whose
+ * boxes are too narrow for their numbers gets an overview and three excerpts. All coordinates are
+ * pixels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,46 +17,51 @@ enum {
     TOP = 26,
     PANEL_GAP = 26,
     AXIS_HEIGHT = 24,
-    ROWS_SHOWN_MAX = 64,       /* of all pictures together */
-    ROWS_DENSE_MAX = 32,       /* the same where single boxes are not shown, but ... */
-    ROWS_LEAST = 16,           /* of each */
-    STACKED_BOXES_MAX = 16000, /* visible ones of all pictures, where some are narrow */
-    STRIPS_MAX = 24,           /* memory curves of single rows on a page */
-    TIPS_MAX = 3000,
-    LABEL_MAX = 24
+    ROWS_SHOWN_MAX = 64,       /* maximum number of rows of all pictures together */
+    ROWS_DENSE_MAX = 32,       /* the same where shares of kinds are drawn */
+    ROWS_LEAST = 16,           /* but with shares each picture may have this many rows */
+    STACKED_BOXES_MAX = 16000, /* maximum number of visible boxes of stacked pictures with narrow
+                                  boxes */
+    STRIPS_MAX = 24,           /* maximum number of rows on a page with a memory curve each */
+    TIPS_MAX = 3000,           /* maximum number of boxes of all pictures with tooltips */
+    LABEL_MAX = 24             /* maximum length of a label for which there is room */
 };
 
-static const double BOX_LEAST_PX = 5.0;     /* narrower boxes: shares of kinds */
+static const double BOX_LEAST_PX = 5.0;     /* narrower median passes: shares of kinds */
 static const double STACKED_LEAST_PX = 2.5; /* the same where pictures are stacked */
-static const double BIN_PX = 2.0;           /* of shares; where rows are very many, wider */
-static const double WIDE_BIN_PX = 4.0;
-static const double EXCERPT_LEAST_PX = 3.0; /* of the median box in the outer excerpts */
+static const double BIN_PX = 2.0;           /* width of the bins of shares */
+static const double WIDE_BIN_PX = 4.0;      /* the same above ROWS_SHOWN_MAX rows */
+static const double EXCERPT_LEAST_PX = 3.0; /* minimum width of passes in excerpts */
 
 static const char PHASE_LINE[] = "stroke-width=\"" MS_PHASE_LINE_PX "\"";
 static const char END_LINE[] = "stroke-width=\"1.5\"";
 static const char SHORTEST_LINE[] = "stroke-dasharray=\"6 4\"";
 
+/* A page while it is drawn from top to bottom. */
 typedef struct page {
-    ms_gantt_sorted *pictures;
+    ms_gantt_sorted *pictures; /* [count] */
     size_t count;
-    int32_t rows_shown; /* of all pictures */
-    double end;         /* of the time axis */
+    int32_t rows_shown; /* rows that are shown of all pictures */
+    double end;         /* right end of the time axis, in the pictures' time unit */
     double shortest;    /* end of the picture that ends first */
-    bool has_excerpts;  /* of a single picture: boxes would be too narrow for their numbers */
-    bool is_density;    /* of all: boxes of one would be too narrow, or too many */
+    bool has_excerpts;  /* the single picture has excerpts */
+    bool is_density;    /* all pictures show shares of kinds, as boxes of one of them would be too
+                           narrow or too many */
     ms_curve_scale memory;
     ms_buffer *out;
     double left, width; /* of the panels */
-    double y;           /* next free line */
+    double y;           /* top of the free part of the page */
 } page;
 
-static double fit(double wanted, double least, double most) {
+/* `wanted`, but at least `least` and at most `most`. */
+static double clamp(double wanted, double least, double most) {
     return fmin(fmax(wanted, least), most);
 }
 
 /* ---- legend ---- */
 
-/* Start of an entry: on the next line where this one has no room for it. */
+/* Begin an entry of the legend with `text`: moves to the next line where this one has no room for
+ * the entry.  x: left end of the entry. */
 static void begin_entry(page *p, double *x, const char *text) {
     double width = 19.0 + 7.0 * (double)strlen(text);
     if (*x > p->left && *x + width > p->left + p->width) {
@@ -62,11 +70,13 @@ static void begin_entry(page *p, double *x, const char *text) {
     }
 }
 
+/* Append the text of an entry, to the right of its symbol, and move *x behind the entry. */
 static void put_entry_text(page *p, double *x, const char *text) {
     ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\">%s</text>\n", *x + 19.0, p->y, text);
     *x += 19.0 + 7.0 * (double)strlen(text) + 12.0;
 }
 
+/* Append an entry for a colour or hatch.  fill: SVG value. */
 static void put_swatch(page *p, double *x, const char *fill, const char *text) {
     begin_entry(p, x, text);
     ms_buffer_printf(p->out,
@@ -76,7 +86,7 @@ static void put_swatch(page *p, double *x, const char *fill, const char *text) {
     put_entry_text(p, x, text);
 }
 
-/* A line of the picture: its look, as in the panels. */
+/* Append an entry for a kind of line.  look: its SVG attributes, as in the panels. */
 static void put_line_entry(page *p, double *x, const char *look, const char *text) {
     begin_entry(p, x, text);
     ms_buffer_printf(p->out, "<path d=\"M%g %gv12\" fill=\"none\" stroke=\"#111\" %s/>", *x + 8.0,
@@ -84,7 +94,7 @@ static void put_line_entry(page *p, double *x, const char *look, const char *tex
     put_entry_text(p, x, text);
 }
 
-/* Two passes that run together. */
+/* Append the entry for overlapped pairs of passes. */
 static void put_pair_entry(page *p, double *x) {
     static const char TEXT[] = "overlapped pair";
     char hex[8];
@@ -98,12 +108,15 @@ static void put_pair_entry(page *p, double *x) {
     put_entry_text(p, x, TEXT);
 }
 
+/* The contents of all pictures that need an entry in the legend. */
 typedef struct contents {
-    bool has_kind[MS_OP_KIND_COUNT]; /* of communication: P2P stands for all */
-    bool has_chunks, has_directions, has_pairs, has_foreign;
-    bool has_wholes, has_slices; /* pictures that number microbatches, and slices of sequences */
+    bool has_kind[MS_OP_KIND_COUNT]; /* all kinds of communication count as P2P */
+    bool has_chunks, has_directions; /* paler boxes mean later chunks, the other direction */
+    bool has_pairs, has_foreign;     /* overlapped pairs, communication of other ranks */
+    bool has_wholes, has_slices;     /* numbers are those of microbatches, of slices */
 } contents;
 
+/* Add the contents of a picture. */
 static void list_picture(const ms_gantt *gantt, contents *c) {
     bool has_shades = false;
     for (size_t i = 0; i < gantt->box_count; i++) {
@@ -119,6 +132,7 @@ static void list_picture(const ms_gantt *gantt, contents *c) {
     c->has_slices = c->has_slices || gantt->slices > 1;
 }
 
+/* The contents of all pictures of the page. */
 static contents list_contents(const page *p) {
     contents c = {0};
     for (size_t i = 0; i < p->count; i++) {
@@ -127,13 +141,14 @@ static contents list_contents(const page *p) {
     return c;
 }
 
+/* Append an entry without a symbol. */
 static void put_note(page *p, double *x, const char *text) {
     begin_entry(p, x, text);
     ms_buffer_printf(p->out, "<text x=\"%g\" y=\"%g\" fill=\"#666\">%s</text>\n", *x, p->y, text);
     *x += 6.4 * (double)strlen(text) + 12.0;
 }
 
-/* What heights, shades and numbers mean. */
+/* Append notes on the meaning of heights, shades and numbers. */
 static void put_notes(page *p, double *x, const contents *c) {
     if (p->is_density) {
         char text[96];
@@ -157,6 +172,8 @@ static void put_notes(page *p, double *x, const contents *c) {
     }
 }
 
+/* Draw the legend of the page: an entry for each kind of box and line in its pictures, and notes.
+ */
 static void draw_legend(page *p) {
     static const struct {
         uint8_t kind;
@@ -201,6 +218,7 @@ static void draw_legend(page *p) {
 
 /* ---- titles ---- */
 
+/* Append by how much a picture takes longer than the shortest one. */
 static void put_distance(const page *p, const ms_gantt *gantt) {
     double more = gantt->end - p->shortest;
     char text[32];
@@ -217,6 +235,7 @@ static void put_distance(const page *p, const ms_gantt *gantt) {
                      100.0 * more / p->shortest);
 }
 
+/* Draw title and subtitle of a picture and, of stacked ones, its caption. */
 static void draw_title(page *p, const ms_gantt *gantt) {
     bool is_stacked = p->count > 1;
     ms_buffer_printf(p->out,
@@ -245,6 +264,7 @@ static void draw_title(page *p, const ms_gantt *gantt) {
 
 /* ---- one panel per picture ---- */
 
+/* Draw the memory curves of a picture, if it has memory. */
 static void draw_memory(page *p, const ms_gantt_sorted *sorted) {
     if (sorted->gantt->memory == NULL) {
         return;
@@ -275,15 +295,16 @@ static void draw_ends(const page *p, const ms_gantt *gantt, double top, double b
     }
 }
 
-/* Height of a row. Where single boxes are drawn, and no excerpts show them, the words in the boxes
- * need room. Where shares of kinds are drawn, a row has at least 10 pixels: forward passes are a
- * fifth of the time, and in rows of 7 pixels nothing was seen of them. */
+/* Height of a row. Where boxes are drawn and no excerpts show them, the texts in boxes need room.
+ * Where shares of kinds are drawn, a row has at least 10 pixels: forward passes are a fifth of the
+ * time, and could not be seen in rows of 7 pixels. */
 static double row_height(const page *p) {
-    return p->is_density     ? ceil(fit(640.0 / p->rows_shown, 10.0, 20.0))
-           : p->has_excerpts ? ceil(fit(400.0 / p->rows_shown, 7.0, 12.0))
-                             : fit(640.0 / p->rows_shown, 9.0, 32.0);
+    return p->is_density     ? ceil(clamp(640.0 / p->rows_shown, 10.0, 20.0))
+           : p->has_excerpts ? ceil(clamp(400.0 / p->rows_shown, 7.0, 12.0))
+                             : clamp(640.0 / p->rows_shown, 9.0, 32.0);
 }
 
+/* Draw the panel of a picture over its whole time and, of stacked ones, the lines at the ends. */
 static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
     const ms_panel panel = {.x = p->left,
                             .y = p->y,
@@ -303,6 +324,7 @@ static void draw_rows(page *p, const ms_gantt_sorted *sorted) {
     p->y += AXIS_HEIGHT;
 }
 
+/* Append a note if not all rows of a picture are shown. */
 static void put_row_note(page *p, const ms_gantt_sorted *sorted) {
     if (sorted->row_step > 1) {
         ms_buffer_printf(
@@ -316,22 +338,25 @@ static void put_row_note(page *p, const ms_gantt_sorted *sorted) {
 
 /* ---- overview and excerpts ---- */
 
+/* An excerpt: a window of time of a picture, drawn in a panel of its own below the overview. */
 typedef struct excerpt {
     double start, end;
-    const char *text;
+    const char *text; /* its title, which begins with its letter */
 } excerpt;
 
-/* A stretch of a picture around its middle, or as near to that as its ends allow. */
+/* An excerpt of some length around the middle of the steady phase, or as near to the middle as the
+ * ends of the picture allow. */
 static excerpt make_middle(const ms_gantt_sorted *sorted, double length, const char *text) {
     const ms_gantt_period *period = &sorted->period;
     double half = 0.5 * fmin(length, sorted->gantt->end);
-    double middle = fit(0.5 * (period->from + period->to), half, sorted->gantt->end - half);
+    double middle = clamp(0.5 * (period->from + period->to), half, sorted->gantt->end - half);
     return (excerpt){middle - half, middle + half, text};
 }
 
-/* Choose the middle excerpt: two periods of the steady phase if there is room for the words in
- * their boxes, else one period if its boxes can be seen. Where nothing repeats, or the period is
- * too long, the excerpt is so short that the words can be read. */
+/* Choose the middle excerpt: two periods of the steady phase if boxes of this width have room for
+ * their texts, else one period if its boxes can be seen. If nothing repeats, or the period is too
+ * long, the excerpt is so short that three quarters of the passes have room for their texts. width:
+ * of its panel [pixels]. */
 static excerpt choose_middle(const ms_gantt_sorted *sorted, double width) {
     const ms_gantt_period *period = &sorted->period;
     double pass_px = period->passes == 0 ? 0.0 : width / period->passes;
@@ -347,6 +372,9 @@ static excerpt choose_middle(const ms_gantt_sorted *sorted, double width) {
                                            : "b  in the middle: part of a period");
 }
 
+/* Choose the three excerpts: warm-up of all rows, the middle, and cool-down of all rows. The outer
+ * ones are 10 % longer than the phase, at least 2 % of the picture, and at most so long that the
+ * median pass can be seen.  width: of each panel [pixels]. */
 static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt excerpts_out[3]) {
     double end = sorted->gantt->end;
     double warm = 0.0;
@@ -357,15 +385,16 @@ static void choose_excerpts(const ms_gantt_sorted *sorted, double width, excerpt
         warm = fmax(warm, steps[0].start);
         cool = fmin(cool, steps[sorted->steps - 1].end);
     }
-    /* outer excerpts: wide enough to see single boxes */
+
     double longest = width / EXCERPT_LEAST_PX * sorted->median;
-    double outer_left = fit(1.1 * warm, 0.02 * end, fmin(longest, end));
-    double outer_right = fit(1.1 * (end - cool), 0.02 * end, fmin(longest, end));
+    double outer_left = clamp(1.1 * warm, 0.02 * end, fmin(longest, end));
+    double outer_right = clamp(1.1 * (end - cool), 0.02 * end, fmin(longest, end));
     excerpts_out[0] = (excerpt){0.0, outer_left, "a  warm-up"};
     excerpts_out[1] = choose_middle(sorted, width);
     excerpts_out[2] = (excerpt){end - outer_right, end, "c  cool-down and end"};
 }
 
+/* Append a frame and a letter for each excerpt on the overview.  top, height: of the overview. */
 static void put_windows(const page *p, const excerpt excerpts[3], double top, double height) {
     ms_buffer_puts(p->out, "<g font-size=\"11\" font-weight=\"bold\" fill=\"#111\">\n");
     for (int i = 0; i < 3; i++) {
@@ -381,8 +410,9 @@ static void put_windows(const page *p, const excerpt excerpts[3], double top, do
     ms_buffer_puts(p->out, "</g>\n");
 }
 
+/* Draw a picture as an overview with memory curves and, below, the three excerpts side by side. */
 static void draw_excerpts(page *p, const ms_gantt_sorted *sorted) {
-    double full = PAGE_WIDTH - RIGHT - p->left; /* they leave no room for peaks */
+    double full = PAGE_WIDTH - RIGHT - p->left; /* excerpts need no room for peaks of memory */
     double width = (full - 2.0 * PANEL_GAP) / 3.0;
     excerpt excerpts[3];
     choose_excerpts(sorted, width, excerpts);
@@ -397,7 +427,7 @@ static void draw_excerpts(page *p, const ms_gantt_sorted *sorted) {
         const ms_panel panel = {.x = p->left + i * (width + PANEL_GAP),
                                 .y = p->y,
                                 .width = width,
-                                .row_height = fit(560.0 / p->rows_shown, 10.0, 26.0),
+                                .row_height = clamp(560.0 / p->rows_shown, 10.0, 26.0),
                                 .start = excerpts[i].start,
                                 .end = excerpts[i].end,
                                 .has_labels = i == 0};
@@ -414,6 +444,7 @@ static void draw_excerpts(page *p, const ms_gantt_sorted *sorted) {
 
 /* ---- the whole ---- */
 
+/* Draw the page of a single picture. */
 static void draw_single(page *p) {
     const ms_gantt_sorted *sorted = &p->pictures[0];
     draw_title(p, sorted->gantt);
@@ -428,6 +459,7 @@ static void draw_single(page *p) {
     }
 }
 
+/* Draw the page of several pictures, below each other. */
 static void draw_stack(page *p) {
     draw_legend(p);
     for (size_t i = 0; i < p->count; i++) {
@@ -441,6 +473,8 @@ static void draw_stack(page *p) {
     }
 }
 
+/* Draw the whole page. The body is drawn first, as the head of the SVG holds the height of the
+ * page. */
 static void draw_page(page *p) {
     ms_buffer body = {0};
     ms_buffer *whole = p->out;
@@ -464,6 +498,7 @@ static void draw_page(page *p) {
     ms_buffer_end_part(&body, whole);
 }
 
+/* Width that the labels of a picture's rows need. */
 static double label_width(const ms_gantt *gantt) {
     size_t longest = 0;
     for (int32_t row = 0; row < gantt->rows; row++) {
@@ -473,11 +508,12 @@ static double label_width(const ms_gantt *gantt) {
     return 6.2 * (double)longest + 18.0;
 }
 
+/* Width of the median pass of a picture. */
 static double pass_px(const page *p, size_t index) {
     return p->pictures[index].median / p->end * p->width;
 }
 
-/* Boxes of the rows that are shown, without strips and what is too short to see. */
+/* Number of boxes of the shown rows that are wide enough to see, without parts. */
 static size_t count_visible(const page *p, const ms_gantt_sorted *sorted) {
     size_t count = 0;
     double shortest = MS_BOX_LEAST_PX / p->width * p->end;
@@ -489,8 +525,9 @@ static size_t count_visible(const page *p, const ms_gantt_sorted *sorted) {
     return count;
 }
 
-/* Boxes or shares: one look for all, so that they can be compared. Stacked pictures have no
- * excerpts: there boxes may be narrower, if they are few. */
+/* Choose boxes or shares of kinds, the same for all pictures so that they can be compared, and the
+ * rows that are shown. Stacked pictures have no excerpts; there boxes may be narrower, if they are
+ * few. */
 static void choose_look(page *p) {
     int32_t rows_max = ROWS_SHOWN_MAX / (int32_t)p->count;
     double narrowest = INFINITY;
@@ -502,6 +539,7 @@ static void choose_look(page *p) {
     }
     bool may_be_narrow = p->count > 1 && visible <= STACKED_BOXES_MAX;
     p->is_density = narrowest < (may_be_narrow ? STACKED_LEAST_PX : BOX_LEAST_PX);
+    /* excerpts where the number of the median pass does not clamp at the smallest font size */
     p->has_excerpts =
         p->count == 1 &&
         narrowest < MS_DIGIT_WIDTH * MS_FONT_LEAST * p->pictures[0].number_length + 2.5;
@@ -513,8 +551,9 @@ static void choose_look(page *p) {
     }
 }
 
-/* The pictures on one time axis, and what they share. */
-static ms_status prepare(const ms_gantt *gantts, size_t count, ms_arena *arena, page *p_out) {
+/* Sort and measure the pictures, and set all that they share on the page.  p_out: with `out` set.
+ */
+static ms_status prepare_page(const ms_gantt *gantts, size_t count, ms_arena *arena, page *p_out) {
     page p = {.count = count, .out = p_out->out, .shortest = INFINITY};
     bool has_memory = false;
     p.pictures = MS_NEW(arena, ms_gantt_sorted, count);
@@ -547,7 +586,7 @@ ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *ou
     ms_arena scratch;
     ms_arena_init(&scratch);
     page p = {.out = out};
-    ms_status status = prepare(gantts, count, &scratch, &p);
+    ms_status status = prepare_page(gantts, count, &scratch, &p);
     if (status == MS_OK) {
         draw_page(&p);
         status = out->failed ? MS_E_NOMEM : MS_OK;

@@ -1,3 +1,6 @@
+/* Draws the memory curves of a Gantt picture (gantt_panel.h): a strip with a curve for each row or,
+ * where rows are many, one band between the lowest and the highest curve of all rows. A level holds
+ * from its start to the next level of its row. */
 #include "trace/report/gantt_panel.h"
 
 #include <math.h>
@@ -8,23 +11,24 @@
 #include "trace/report/svg.h"
 
 enum {
-    LEVEL_B = 32,
+    LEVEL_B = 32, /* size of a formatted level */
     BINS_MAX = 2048,
-    LONG_LABEL = 5, /* characters of a row with which "on " fits beside the curve */
+    LONG_LABEL = 5, /* maximum length of a row's label with which "on " fits beside the curve */
 };
 
 static const double HEADING_PX = 18.0;
-static const double STRIPS_PX = 150.0; /* of all strips together, if they get neither too low ... */
-static const double STRIP_LEAST_PX = 13.0;
+static const double STRIPS_PX = 150.0;     /* wanted height of all strips together */
+static const double STRIP_LEAST_PX = 13.0; /* limits of the height of each strip */
 static const double STRIP_MOST_PX = 30.0;
 static const double STRIP_GAP_PX = 3.0;
-static const double STEP_LEAST_PX = 1.0; /* shorter levels show in their highest */
-static const double LIMIT_NEAR = 1.6;    /* a limit up to this many times the peak is drawn */
-static const double FLOOR_FROM = 0.5;    /* where all is above this share of the top, the rest is
-                                            cut off */
-/* Of curves: grey, as no pass is. */
+static const double STEP_LEAST_PX = 1.0; /* of levels on less width the highest is drawn */
+static const double LIMIT_NEAR = 1.6;    /* a capacity up to this many times the peak is drawn */
+static const double FLOOR_FROM = 0.5;    /* if all levels are above this share of the top, the axis
+                                            does not begin at 0 */
+/* Look of curves: grey, as no pass is. */
 static const char LOOK[] = "fill=\"#c3c9cf\" stroke=\"#39424b\" stroke-width=\"0.8\"";
 
+/* Write a level as text: bytes with their unit, or a number.  Returns the text. */
 static const char *format_level(const ms_gantt_sorted *sorted, double level,
                                 char text_out[LEVEL_B]) {
     if (sorted->gantt->memory->has_bytes) {
@@ -36,11 +40,14 @@ static const char *format_level(const ms_gantt_sorted *sorted, double level,
 
 /* ---- measuring ---- */
 
+/* Lowest and highest level of a row. */
 typedef struct extremes {
     double lowest, highest;
-    double at; /* when the highest is first reached */
+    double at; /* time at which the highest level is first reached */
 } extremes;
 
+/* Find the extremes of a row. Before its first level the row holds 0. A level that another one with
+ * the same start replaces never holds. */
 static extremes measure(const ms_gantt_sorted *sorted, int32_t row) {
     const ms_gantt_memory *memory = sorted->gantt->memory;
     extremes e = {INFINITY, 0.0, 0.0};
@@ -81,6 +88,7 @@ ms_curve_scale ms_curves_fit(const ms_gantt_sorted *pictures, size_t count) {
     return scale;
 }
 
+/* Height of a strip with its gap [pixels]. */
 static double strip_height(const ms_gantt_sorted *sorted) {
     return fmin(fmax(STRIPS_PX / sorted->rows_shown, STRIP_LEAST_PX), STRIP_MOST_PX);
 }
@@ -92,34 +100,42 @@ double ms_curves_height(const ms_curves *curves, const ms_gantt_sorted *sorted) 
 
 /* ---- strips ---- */
 
+/* The state of drawing curves. */
 typedef struct curve_pen {
     const ms_curves *curves;
     const ms_gantt_sorted *sorted;
     ms_buffer *out;
-    double top, height; /* of the strip */
+    double top, height; /* of the strip or band [pixels] */
 } curve_pen;
 
+/* The horizontal pixel of a time. */
 static double x_of(const curve_pen *p, double time) {
     return p->curves->x + fmin(time / p->curves->end, 1.0) * p->curves->width;
 }
 
+/* The vertical pixel of a level, which is clipped to the scale. */
 static double y_of(const curve_pen *p, double level) {
     const ms_curve_scale *scale = &p->curves->scale;
     double share = (level - scale->floor) / (scale->top - scale->floor);
     return p->top + (1.0 - fmin(fmax(share, 0.0), 1.0)) * p->height;
 }
 
-/* A path of steps; one that is shorter than STEP_LEAST_PX takes the highest level in it. */
+/* A curve that is written as a path of steps. Levels that hold on less than STEP_LEAST_PX are
+ * joined to one step with the highest of them. One step is held back until the next level is known.
+ */
 typedef struct stair {
-    double x;     /* where the step that is not yet written begins */
-    double shown; /* its level */
-    double level; /* the last one met */
+    double x;     /* left end of the step that is held back [pixels] */
+    double shown; /* level at which this step is drawn */
+    double level; /* last level that was added */
 } stair;
 
+/* Append the step that is held back. */
 static void put_step(const curve_pen *p, const stair *s) {
     ms_buffer_printf(p->out, "H%gV%g", ms_svg_round(s->x), ms_svg_round(y_of(p, s->shown)));
 }
 
+/* Add a level from pixel x on. If the step that is held back shows a higher level than the one that
+ * held last, and is long enough, the rest of it is drawn at the latter. */
 static void add_step(const curve_pen *p, stair *s, double x, double level) {
     if (x < s->x + STEP_LEAST_PX) {
         s->shown = fmax(s->shown, level);
@@ -134,6 +150,7 @@ static void add_step(const curve_pen *p, stair *s, double x, double level) {
     *s = (stair){x, level, level};
 }
 
+/* Append the curve of a row, closed along the bottom of the strip. */
 static void put_curve(const curve_pen *p, int32_t row) {
     const ms_gantt_memory *memory = p->sorted->gantt->memory;
     double bottom = ms_svg_round(p->top + p->height);
@@ -151,7 +168,9 @@ static void put_curve(const curve_pen *p, int32_t row) {
     ms_buffer_printf(p->out, "H%gV%gZ\"/>\n", ms_svg_round(right), bottom);
 }
 
-/* A text beside the curves: to their right, or (names of rows) to their left. */
+/* Append a text of two pieces beside the curves: names of rows to the left (is_left), levels to the
+ * right.
+ *  y: baseline [pixels]. */
 static void put_text(const curve_pen *p, bool is_left, double y, const char *first,
                      const char *second) {
     double x = is_left ? p->curves->x - 6.0 : p->curves->x + p->curves->width + 6.0;
@@ -162,11 +181,13 @@ static void put_text(const curve_pen *p, bool is_left, double y, const char *fir
     ms_buffer_puts(p->out, "</text>\n");
 }
 
+/* Append a dot where the highest level is first reached. */
 static void put_dot(const curve_pen *p, const extremes *e) {
     ms_buffer_printf(p->out, "<circle cx=\"%g\" cy=\"%g\" r=\"2\"/>\n",
                      ms_svg_round(x_of(p, e->at)), ms_svg_round(y_of(p, e->highest)));
 }
 
+/* Append the base line of a strip or band and, if it is near enough, the capacity. */
 static void put_frame(const curve_pen *p) {
     const ms_curves *c = p->curves;
     ms_buffer_printf(p->out, "<path d=\"M%g %gh%g\" fill=\"none\" stroke=\"#999\"/>\n",
@@ -180,6 +201,7 @@ static void put_frame(const curve_pen *p) {
     }
 }
 
+/* Draw the strip of a row: curve, name and peak. */
 static void draw_strip(const curve_pen *p, int32_t row) {
     char text[LEVEL_B];
     extremes e = measure(p->sorted, row);
@@ -193,12 +215,14 @@ static void draw_strip(const curve_pen *p, int32_t row) {
 
 /* ---- all rows in one ---- */
 
+/* Highest and lowest level of all rows in bins of time. */
 typedef struct band {
-    int count;
+    int count; /* bins, over the time of the picture */
     double highest[BINS_MAX], lowest[BINS_MAX];
 } band;
 
-/* The levels of a row, into the bins of time they hold in. */
+/* Widen a band by the levels of a row: each level counts in all bins in which it holds. 1e-9 of a
+ * bin is taken for rounding. */
 static void widen(const curve_pen *p, band *b, int32_t row) {
     const ms_gantt_memory *memory = p->sorted->gantt->memory;
     size_t end = memory->row_first[row + 1];
@@ -218,6 +242,8 @@ static void widen(const curve_pen *p, band *b, int32_t row) {
     }
 }
 
+/* Append the outline of a band: its highest levels from left to right, then its lowest ones back.
+ * Levels that do not change are not repeated.  bin_px: width of a bin. */
 static void put_outline(const curve_pen *p, const band *b, double bin_px) {
     double x = p->curves->x;
     ms_buffer_printf(p->out, "<path %s d=\"M%g %g", LOOK, ms_svg_round(x),
@@ -241,11 +267,12 @@ static void put_outline(const curve_pen *p, const band *b, double bin_px) {
     ms_buffer_puts(p->out, "Z\"/>\n");
 }
 
-/* Which row it is, in the few characters that fit beside the curve. */
+/* Append the label of a row to the right of the band, after "on " where both fit. */
 static void put_row(const curve_pen *p, double y, const char *label) {
     put_text(p, false, y, strlen(label) > LONG_LABEL ? "" : "on ", label);
 }
 
+/* Draw the band of all rows, with the highest and the lowest of their peaks. */
 static void draw_band(const curve_pen *p) {
     const ms_gantt *gantt = p->sorted->gantt;
     double width = x_of(p, gantt->end) - p->curves->x;
@@ -282,6 +309,7 @@ static void draw_band(const curve_pen *p) {
 
 /* ---- the whole ---- */
 
+/* Append the heading of the curves: name, scale and capacity.  y: baseline [pixels]. */
 static void put_heading(const curve_pen *p, double y) {
     const ms_curves *c = p->curves;
     const ms_gantt_memory *memory = p->sorted->gantt->memory;

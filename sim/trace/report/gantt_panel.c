@@ -1,3 +1,7 @@
+/* Draws the panels of a Gantt picture as SVG (gantt_panel.h): idle time by phase, then the boxes of
+ * each row or the shares of kinds, the bounds of the steady phases, frame, axis and labels. A part
+ * is a strip inside the box of a pass: recomputation, or exposed communication. A band is a kind of
+ * pass in the shares. */
 #include "trace/report/gantt_panel.h"
 
 #include <math.h>
@@ -8,33 +12,35 @@
 
 enum { BINS_MAX = 1024, LABEL_PX = 9, TICK_PX = 85, TICKS_MAX = 100 };
 
-static const double SMOOTH_PASSES = 3.0; /* to either side, but no more than ... */
-static const double SMOOTH_MOST_PX = 16.0;
-static const double GAP_FROM_PX = 6.0;     /* rows as high have a gap between them */
-static const double STEP_LEAST = 0.04;     /* of a row's height: smaller changes are left out */
-static const double STRIP_LEAST_PX = 2.5;  /* narrower boxes show no parts */
-static const double EXACT_LEAST_PX = 45.0; /* narrower ones show the sum of their parts */
-/* Height of a part in its box. Recomputation is as much lower among the shares of kinds: it is no
- * more than a part of a pass there either. */
+static const double SMOOTH_PASSES = 3.0; /* passes to either side over which shares are averaged */
+static const double SMOOTH_MOST_PX = 16.0; /* maximum width to either side for the same */
+static const double GAP_FROM_PX = 6.0;     /* height from which on rows have a gap between them */
+static const double STEP_LEAST = 0.04;     /* smallest change of a share that is drawn */
+static const double STRIP_LEAST_PX = 2.5;  /* width below which a box shows no parts */
+static const double EXACT_LEAST_PX = 45.0; /* width below which a box shows the sums of its parts */
+/* Height of a part as a share of its box. Among the shares of kinds recomputation is reduced by the
+ * same factor, so that it has the same weight in both looks. */
 static const double STRIP_SHARE = 0.22;
 
 double ms_panel_height(const ms_panel *panel, const ms_gantt_sorted *sorted) {
     return panel->row_height * sorted->rows_shown;
 }
 
-/* What is drawn as strips inside passes. */
+/* Kinds of parts: recomputation, own exposed communication, waiting for that of other ranks. */
 enum { PART_RECOMPUTE, PART_EXPOSED, PART_FOREIGN, PART_COUNT };
 
+/* The state of drawing a panel. */
 typedef struct panel_pen {
     const ms_panel *panel;
     const ms_gantt_sorted *sorted;
     ms_buffer *out;
-    ms_buffer *parts; /* [PART_COUNT] outlines of a row's strips */
+    ms_buffer *parts; /* [PART_COUNT] SVG path data of a row's strips, by kind */
     double scale;     /* pixels per time unit */
-    double y;         /* top of the row */
-    double height;
+    double y;         /* top of the row, or of its lower half [pixels] */
+    double height;    /* of the row, or of half of it [pixels] */
 } panel_pen;
 
+/* The horizontal pixel of a time, which is clipped to the panel's window. */
 static double x_of(const panel_pen *p, double time) {
     double clipped = fmin(fmax(time, p->panel->start), p->panel->end);
     return p->panel->x + (clipped - p->panel->start) * p->scale;
@@ -42,10 +48,12 @@ static double x_of(const panel_pen *p, double time) {
 
 /* ---- boxes ---- */
 
+/* A rectangle [pixels]. */
 typedef struct area {
     double x, y, width, height;
 } area;
 
+/* Append a filled rectangle.  tip: its tooltip; NULL: none. */
 static void put_rect(const panel_pen *p, const area *at, ms_rgb colour, const char *tip) {
     char hex[8];
     ms_buffer_printf(p->out, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"%s\"",
@@ -60,20 +68,22 @@ static void put_rect(const panel_pen *p, const area *at, ms_rgb colour, const ch
     }
 }
 
+/* The letter of a pass (F, I, W or B); "" for other operations. */
 static const char *letter_of(uint8_t kind) {
     return kind <= MS_OP_BACKWARD ? ms_pass_name((ms_pass)kind)
-                                  : ""; /* the first ones are passes */
+                                  : ""; /* the first kinds equal ms_pass */
 }
 
-/* Largest font size at which `characters` characters fit into a box. */
+/* Largest font size at which `characters` characters fit into a box, in steps of half a pixel. */
 static double size_of(const panel_pen *p, const area *at, size_t characters) {
     double widest = (at->width - 2.0) / (MS_DIGIT_WIDTH * (double)characters);
     return floor(2.0 * fmin(fmin(11.0, 0.68 * p->height), widest)) / 2.0;
 }
 
-/* Letter and number of a pass, as large as its box allows the picture's longest number to be: boxes
- * of one width all have theirs or none has. The letter goes first where room is short: the number
- * cannot be guessed. */
+/* Write the letter and the number of a pass, in the font size at which the picture's longest number
+ * fits into its box: so either all boxes of one width have a number or none. Where room is short
+ * the letter is left out rather than the number, as the colour shows the kind.  *size_out: font
+ * size; below MS_FONT_LEAST: no room.  Returns text_out. */
 static const char *word_of_pass(const panel_pen *p, const ms_gantt_box *box, const area *at,
                                 char text_out[32], double *size_out) {
     const char *letter = letter_of(box->kind);
@@ -92,6 +102,8 @@ static const char *word_of_pass(const panel_pen *p, const ms_gantt_box *box, con
     return text_out;
 }
 
+/* Append the text in a box, if it fits: its axis, letter and number, or "opt".  colour: of the box.
+ */
 static void put_word(const panel_pen *p, const ms_gantt_box *box, const area *at, ms_rgb colour) {
     char text[32];
     double size = 0.0;
@@ -108,6 +120,8 @@ static void put_word(const panel_pen *p, const ms_gantt_box *box, const area *at
     }
 }
 
+/* Write the tooltip of a box: kind, axis, microbatch, chunk and times.  Returns text_out; NULL
+ * where the panel has no tooltips. */
 static const char *make_tip(const panel_pen *p, const ms_gantt_box *box, char *text_out,
                             size_t size) {
     if (!p->panel->has_tips) {
@@ -132,12 +146,14 @@ static const char *make_tip(const panel_pen *p, const ms_gantt_box *box, char *t
     return text_out;
 }
 
+/* The kind of a part (PART_). */
 static int part_of(const ms_gantt_box *box) {
     return box->kind == MS_OP_RECOMPUTE ? PART_RECOMPUTE
            : box->is_foreign            ? PART_FOREIGN
                                         : PART_EXPOSED;
 }
 
+/* Add a strip to the outlines of its kind, if it is wide enough to see. */
 static void put_strip(const panel_pen *p, int part, const area *at) {
     if (at->width >= MS_BOX_LEAST_PX) {
         double width = ms_svg_round(at->width);
@@ -146,8 +162,8 @@ static void put_strip(const panel_pen *p, int part, const area *at) {
     }
 }
 
-/* The parts of one box: boxes[first .. end). Drawn where they are, or when the box is narrow as
- * sums from its left edge: recomputation, then communication. */
+/* Add the parts of one box: boxes[first .. end). In a wide box each part is where its time is. In a
+ * narrow box the parts are summed by kind and drawn from the left edge on.  at: the box. */
 static void put_parts(const panel_pen *p, const area *at, size_t first, size_t end) {
     const ms_gantt_box *boxes = p->sorted->boxes;
     double strip = fmax(1.5, STRIP_SHARE * p->height);
@@ -172,7 +188,7 @@ static void put_parts(const panel_pen *p, const area *at, size_t first, size_t e
     }
 }
 
-/* The strips of a row, one path for each of their colours. */
+/* Append the strips of a row, one path for each kind, and clear their outlines. */
 static void draw_parts(const panel_pen *p) {
     static const struct {
         uint8_t kind;
@@ -192,7 +208,8 @@ static void draw_parts(const panel_pen *p) {
     }
 }
 
-/* A box with its parts; returns the index behind them. */
+/* Append the box with an index, if it is wide enough to see, and its parts, which follow it.  end:
+ * behind the last box of the row.  Returns the index behind the parts. */
 static size_t put_box(const panel_pen *p, size_t index, size_t end) {
     const ms_gantt_box *box = &p->sorted->boxes[index];
     size_t next = index + 1;
@@ -204,7 +221,7 @@ static size_t put_box(const panel_pen *p, size_t index, size_t end) {
     if (width < MS_BOX_LEAST_PX) {
         return next;
     }
-    /* a hair of white between neighbours, where there is room for it */
+    /* half a pixel of white between neighbours, where there is room */
     double gap = width > 3.0 ? 0.5 : 0.0;
     double margin = p->height > 6.0 ? 0.5 : 0.0;
     const area at = {x, p->y + margin, width - gap, p->height - 2.0 * margin};
@@ -216,6 +233,8 @@ static size_t put_box(const panel_pen *p, size_t index, size_t end) {
     return next;
 }
 
+/* Draw the boxes of a row within the window. Passes of an overlapped pair are drawn by a pen for
+ * the upper or lower half of the row, by box.half. */
 static void draw_row_boxes(const panel_pen *whole, int32_t row) {
     const panel_pen *p = whole;
     ms_buffer parts[PART_COUNT] = {{0}};
@@ -234,15 +253,17 @@ static void draw_row_boxes(const panel_pen *whole, int32_t row) {
 
 /* ---- shares of kinds ---- */
 
-/* What is told apart where single boxes are too narrow: kinds of passes, each with the first and
- * with later chunks, and communication. Drawn from the bottom of the row in this order. */
+/* Bands, in the order in which they are stacked from the bottom of the row: for each kind of pass
+ * the first chunk and later chunks, then own exposed communication and that of other ranks. */
 enum { BAND_KINDS = MS_OP_OPTIMIZER + 1, BAND_EXPOSED = 2 * BAND_KINDS, BAND_FOREIGN, BAND_COUNT };
 
+/* The shares of a row. */
 typedef struct bins {
-    double share[BAND_COUNT][BINS_MAX]; /* of a bin's time; the rest is idle */
-    int count;
+    double share[BAND_COUNT][BINS_MAX]; /* share of each band in a bin's time; the rest is idle */
+    int count;                          /* number of bins */
 } bins;
 
+/* The band of a box. */
 static int band_of(const ms_gantt_box *box) {
     if (box->kind >= MS_OP_P2P) {
         return box->is_foreign ? BAND_FOREIGN : BAND_EXPOSED;
@@ -250,14 +271,16 @@ static int band_of(const ms_gantt_box *box) {
     return 2 * box->kind + (!box->is_part && box->chunk > 0 ? 1 : 0);
 }
 
+/* The colour of a band. */
 static ms_rgb colour_of_band(int band) {
     return band >= BAND_EXPOSED
                ? ms_svg_colour(MS_OP_P2P, band == BAND_FOREIGN ? MS_SVG_FOREIGN : 0)
                : ms_svg_colour((uint8_t)(band / 2), band % 2);
 }
 
-/* Add a box to its band. A part replaces the share of the box around it; recomputation replaces a
- * part of that share, as high as the strip that stands for it where single boxes are drawn. */
+/* Add the time of a box to the bins of its band. A part is subtracted from the band of the pass
+ * around it. A pass of a pair counts half, and recomputation as little as its strip is high.
+ * around: that pass; the box itself unless it is a part. */
 static void add_to_bins(const panel_pen *p, bins *b, const ms_gantt_box *box,
                         const ms_gantt_box *around) {
     double left = (x_of(p, box->start) - p->panel->x) / p->panel->bin_px;
@@ -274,6 +297,7 @@ static void add_to_bins(const panel_pen *p, bins *b, const ms_gantt_box *box,
     }
 }
 
+/* Compute the shares of a row. A part follows its pass in the list of boxes. */
 static void fill_bins(const panel_pen *p, int32_t row, bins *b) {
     const ms_gantt_box *around = NULL;
     memset(b, 0, sizeof *b);
@@ -286,7 +310,8 @@ static void fill_bins(const panel_pen *p, int32_t row, bins *b) {
     }
 }
 
-/* Mean over the bins around each. */
+/* Replace each share by the mean over `reach` bins to either side, with prefix sums.  share:
+ * [count]. */
 static void smooth(double *share, int count, int reach) {
     double sums[BINS_MAX + 1] = {0.0};
     if (count > BINS_MAX) {
@@ -303,8 +328,8 @@ static void smooth(double *share, int count, int reach) {
     }
 }
 
-/* Make the mix of kinds even over a few passes, which are about as narrow as the bins and would
- * show a pattern of their beats with them. How much of a bin is busy stays as it is. */
+/* Smooth the mix of kinds over a few passes, and keep the busy share of each bin. Passes are about
+ * as wide as bins, so that without smoothing their beat with the bins would show as a pattern. */
 static void smooth_mix(const panel_pen *p, bins *b) {
     double wide_px = fmin(SMOOTH_PASSES * p->sorted->median * p->scale, SMOOTH_MOST_PX);
     int reach = (int)ceil(wide_px / p->panel->bin_px);
@@ -326,7 +351,8 @@ static void smooth_mix(const panel_pen *p, bins *b) {
     }
 }
 
-/* The area below `tops` (shares of the row's height) as one path of steps. */
+/* Append the area below `tops` as one path of steps.  tops: [count] heights as shares of the row.
+ */
 static void put_area(const panel_pen *p, const double *tops, int count, ms_rgb colour) {
     char hex[8];
     double bottom = ms_svg_round(p->y + p->height - (p->height >= GAP_FROM_PX ? 1.0 : 0.0));
@@ -336,7 +362,7 @@ static void put_area(const panel_pen *p, const double *tops, int count, ms_rgb c
     for (int i = 0; i <= count; i++) {
         double share = i < count ? fmin(tops[i], 1.0) : 0.0;
         double top = ms_svg_round(bottom - share * (bottom - p->y));
-        bool is_end = top >= bottom && before < bottom;
+        bool is_end = top >= bottom && before < bottom; /* always drawn, to close the path */
         if (fabs(top - before) < STEP_LEAST * p->height && !is_end) {
             continue;
         }
@@ -353,7 +379,8 @@ static void put_area(const panel_pen *p, const double *tops, int count, ms_rgb c
     ms_buffer_puts(p->out, "\"/>\n");
 }
 
-/* Bands from the top one down, each drawn to the bottom of the row and over the one before. */
+/* Draw the shares of a row: the stack of all bands from the topmost band down, each as an area to
+ * the bottom of the row that covers the lower part of the area before.  b: scratch. */
 static void draw_row_density(const panel_pen *p, int32_t row, bins *b) {
     double tops[BINS_MAX] = {0.0};
     bool is_used[BAND_COUNT] = {false};
@@ -391,6 +418,7 @@ void ms_panel_define_hatches(ms_buffer *out) {
     ms_buffer_puts(out, "</defs>\n");
 }
 
+/* Append a rectangle over the height of the row for idle time, if it is wide enough to see. */
 static void put_hatch(const panel_pen *p, double start, double end, const char *fill) {
     double x = x_of(p, start);
     double width = x_of(p, end) - x;
@@ -402,7 +430,8 @@ static void put_hatch(const panel_pen *p, double start, double end, const char *
     }
 }
 
-/* What shows between the boxes of a row. */
+/* Draw the background of a row, which shows as idle time between its boxes: hatches for warm-up and
+ * cool-down of each step, nothing for the steady phase. */
 static void draw_idle(const panel_pen *p, int32_t row) {
     for (int32_t step = 0; step < p->sorted->steps; step++) {
         const ms_gantt_steady *steady = &p->sorted->steady[row * p->sorted->steps + step];
@@ -411,7 +440,8 @@ static void draw_idle(const panel_pen *p, int32_t row) {
     }
 }
 
-/* Where the phases of a row and step meet. */
+/* Add the start and the end of the steady phase of a row and step to the path of draw_bounds, where
+ * they are within the window.  shown: number of the row among those shown. */
 static void draw_bounds_of(const panel_pen *p, int32_t shown, int32_t step) {
     const ms_panel *panel = p->panel;
     int32_t row = shown * p->sorted->row_step;
@@ -427,7 +457,7 @@ static void draw_bounds_of(const panel_pen *p, int32_t shown, int32_t step) {
     }
 }
 
-/* Where phases meet: steps from row to row. */
+/* Append the bounds of the steady phases of all rows as one path. */
 static void draw_bounds(const panel_pen *p) {
     ms_buffer_puts(p->out, "<path class=\"phases\" fill=\"none\" stroke=\"#111\" "
                            "stroke-width=\"" MS_PHASE_LINE_PX "\" d=\"");
@@ -441,6 +471,7 @@ static void draw_bounds(const panel_pen *p) {
 
 /* ---- frame, axis, labels ---- */
 
+/* Append the labels of the rows, of low rows only every few ones.  rows: of the picture. */
 static void draw_labels(const panel_pen *p, int32_t rows) {
     const ms_panel *panel = p->panel;
     double size = fmin(11.0, fmax(7.5, 0.8 * panel->row_height));
@@ -455,15 +486,17 @@ static void draw_labels(const panel_pen *p, int32_t rows) {
     ms_buffer_puts(p->out, "</g>\n");
 }
 
+/* Append the ticks of the time axis with their numbers.  height: of the panel [pixels]. */
 static void draw_axis(const panel_pen *p, double height) {
     const ms_panel *panel = p->panel;
     double unit = p->sorted->unit;
     double bottom = panel->y + height;
     double tick = ms_svg_tick((panel->end - panel->start) / unit, (int)(panel->width / TICK_PX));
     ms_buffer_puts(p->out, "<g font-size=\"10\" text-anchor=\"middle\" fill=\"#444\">\n");
+    /* 1e-9: a tick at the start of the window is drawn in spite of rounding */
     double first = fmax(ceil(panel->start / unit / tick - 1e-9), 0.0);
-    /* counted, as where a window is short and late, adding 1 to so large a number changes nothing
-     */
+    /* Ticks are counted: in a short window late in the run, `first` may be so large that adding 1
+     * to it changes nothing. */
     for (int i = 0; i < TICKS_MAX && (first + i) * tick * unit <= panel->end; i++) {
         double at = first + i;
         double x = ms_svg_round(x_of(p, at * tick * unit));
@@ -477,6 +510,7 @@ static void draw_axis(const panel_pen *p, double height) {
     ms_buffer_puts(p->out, "</g>\n");
 }
 
+/* Append the frame of a panel.  height: of the panel [pixels]. */
 static void draw_frame(const panel_pen *p, double height) {
     ms_buffer_printf(p->out,
                      "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" "
