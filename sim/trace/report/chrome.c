@@ -1,4 +1,7 @@
-/* Chrome's trace event format. */
+/* Writes a trace in Chrome's trace event format (ms_chrome_write), piece by piece to a sink. A
+ * process is a simulated rank and a thread a stream. In this format an event is a JSON object with
+ * a phase: X is a slice (an interval on a thread), M a name, C a counter, s and f the ends of an
+ * arrow. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +9,7 @@
 #include "trace/report/passes.h"
 #include "trace/report/report.h"
 
+/* Maximum size of a piece for the sink, and of one JSON event. */
 enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
 
 /* ---- which pass uses a message ---- */
@@ -13,10 +17,11 @@ enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
 /* The passes of a trace, to find the one that uses a point-to-point message. */
 typedef struct pass_index {
     const ms_gantt_box *passes; /* by rank, then start */
-    size_t *rank_first;         /* [rank_count + 1] */
+    size_t *rank_first; /* [rank_count + 1] rank r has rank_first[r] .. rank_first[r + 1] - 1 */
 } pass_index;
 
-/* Half of the picosecond to which times are rounded: a message that ends as the pass starts. */
+/* Half a picosecond, to which times are rounded: a message that ends when a pass starts precedes
+ * it. */
 static const double ROUNDING_S = 0.5e-12;
 
 /* Index the passes among `boxes`, as ms_passes_collect gives them.  *index_out: in `arena`. O(boxes
@@ -47,9 +52,10 @@ static ms_status index_passes(const ms_vector *boxes, int32_t rank_count, ms_are
     return MS_OK;
 }
 
-/* First pass of a rank over microbatch `mb` that starts at `time_s` or later and needs an input (no
- * weight gradient); NULL if there is none.  Between the arrival of a message and its use a rank
- * runs no other such pass of the microbatch, because its stages follow each other. */
+/* First pass of a rank over microbatch `mb` that starts at `time_s` or later and needs an input
+ * (not a weight gradient); NULL if there is none. If `time_s` is the arrival of a message, this
+ * pass uses it: before it the rank runs no other such pass of the microbatch, as its stages follow
+ * each other. */
 static const ms_gantt_box *find_pass(const pass_index *index, int32_t rank_index, int32_t mb,
                                      double time_s) {
     size_t low = index->rank_first[rank_index];
@@ -74,26 +80,28 @@ static const ms_gantt_box *find_pass(const pass_index *index, int32_t rank_index
 
 /* ---- writing ---- */
 
+/* The state of ms_chrome_write. */
 typedef struct chrome {
     const ms_trace *trace;
     ms_report_sink sink;
     void *context;
-    ms_buffer piece;
-    ms_status status;
-    bool has_events;   /* a comma stands before the next event */
-    bool has_passes;   /* passes instead of operations */
+    ms_buffer piece;   /* text that the sink has not got yet */
+    ms_status status;  /* first failure; nothing is written after it */
+    bool has_events;   /* an event was written, so that a comma precedes the next one */
+    bool has_passes;   /* passes are written instead of operations */
     int32_t *thread;   /* [stream_count] number of the stream on its rank */
     int64_t *limit_ps; /* [event_count] start of the next event on its stream */
     int32_t *compute;  /* [rank_count] thread of the compute stream */
-    int32_t *second;   /* [rank_count] thread of passes that run together with one on `compute` */
-    bool *is_shown;    /* [rank_count] whether some event belongs to the rank */
-    ms_vector boxes;   /* ms_gantt_box, the passes */
+    int32_t *second;   /* [rank_count] thread of the lower passes of overlapped pairs */
+    bool *is_shown;    /* [rank_count] whether the trace has an event of the rank */
+    ms_vector boxes;   /* ms_gantt_box of ms_passes_collect */
     ms_vector pairs;   /* ms_pass_pair */
     ms_vector idle;    /* ms_idle_piece */
     ms_idle_phases phases;
     pass_index index;
 } chrome;
 
+/* Hand the text so far to the sink, unless a failure came before. */
 static void flush(chrome *c) {
     if (c->piece.failed && c->status == MS_OK) {
         c->status = MS_E_NOMEM;
@@ -104,7 +112,7 @@ static void flush(chrome *c) {
     c->piece.length = 0;
 }
 
-/* Start an event: {"ph":"X","pid":3,"tid":0 */
+/* Begin an event: {"ph":"X","pid":3,"tid":0. The piece has room for the rest of it. */
 static void begin(chrome *c, char phase, int32_t process, int32_t thread) {
     if (c->piece.length > PIECE_B - ROOM_B) {
         flush(c);
@@ -114,12 +122,13 @@ static void begin(chrome *c, char phase, int32_t process, int32_t thread) {
     c->has_events = true;
 }
 
-/* Microseconds, to the picosecond. */
+/* Write a member of the event with a time in microseconds, with all digits to the picosecond. */
 static void put_time(chrome *c, const char *key, int64_t ps) {
     ms_buffer_printf(&c->piece, ",\"%s\":%lld.%06lld", key, (long long)(ps / 1000000),
                      (long long)(ps % 1000000));
 }
 
+/* Write a member of the event with a text. */
 static void put_text(chrome *c, const char *key, const char *text) {
     ms_buffer_printf(&c->piece, ",\"%s\":", key);
     ms_json_write_string(&c->piece, text);
@@ -127,6 +136,7 @@ static void put_text(chrome *c, const char *key, const char *text) {
 
 /* ---- names ---- */
 
+/* Write an event that names a process or thread.  kind: "process_name" or "thread_name". */
 static void put_metadata(chrome *c, int32_t process, int32_t thread, const char *kind,
                          const char *name) {
     begin(c, 'M', process, thread);
@@ -136,12 +146,15 @@ static void put_metadata(chrome *c, int32_t process, int32_t thread, const char 
     ms_buffer_puts(&c->piece, "}}");
 }
 
+/* Write an event that gives a process or thread its position in the viewer.  kind:
+ * "process_sort_index" or "thread_sort_index". */
 static void put_order(chrome *c, int32_t process, int32_t thread, const char *kind, int32_t order) {
     begin(c, 'M', process, thread);
     put_text(c, "name", kind);
     ms_buffer_printf(&c->piece, ",\"args\":{\"sort_index\":%d}}", order);
 }
 
+/* Write the names of the processes: all ranks with events. */
 static void put_processes(chrome *c) {
     for (int32_t i = 0; i < c->trace->rank_count; i++) {
         if (!c->is_shown[i]) {
@@ -159,20 +172,24 @@ static void put_processes(chrome *c) {
     }
 }
 
+/* Whether communication along an axis is written: with passes, that inside a pass is not. */
 static bool is_shown(const chrome *c, uint8_t axis) {
     bool is_inside = axis == MS_AXIS_TP || axis == MS_AXIS_CP || axis == MS_AXIS_EP;
     return !c->has_passes || !is_inside;
 }
 
-/* Slices of a thread may not overlap: the lower passes of pairs get a thread of their own. */
+/* Whether ranks have a second thread for passes. Slices of a thread must not overlap, so that the
+ * lower passes of overlapped pairs need one. */
 static bool has_second(const chrome *c) {
     return c->has_passes && c->pairs.count > 0;
 }
 
+/* The thread of a pass. */
 static int32_t thread_of(const chrome *c, const ms_gantt_box *pass) {
     return has_second(c) && pass->half == 2 ? c->second[pass->row] : c->compute[pass->row];
 }
 
+/* Write the names of the threads: compute streams, axes, receivers of messages. */
 static void put_threads(chrome *c) {
     for (int32_t i = 0; i < c->trace->stream_count; i++) {
         const ms_trace_stream *stream = &c->trace->streams[i];
@@ -197,14 +214,14 @@ static void put_threads(chrome *c) {
 
 /* ---- operations ---- */
 
-/* The letter of a pass; the name of any other operation. */
+/* The letter of a pass (F, I, W, B), or the name of any other operation. */
 static const char *letter_of(uint8_t kind) {
     return kind <= MS_OP_BACKWARD ? ms_pass_name((ms_pass)kind) : ms_op_kind_name((ms_op_kind)kind);
 }
 
-/* The name among those that Chrome's viewer has colours for which is nearest to the colour of
- * pictures (svg.c). Perfetto takes no colours from a trace, but chooses one by a slice's name:
- * names therefore hold no numbers, and all passes of a kind look alike. Source: catapult,
+/* The colour of an operation for Chrome's viewer, which has colours by name: the one nearest to the
+ * colour in pictures (svg.c). Perfetto takes no colours from a trace, but chooses one by the name
+ * of a slice; so names hold no numbers, and all passes of a kind look alike. Source: catapult,
  * tracing/tracing/base/color_scheme.html; google/perfetto issues 208 and 624. */
 static const char *colour_of(uint8_t kind) {
     switch (kind) {
@@ -225,6 +242,8 @@ static const char *colour_of(uint8_t kind) {
     }
 }
 
+/* Write an argument of the event unless it is negative (none).  *has_some: whether an argument
+ * precedes it; set to true. */
 static void put_argument(chrome *c, const char *key, int64_t value, bool *has_some) {
     if (value >= 0) {
         ms_buffer_printf(&c->piece, "%s\"%s\":%lld", *has_some ? "," : "", key, (long long)value);
@@ -232,6 +251,8 @@ static void put_argument(chrome *c, const char *key, int64_t value, bool *has_so
     }
 }
 
+/* Begin a slice on the thread of a stream.  span_ps: start and end.  category: for the viewer's
+ * filter. */
 static void put_slice(chrome *c, int32_t stream, const int64_t span_ps[2], const char *name,
                       const char *category) {
     begin(c, 'X', c->trace->streams[stream].rank_index, c->thread[stream]);
@@ -241,6 +262,7 @@ static void put_slice(chrome *c, int32_t stream, const int64_t span_ps[2], const
     put_text(c, "cat", category);
 }
 
+/* Write an event of the trace as a slice on one of its streams, with its columns as arguments. */
 static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_ps) {
     const ms_trace *trace = c->trace;
     bool is_computation = trace->streams[stream].axis == MS_AXIS_NONE;
@@ -263,8 +285,9 @@ static void put_operation(chrome *c, int32_t event, int32_t stream, int64_t end_
     ms_buffer_puts(&c->piece, "}}");
 }
 
-/* A pipelined message frees its stream before its latency is over, so the next one may start before
- * it has arrived; a viewer wants slices of a thread apart, so it is cut there. */
+/* The end of the slice of an event [ps]: cut at the start of the next event of its stream, since
+ * slices of a thread must not overlap. A pipelined message frees its stream before it has arrived.
+ */
 static int64_t shown_end(const chrome *c, int32_t event) {
     int64_t start = c->trace->events[event].start_ps;
     int64_t end = c->trace->events[event].end_ps;
@@ -272,7 +295,8 @@ static int64_t shown_end(const chrome *c, int32_t event) {
     return end < limit ? end : limit;
 }
 
-/* An arrow from the message's slice to the pass that uses it. */
+/* Write an arrow from the slice of a point-to-point message to the pass that uses it; other events
+ * have none. */
 static void put_arrow(chrome *c, int32_t event) {
     const ms_trace *trace = c->trace;
     const ms_trace_stream *stream = &trace->streams[trace->events[event].stream];
@@ -293,6 +317,8 @@ static void put_arrow(chrome *c, int32_t event) {
     ms_buffer_printf(&c->piece, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
 }
 
+/* Write all events that are shown, on the streams of all their members; with passes no
+ * computations. */
 static void put_operations(chrome *c) {
     const ms_trace *trace = c->trace;
     for (int32_t i = 0; i < trace->event_count && c->status == MS_OK; i++) {
@@ -310,6 +336,7 @@ static void put_operations(chrome *c) {
     }
 }
 
+/* Write the boxes of passes and of the update as slices. */
 static void put_passes(chrome *c) {
     for (size_t i = 0; i < c->boxes.count && c->status == MS_OK; i++) {
         const ms_gantt_box *box = &MS_AT(&c->boxes, const ms_gantt_box, i);
@@ -333,6 +360,7 @@ static void put_passes(chrome *c) {
 
 /* ---- idle time ---- */
 
+/* Write a piece of idle time as a slice of the compute stream, with its category as name. */
 static void put_idle(chrome *c, const ms_idle_piece *idle) {
     static const struct {
         const char *text, *colour;
@@ -360,7 +388,7 @@ static void put_idle(chrome *c, const ms_idle_piece *idle) {
     ms_buffer_puts(&c->piece, "}}");
 }
 
-/* Idle time fills the thread of computations; inside whole passes it is left out. */
+/* Write all idle time; where passes are written, none inside a pass. */
 static void put_all_idle(chrome *c) {
     for (size_t i = 0; i < c->idle.count && c->status == MS_OK; i++) {
         const ms_idle_piece *idle = &MS_AT(&c->idle, const ms_idle_piece, i);
@@ -370,6 +398,7 @@ static void put_all_idle(chrome *c) {
     }
 }
 
+/* Write the memory of the ranks as counters. */
 static void put_memory(chrome *c) {
     for (int32_t i = 0; i < c->trace->memory_count && c->status == MS_OK; i++) {
         const ms_trace_memory *point = &c->trace->memory[i];
@@ -382,6 +411,7 @@ static void put_memory(chrome *c) {
 
 /* ---- the whole ---- */
 
+/* Write the beginning of the file, up to the list of events. */
 static void put_head(chrome *c) {
     const ms_value *workload = ms_value_get(c->trace->summary, "workload");
     ms_buffer_puts(&c->piece, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"detail\":");
@@ -393,6 +423,8 @@ static void put_head(chrome *c) {
     ms_buffer_puts(&c->piece, "},\n\"traceEvents\":[");
 }
 
+/* Number the threads, find the limits of slices, and collect passes and idle time. Events are
+ * visited backward, so that next_ps of a stream is the start of the event after. */
 static ms_status prepare(chrome *c, ms_arena *arena) {
     const ms_trace *trace = c->trace;
     c->thread = MS_NEW(arena, int32_t, trace->stream_count);

@@ -1,5 +1,7 @@
-/* Merges the operations of a compute stream into passes, and splits the time between them by what
- * the rank waits for (passes.h). */
+/* Merges the operations of compute streams into the boxes of passes, and finds the cause of a
+ * rank's idle time between them (passes.h). The events of a trace are visited once, in order. The
+ * time between two computations of a rank is a gap; the chain of causes that leads to the gap's end
+ * is followed backward to find the communications and the computation for which the rank waited. */
 #include "trace/report/passes.h"
 
 #include <stdlib.h>
@@ -19,17 +21,21 @@ typedef struct rank_comms {
     const size_t *end;      /* the same, behind its last one */
 } rank_comms;
 
+/* The state of filling rank_comms: spans are counted in a first visit_communications of the events,
+ * stored in a second. */
 typedef struct filling {
     const ms_trace *trace;
     comm_span *spans; /* NULL: the spans are only counted */
-    size_t *end;      /* [rank_count * MS_AXIS_COUNT] */
+    size_t *end; /* [rank_count * MS_AXIS_COUNT] index behind the spans so far, or their number */
 } filling;
 
+/* Index of a rank and axis in the arrays of rank_comms. */
 static size_t place_of(int32_t rank_index, uint8_t axis) {
     return (size_t)rank_index * MS_AXIS_COUNT + axis;
 }
 
-static void enter(filling *f, int32_t rank_index, int32_t event) {
+/* Store, or count, the span of an event for a rank that takes part in it. */
+static void add_span(filling *f, int32_t rank_index, int32_t event) {
     size_t *end = &f->end[place_of(rank_index, f->trace->events[event].axis)];
     if (f->spans != NULL) {
         f->spans[*end] =
@@ -38,32 +44,34 @@ static void enter(filling *f, int32_t rank_index, int32_t event) {
     (*end)++;
 }
 
-/* All events with the ranks that take part in them. */
-static void visit(filling *f) {
+/* Store, or count, the spans of all communications for each rank that takes part. */
+static void visit_communications(filling *f) {
     const ms_trace *trace = f->trace;
     for (int32_t i = 0; i < trace->event_count; i++) {
         const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
         if (stream->axis != MS_AXIS_NONE) {
-            enter(f, stream->rank_index, i);
+            add_span(f, stream->rank_index, i);
             if (stream->peer_index >= 0 && stream->peer_index != stream->rank_index) {
-                enter(f, stream->peer_index, i);
+                add_span(f, stream->peer_index, i);
             }
         }
     }
     for (int32_t i = 0; i < trace->member_count; i++) {
         const ms_trace_member *member = &trace->members[i];
-        enter(f, trace->streams[member->stream].rank_index, member->event);
+        add_span(f, trace->streams[member->stream].rank_index, member->event);
     }
 }
 
+/* Comparison for qsort: spans by start. */
 static int by_start(const void *left, const void *right) {
     const comm_span *a = left;
     const comm_span *b = right;
     return (a->start_ps > b->start_ps) - (a->start_ps < b->start_ps);
 }
 
-/* Sort the spans [count] and join spans that touch.  Returns how many are left. */
-static size_t join(comm_span *spans, size_t count) {
+/* Sort spans by start and join_spans those that overlap or touch.  spans: [count].  Returns how
+ * many are left. */
+static size_t join_spans(comm_span *spans, size_t count) {
     bool is_sorted = true;
     for (size_t i = 1; i < count; i++) {
         is_sorted = is_sorted && spans[i].start_ps >= spans[i - 1].start_ps;
@@ -83,8 +91,8 @@ static size_t join(comm_span *spans, size_t count) {
     return kept;
 }
 
-/* Collect the spans of a trace.  *own_out: in `arena`.  O(events log events), O(events) where those
- * of a rank and axis stand in order. */
+/* Find the spans of all ranks and axes of a trace.  *own_out: in `arena`.  O(events log events);
+ * O(events) where the events of each rank and axis are in order. */
 static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_comms *own_out) {
     size_t places = place_of(trace->rank_count, 0);
     size_t *first = MS_NEW(arena, size_t, places);
@@ -93,7 +101,7 @@ static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_c
         return MS_E_NOMEM;
     }
     filling f = {.trace = trace, .end = end};
-    visit(&f);
+    visit_communications(&f);
     size_t total = 0;
     for (size_t i = 0; i < places; i++) {
         size_t count = end[i];
@@ -104,9 +112,9 @@ static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_c
     if (f.spans == NULL) {
         return MS_E_NOMEM;
     }
-    visit(&f);
+    visit_communications(&f);
     for (size_t i = 0; i < places; i++) {
-        end[i] = first[i] + join(f.spans + first[i], end[i] - first[i]);
+        end[i] = first[i] + join_spans(f.spans + first[i], end[i] - first[i]);
     }
     *own_out = (rank_comms){f.spans, first, end};
     return MS_OK;
@@ -133,35 +141,38 @@ static const comm_span *find_comm(const rank_comms *own, int32_t rank_index, uin
 
 /* ---- passes and idle time ---- */
 
-/* How many communications are followed along a chain of causes without a computation between them.
- */
+/* Maximum number of communications that are followed along a chain of causes without a computation
+ * between them. */
 enum { CHAIN_MAX = 1000 };
 
+/* Picoseconds as seconds. */
 static double seconds(int64_t ps) {
     return (double)ps / MS_PS_PER_S;
 }
 
 /* A forward or backward pass whose box in the picture grows with each of its operations. */
 typedef struct open_pass {
-    ptrdiff_t box; /* place of its box, -1 none */
+    ptrdiff_t box; /* index of its box; -1: there is no open pass */
     int16_t stage;
     int16_t step;
     int32_t mb;
-    size_t waits_first, waits_end; /* places of the boxes of waiting before it */
-    bool is_paired;
+    size_t waits_first, waits_end; /* boxes of the waiting right before it: waits_first ..
+                                      waits_end - 1 */
+    bool is_paired;                /* it is one of an overlapped pair already */
 } open_pass;
 
 /* One row of the picture while its boxes are made. It has two open passes, since the operations of
  * an overlapped pair alternate. */
 typedef struct row_state {
-    int64_t end_ps; /* of its last computation */
+    int64_t end_ps; /* end of its last computation */
     open_pass passes[2];
-    int last; /* index of the pass that ran last */
+    int last; /* index of the open pass that ran last */
 } row_state;
 
+/* The state of ms_passes_collect. */
 typedef struct collecting {
     const ms_trace *trace;
-    rank_comms own;
+    rank_comms own;       /* when each rank communicates itself */
     row_state *rows;      /* [rank_count] */
     const bool *is_shown; /* [rank_count] */
     ms_vector *boxes;
@@ -169,19 +180,22 @@ typedef struct collecting {
     ms_vector *idle; /* NULL: not wanted */
 } collecting;
 
+/* Whether an event is a communication: its stream is not a compute stream. */
 static bool is_communication(const ms_trace *trace, int32_t event) {
     return trace->streams[trace->events[event].stream].axis != MS_AXIS_NONE;
 }
 
-/* A stretch in which a row computes nothing. */
+/* A time in which a row computes nothing. */
 typedef struct gap {
     int64_t from, to; /* [ps] */
     int32_t row;
-    int32_t cause; /* what ended it */
+    int32_t cause; /* event whose end released the computation after the gap; -1: none */
     int16_t step;
-    bool is_part;
+    bool is_part; /* inside a pass */
 } gap;
 
+/* Append a piece of idle time of a gap.  piece: its start and end [ps].  why: event, axis and
+ * cause. */
 static void add_idle(collecting *c, const gap *g, const int64_t piece[2],
                      const ms_idle_piece *why) {
     ms_idle_piece idle = *why;
@@ -195,7 +209,9 @@ static void add_idle(collecting *c, const gap *g, const int64_t piece[2],
     }
 }
 
-/* A piece of waiting for a communication. */
+/* Append a box and a piece of idle time for waiting for communication `event`.  piece: start and
+ * end [ps].
+ *  is_foreign: the rank itself does not communicate along the event's axis meanwhile. */
 static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int64_t piece[2],
                            bool is_foreign) {
     const ms_gantt_box box = {.start = seconds(piece[0]),
@@ -215,10 +231,10 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
                               .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
 }
 
-/* Add the waiting of a rank in `span` for communication of an axis. It counts as own communication
- * while the rank itself communicates along that axis, whichever rank's communication holds it up,
- * and as communication of other ranks in between. The first kind sums to exposed_s of the axis,
- * both kinds to the rank's share of exposed time. */
+/* Add the waiting of a rank in `span` for communication `event`. It counts as own communication
+ * while the rank itself communicates along the event's axis, whichever rank's communication holds
+ * it up, and as communication of other ranks in between. The first kind sums to exposed_s of the
+ * axis, both kinds to the rank's share of exposed time. */
 static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
@@ -226,19 +242,22 @@ static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t s
             find_comm(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
+        /* up to `start` the rank does not communicate, from there to `end` it does */
         add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
         add_wait_piece(c, g, event, (const int64_t[]){start, end}, false);
         from = end;
     }
 }
 
-/* What a rank waits for where no operation of the trace says so. */
+/* The cause of idle time for which the trace has no event: the host, or unknown if the trace does
+ * not hold all operations. */
 static uint8_t cause_of_silence(const ms_trace *trace) {
     return trace->level == MS_TRACE_FULL ? MS_IDLE_HOST : MS_IDLE_UNKNOWN;
 }
 
-/* The head of a gap, up to `to`, before the first communication of the chain begins: waiting for
- * computation `event` until that ends, then for the host. */
+/* Add the head of a gap: the idle time up to `to`, the start of the first communication on the
+ * chain of causes. The rank waits for computation `event`, until it ends, then for the host. event:
+ * -1: none. */
 static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
     const ms_trace *trace = c->trace;
     int64_t until = g->from;
@@ -257,16 +276,17 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
              &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
 }
 
-/* The instant from which an operation that `event` released, and that started at `to`, waited for
- * its host alone [ps]: the end of `event`, or `to` where the two differ by rounding alone. */
+/* The time from which an operation that starts at `to` and was released by `event` waited for its
+ * host alone [ps]: the end of `event`, or `to` where the two differ by rounding only. */
 static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
-    const int64_t ROUNDING = 2 + to / 100000000000; /* as the engine's, of a run's seconds */
+    /* 2 ps for rounding to picoseconds, and 1e-11 of the time for the engine's clock in seconds */
+    const int64_t ROUNDING = 2 + to / 100000000000;
     int64_t end = trace->events[event].end_ps;
     return to - end > ROUNDING ? end : to;
 }
 
-/* Split a gap: the communications on the chain of causes that leads to what ended it, then the
- * computation at the head of the chain, which pictures leave white. */
+/* Split a gap by its causes, from its end backward: each communication on the chain of causes, with
+ * launches by the host in between, then the head of the gap, for which the picture has no box. */
 static void add_waiting(collecting *c, const gap *g) {
     const ms_trace *trace = c->trace;
     int64_t to = g->to;
@@ -290,7 +310,8 @@ static void add_waiting(collecting *c, const gap *g) {
     }
 }
 
-/* Recomputation belongs to the backward pass that follows it. */
+/* Whether computation `event` belongs to an open pass: the same stage, microbatch, step and kind.
+ * Recomputation belongs to the backward pass that follows it. */
 static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
     const ms_trace *trace = c->trace;
     if (pass->box < 0 || pass->stage != trace->events[event].stage ||
@@ -304,6 +325,7 @@ static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
            (open_kind == MS_OP_RECOMPUTE && (kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD));
 }
 
+/* Append a part for an operation that repeats forward work. */
 static void add_recomputation(collecting *c, int32_t row, int32_t event) {
     const ms_trace *trace = c->trace;
     const ms_gantt_box part = {.start = seconds(trace->events[event].start_ps),
@@ -315,8 +337,8 @@ static void add_recomputation(collecting *c, int32_t row, int32_t event) {
     (void)ms_vector_add(c->boxes, &part, 1);
 }
 
-/* Begin a pass with its first operation. It takes the place of the older one of the two open
- * passes. */
+/* Append the box of a new pass, which begins with computation `event`. It replaces the older one of
+ * the row's two open passes.  waits_first: first box of the waiting right before it. */
 static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_first) {
     const ms_trace *trace = c->trace;
     row_state *state = &c->rows[row];
@@ -340,8 +362,8 @@ static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_fir
 
 /* Mark the two open passes of a row as an overlapped pair: the earlier one has gone on after the
  * later one began. The picture draws the forward pass in the upper half of the row (`half` 1) and
- * the other one in the lower half (`half` 2). Waiting before the later pass lies inside the earlier
- * pass, so its boxes become parts of that. A pass is paired once. */
+ * the other one in the lower half (`half` 2). The waiting right before the later pass lies inside
+ * the earlier pass, so its boxes become parts of the earlier one. A pass is paired once. */
 static void pair_up(collecting *c, row_state *state) {
     open_pass *a = &state->passes[0];
     open_pass *b = &state->passes[1];
@@ -361,6 +383,9 @@ static void pair_up(collecting *c, row_state *state) {
     a->is_paired = b->is_paired = true;
 }
 
+/* Extend the box of open pass `which` (0 or 1) to the end of computation `event`. A box that began
+ * with recomputation gets the kind of its backward pass. If the other pass ran last, the two are a
+ * pair. */
 static void grow_box(collecting *c, row_state *state, int which, int32_t event) {
     ms_gantt_box *open = &MS_AT(c->boxes, ms_gantt_box, state->passes[which].box);
     open->end = seconds(c->trace->events[event].end_ps);
@@ -371,6 +396,8 @@ static void grow_box(collecting *c, row_state *state, int which, int32_t event) 
     }
 }
 
+/* Add a computation of a compute stream: the waiting before it, then the computation to its open
+ * pass, or as the first of a new one. */
 static void add_computation(collecting *c, int32_t event) {
     const ms_trace *trace = c->trace;
     int32_t row = trace->streams[trace->events[event].stream].rank_index;
@@ -389,7 +416,7 @@ static void add_computation(collecting *c, int32_t event) {
     bool is_barrier = trace->events[event].stage < 0 && before.to == trace->events[event].end_ps;
     if (which >= 0 && !c->boxes->failed) {
         grow_box(c, state, which, event);
-    } else if (!is_barrier) { /* a barrier only waits */
+    } else if (!is_barrier) { /* a barrier takes no time, so that it needs no box */
         open_box(c, row, event, waits_first);
         if (before.to < before.from) {
             pair_up(c, state); /* whole passes that overlap, in a trace of passes */
@@ -402,7 +429,8 @@ static void add_computation(collecting *c, int32_t event) {
     state->end_ps = end_ps > state->end_ps ? end_ps : state->end_ps;
 }
 
-/* Every row waits for whatever ends last. */
+/* Add the waiting of every row after its last computation, up to the end of the run, for the event
+ * that ends last. */
 static void add_end(collecting *c) {
     const ms_trace *trace = c->trace;
     int32_t last = -1;
@@ -452,7 +480,7 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
     for (int32_t row = 0; row < trace->rank_count; row++) {
         c.rows[row].passes[0].box = c.rows[row].passes[1].box = -1;
     }
-    /* operations of one stream stand in the order in which they run */
+    /* events of one stream are in the order in which they run */
     for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
         if (!is_communication(trace, i)) {
             add_computation(&c, i);
@@ -461,7 +489,8 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
     add_end(&c);
 }
 
-/* A piece of a pass from `start` to `end`, if it is any time at all. */
+/* Append a copy of box `index` over the whole height of its row from `start` to `end`, if it takes
+ * time. */
 static void add_piece(ms_vector *boxes, size_t index, double start, double end) {
     if (end > start && !boxes->failed) {
         ms_gantt_box piece = MS_AT(boxes, ms_gantt_box, index);
@@ -480,6 +509,7 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
         const ms_gantt_box *lower = &MS_AT(boxes, ms_gantt_box, pair->lower);
         double start = upper->start > lower->start ? upper->start : lower->start;
         double end = upper->end < lower->end ? upper->end : lower->end;
+        /* the boxes are copied before they are cut, as appending may move the array */
         for (int half = 0; half < 2; half++) {
             const ms_gantt_box whole = MS_AT(boxes, ms_gantt_box, both[half]);
             add_piece(boxes, both[half], whole.start, start);

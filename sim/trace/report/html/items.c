@@ -1,37 +1,47 @@
+/* The items of a page's timeline (page.h): passes and pieces of idle time, sorted by row and start
+ * and written as columns. A part is an item inside a pass: recomputation, or waiting. */
 #include "trace/report/html/page.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* NONE: no number. The others are bits of marks: an item inside a pass, the pass in the upper or
+ * the lower half of its row, waiting for other ranks' communication. */
 enum { NONE = -1, PART = 1, UPPER = 2, LOWER = 4, FOREIGN = 8 };
 
+/* An item: a pass, or a piece of idle time. */
 typedef struct page_item {
     int64_t start_ps, end_ps;
     int64_t waited_ps; /* of a pass: waiting inside it */
-    int64_t slack_ps;  /* of a pass; idle time has none: NONE */
+    int64_t slack_ps;  /* of a pass; of others NONE */
     int32_t row;
-    int32_t mb;
-    int32_t cause; /* of idle time: the event it waits for; NONE */
+    int32_t mb;    /* of a pass; of others NONE */
+    int32_t cause; /* of idle time: the event that it waits for; NONE: none, or a pass */
     int16_t chunk;
-    uint8_t code;
+    uint8_t code; /* as MS_PAGE_IDLE describes */
     uint8_t marks;
 } page_item;
 
 /* Computations of each rank in the order in which they run. */
 typedef struct compute_list {
-    int32_t *events;
-    size_t *first; /* [rank_count + 1] */
+    int32_t *events; /* rank r has events[first[r]] .. events[first[r + 1] - 1] */
+    size_t *first;   /* [rank_count + 1] */
 } compute_list;
 
+/* The state of ms_page_put_items. */
 typedef struct collecting_items {
     ms_page *page;
     ms_vector boxes, pairs, idle;
     ms_idle_phases phases;
     compute_list computes;
     ms_vector items; /* page_item */
-    bool has_parts;
+    bool has_parts;  /* items inside passes are among them */
 } collecting_items;
 
+/* List the computations of each rank with a counting sort. Counts are two places ahead at first, so
+ * that first[r + 1] is the next free place of rank r while the list is filled, and its end
+ * afterwards.
+ *  Returns false when memory runs out. */
 static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *list) {
     list->first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 2);
     list->events = MS_NEW(arena, int32_t, trace->event_count);
@@ -54,7 +64,8 @@ static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *
     return true;
 }
 
-/* Least slack of a pass' computations. */
+/* The slack of a pass: the least slack of its computations, those of its rank that start within it
+ * and have its microbatch [ps]. 1 ps is taken for rounding. */
 static int64_t slack_of_pass(const collecting_items *c, int32_t rank, const page_item *pass) {
     const ms_trace_event *events = c->page->trace->events;
     size_t low = c->computes.first[rank];
@@ -77,10 +88,12 @@ static int64_t slack_of_pass(const collecting_items *c, int32_t rank, const page
     return least;
 }
 
+/* Seconds as whole picoseconds. */
 static int64_t to_ps(double seconds) {
     return llrint(seconds * MS_PS_PER_S);
 }
 
+/* Append the items of passes and, with has_parts, of recomputation inside them. */
 static void add_passes(collecting_items *c) {
     for (size_t i = 0; i < c->boxes.count; i++) {
         const ms_gantt_box *box = &MS_AT(&c->boxes, ms_gantt_box, i);
@@ -104,12 +117,14 @@ static void add_passes(collecting_items *c) {
     }
 }
 
+/* The code of a piece of idle time. */
 static uint8_t code_of_idle(const collecting_items *c, const ms_idle_piece *idle) {
     return (uint8_t)(MS_PAGE_IDLE + (idle->cause == MS_IDLE_UNKNOWN
                                          ? (int)MS_TIME_COUNT
                                          : (int)ms_idle_category(&c->phases, idle)));
 }
 
+/* Append the items of idle time, with has_parts also of that inside passes. */
 static void add_idle(collecting_items *c) {
     for (size_t i = 0; i < c->idle.count; i++) {
         const ms_idle_piece *idle = &MS_AT(&c->idle, ms_idle_piece, i);
@@ -130,7 +145,7 @@ static void add_idle(collecting_items *c) {
     }
 }
 
-/* By row, then start; what contains others comes before them. */
+/* Comparison for qsort: items by row, then start; items that contain others before these. */
 static int by_place(const void *left, const void *right) {
     const page_item *a = left;
     const page_item *b = right;
@@ -144,8 +159,8 @@ static int by_place(const void *left, const void *right) {
     return parts != 0 ? parts : (a->end_ps < b->end_ps) - (a->end_ps > b->end_ps);
 }
 
-/* Add each wait inside a pass to the pass that is under way. Waits and passes are sorted by row and
- * start. */
+/* Add each piece of waiting inside a pass to waited_ps of the pass that is under way: the last item
+ * before it, by a binary search in the sorted items, that is not a part. */
 static void add_waited(collecting_items *c) {
     size_t at = 0;
     for (size_t i = 0; i < c->idle.count && c->items.count > 0; i++) {
@@ -177,7 +192,7 @@ static void add_waited(collecting_items *c) {
     }
 }
 
-/* Count the items of the rows that are shown: all, and those that are not inside passes. */
+/* Count the items of the rows that are shown.  *whole_out: those that are not inside passes. */
 static void count_items(const collecting_items *c, size_t *all_out, size_t *whole_out) {
     const int32_t *row_of = c->page->rows.row_of;
     *all_out = *whole_out = 0;
@@ -194,7 +209,7 @@ static void count_items(const collecting_items *c, size_t *all_out, size_t *whol
     }
 }
 
-/* Leave every second row out. */
+/* Remove every second row. */
 static void thin_rows(ms_shown_rows *rows) {
     int32_t kept = 0;
     for (int32_t row = 0; row < rows->count; row++) {
@@ -207,6 +222,8 @@ static void thin_rows(ms_shown_rows *rows) {
     rows->is_choice = true;
 }
 
+/* Remove rows until the items fit into a page, and choose whether items inside passes are among
+ * them. */
 static void choose_items(collecting_items *c) {
     size_t all;
     size_t whole;
@@ -219,6 +236,8 @@ static void choose_items(collecting_items *c) {
 
 /* ---- writing ---- */
 
+/* Write the columns of all items: gap to the end of the item before in the row, length, code and
+ * marks. */
 static void put_spans(const ms_vector *items, ms_buffer *json) {
     ms_buffer gap = {0}, length = {0}, code = {0};
     for (size_t i = 0; i < items->count; i++) {
@@ -233,6 +252,7 @@ static void put_spans(const ms_vector *items, ms_buffer *json) {
     ms_column_write("code", &code, json);
 }
 
+/* Write the columns of passes only: waiting, slack, microbatch and chunk. */
 static void put_passes(const ms_vector *items, ms_buffer *json) {
     ms_buffer waited = {0}, slack = {0}, mb = {0}, chunk = {0};
     for (size_t i = 0; i < items->count; i++) {
@@ -250,7 +270,7 @@ static void put_passes(const ms_vector *items, ms_buffer *json) {
     ms_column_write("chunk", &chunk, json);
 }
 
-/* Write for each idle item the kind, the microbatch and the pipeline rank of the event that it
+/* Write the columns of idle time only: kind, microbatch and pipeline rank of the event that it
  * waits for; -1 each where there is no such event. */
 static void put_causes(const ms_page *page, const ms_vector *items) {
     const ms_trace *trace = page->trace;
@@ -270,6 +290,7 @@ static void put_causes(const ms_page *page, const ms_vector *items) {
     ms_column_write("cause_pp", &pp, page->json);
 }
 
+/* Write all columns. */
 static void put_items(const collecting_items *c) {
     const ms_page *page = c->page;
     ms_buffer row = {0};
@@ -290,6 +311,7 @@ static void put_items(const collecting_items *c) {
                      c->has_parts ? "true" : "false");
 }
 
+/* Collect the items of all rows, sorted. */
 static ms_status collect(collecting_items *c) {
     const ms_trace *trace = c->page->trace;
     ms_passes_collect(trace, c->page->arena, &c->boxes, &c->pairs, &c->idle);
