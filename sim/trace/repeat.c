@@ -1,3 +1,6 @@
+/* Repeated periods of a trace (repeat.h): the text that describes them, and the copies of their
+ * events. A stretch is a period that the file holds once. Copy 0 of an event is the event itself;
+ * an event that starts in the stretch has further copies 1 .. times, each one period later. */
 #include "trace/repeat.h"
 
 #include <math.h>
@@ -7,9 +10,12 @@
 
 #include "trace/tables.h"
 
+/* Maximum number of events with all copies. */
 #define EVENTS_MAX (1 << 30)
+/* Maximum difference by rounding between an end and a start at the border of two repetitions. */
 enum { SEAM_PS = 2 };
 
+/* The text of a stretch: separator, times, period, start and microbatches. */
 static const char FORMAT[] = "%s%d times %.17g s from %.17g s, %d mb on";
 
 char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size) {
@@ -27,7 +33,8 @@ char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size
     return text_out;
 }
 
-/* Whether a stretch that was read has sound numbers and begins behind the one before it. */
+/* Whether a stretch that was read has sound numbers and starts after the end of the stretch before
+ * it, which is at `behind_s`. */
 static bool is_sound(const ms_steady_stretch *s, double behind_s) {
     return s->times > 0 && s->mbs > 0 && s->mbs < EVENTS_MAX && isfinite(s->from_s) &&
            s->from_s >= behind_s && s->period_s > 0.0 &&
@@ -63,30 +70,34 @@ typedef struct event_copy {
     int32_t copy;  /* 0: the event itself */
 } event_copy;
 
+/* The state of adding the copies of one stretch. */
 typedef struct unfolding {
     const ms_steady_stretch *repeat;
-    ms_arena *arena, *scratch;
+    ms_arena *arena, *scratch; /* for the trace; for this stretch only */
     ms_trace *trace;
-    const ms_trace_event *old; /* [old_count] */
+    const ms_trace_event *old; /* [old_count] events before the copies are added */
     int32_t old_count;
     int64_t from_ps, to_ps; /* of the stretch */
-    int32_t *number;    /* [old_count + 1] of an event: how many events and copies come before it in
-                           the file's order */
-    event_copy *places; /* [number[old_count]] in the order of their starts */
-    int32_t *where; /* [number[old_count]] of copy c of event e, at number[e] + c: its place in that
-                       order */
-    int32_t *later; /* [old_count] of an event in the period before the stretch: the event of the
+    int32_t *number; /* [old_count + 1] number of copies of all events before event e in the file's
+                        order */
+    event_copy *places; /* [number[old_count]] all copies, by start */
+    int32_t
+        *where; /* [number[old_count]] index in `places` of copy c of event e, at number[e] + c */
+    int32_t *later; /* [old_count] for an event of the period before the stretch the event of the
                        stretch that repeats it; else -1 */
 } unfolding;
 
+/* By how much a copy is later than its event [ps]. */
 static int64_t shift_ps(const unfolding *u, int32_t copy) {
     return ms_to_ps(u->repeat->period_s * copy);
 }
 
+/* Whether a time is in the stretch. */
 static bool is_inside(const unfolding *u, int64_t time_ps) {
     return time_ps >= u->from_ps && time_ps < u->to_ps;
 }
 
+/* Comparison for qsort: copies by start, then in the order of their events. */
 static int by_start(const void *left, const void *right) {
     const event_copy *a = left;
     const event_copy *b = right;
@@ -96,7 +107,7 @@ static int by_start(const void *left, const void *right) {
     return (a->event > b->event) - (a->event < b->event);
 }
 
-/* Count the events and all their copies.  Returns 0 where they are too many. */
+/* Fill in `number`.  Returns the number of all copies; 0 if there are EVENTS_MAX or more. */
 static int32_t count_copies(unfolding *u) {
     double count = 0;
     for (int32_t i = 0; i < u->old_count && count < EVENTS_MAX; i++) {
@@ -107,11 +118,9 @@ static int32_t count_copies(unfolding *u) {
     return u->number[u->old_count];
 }
 
-/* Find for each event of the period before the stretch the event of the stretch that repeats it. On
- * every stream the last event before the stretch is repeated by the last event of the stretch, and
- * so on backwards. last: [streams] of -1.  before: [old_count] the event in the stretch before one
- * on its stream.
- */
+/* Fill in `later`. On every stream the last event before the stretch is repeated by the last event
+ * of the stretch, and so on backwards.  last: [streams] of -1.  before: [old_count] scratch: for an
+ * event of the stretch the one before it on its stream. */
 static void find_later(unfolding *u, int32_t *last, int32_t *before) {
     for (int32_t i = 0; i < u->old_count; i++) {
         if (is_inside(u, u->old[i].start_ps)) {
@@ -126,6 +135,7 @@ static void find_later(unfolding *u, int32_t *last, int32_t *before) {
     }
 }
 
+/* Fill in `places` and `where`.  count: number of all copies. */
 static void put_in_order(unfolding *u, int32_t count) {
     for (int32_t i = 0; i < u->old_count; i++) {
         for (int32_t at = u->number[i]; at < u->number[i + 1]; at++) {
@@ -139,6 +149,7 @@ static void put_in_order(unfolding *u, int32_t count) {
     }
 }
 
+/* Allocate and fill in all lists of the copies.  Returns MS_E_INPUT if there are too many. */
 static ms_status find_places(unfolding *u) {
     int32_t streams = u->trace->stream_count;
     u->number = MS_NEW(u->scratch, int32_t, (size_t)u->old_count + 1);
@@ -160,8 +171,9 @@ static ms_status find_places(unfolding *u) {
     return count == 0 && u->old_count > 0 ? MS_E_INPUT : MS_OK;
 }
 
-/* The cause of a copy: the copy of the cause in the same repetition, or, where the cause lies
- * before the stretch, the event that repeats the cause, one repetition earlier. */
+/* The cause of a copy, as an index in `places`: the copy of its event's cause in the same
+ * repetition or, where the cause is before the stretch, the event that repeats the cause, one
+ * repetition earlier. Causes of events after the stretch are in its last repetition. */
 static int32_t cause_of(const unfolding *u, const event_copy *p) {
     const ms_trace_event *event = &u->old[p->event];
     int32_t cause = event->cause;
@@ -176,6 +188,7 @@ static int32_t cause_of(const unfolding *u, const event_copy *p) {
     return u->where[u->number[cause] + (is_inside(u, u->old[cause].start_ps) ? copy : 0)];
 }
 
+/* Replace the events of the trace by all copies. */
 static ms_status copy_events(unfolding *u) {
     int32_t count = u->number[u->old_count];
     ms_trace_event *events = MS_NEW(u->arena, ms_trace_event, count);
@@ -195,9 +208,10 @@ static ms_status copy_events(unfolding *u) {
     return MS_OK;
 }
 
-/* An event that reaches into the next repetition ends when an event there begins, but both times
- * are rounded to picoseconds. Let the first event end exactly when the next one begins, so that the
- * two do not overlap. */
+/* Close the gap or overlap between an event that reaches into the next repetition and the next
+ * event. The first one ends when the other starts, but both times are rounded to picoseconds, so
+ * that they may differ.
+ *  before, next: new events. */
 static void close_seam(const unfolding *u, int32_t before, int32_t next) {
     ms_trace_event *events = u->trace->events;
     int32_t event = u->places[before].event;
@@ -210,6 +224,7 @@ static void close_seam(const unfolding *u, int32_t before, int32_t next) {
     }
 }
 
+/* Close the seams between each event and its cause, and the event before it on its stream. */
 static ms_status close_seams(unfolding *u) {
     const ms_trace_event *events = u->trace->events;
     int32_t *last = MS_NEW(u->scratch, int32_t, u->trace->stream_count); /* 1 + of each stream */
@@ -229,14 +244,15 @@ static ms_status close_seams(unfolding *u) {
     return MS_OK;
 }
 
-/* Move the objects of a vector to the arena of the trace.  Returns NULL where memory ran out. */
+/* Move the items of a vector to the arena of the trace.  *count_out: how many.  Returns NULL when
+ * memory runs out, or if they are too many. */
 static void *keep(const unfolding *u, ms_vector *vector, int32_t *count_out) {
     vector->failed = vector->failed || vector->count >= EVENTS_MAX;
     *count_out = (int32_t)vector->count;
     return ms_vector_keep(vector, u->arena);
 }
 
-/* Give each copy of an event the members of that event. */
+/* Replace the members of the trace: each copy of an event gets the members of the event. */
 static ms_status copy_members(unfolding *u) {
     ms_trace *trace = u->trace;
     const ms_trace_member *old = trace->members;
@@ -260,7 +276,7 @@ static ms_status copy_members(unfolding *u) {
     return trace->members == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Copy the points [first, end) of one rank's stretch into each repetition of the stretch. */
+/* Append the points [first, end) of a rank, which are in the stretch, once for each repetition. */
 static void copy_points(const unfolding *u, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
     for (int32_t copy = 1; copy <= u->repeat->times; copy++) {
@@ -274,6 +290,7 @@ static void copy_points(const unfolding *u, const ms_trace_memory *first,
     }
 }
 
+/* Replace the points of memory of the trace: after a rank's points in the stretch their copies. */
 static ms_status copy_memory(unfolding *u) {
     const ms_trace_memory *old = u->trace->memory;
     ms_vector points = {.item_B = sizeof(ms_trace_memory)};
@@ -292,7 +309,7 @@ static ms_status copy_memory(unfolding *u) {
     return u->trace->memory == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Whether all events and points of memory lie in the run, as they do unless the file is damaged. */
+/* Whether all events and points of memory are within the run; in a damaged file they may not be. */
 static bool is_inside_run(const ms_trace *trace) {
     int64_t last_ps = 0; /* no event ends before it starts */
     for (int32_t i = 0; i < trace->event_count; i++) {
@@ -304,6 +321,7 @@ static bool is_inside_run(const ms_trace *trace) {
     return last_ps <= trace->step_ps;
 }
 
+/* Add all copies of a stretch. Members come first, as they are copied by the old events. */
 static ms_status unfold(unfolding *u) {
     ms_status status = find_places(u);
     status = status == MS_OK ? copy_members(u) : status;
