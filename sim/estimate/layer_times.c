@@ -59,52 +59,53 @@ typedef struct stage_timing {
  * far as they wait for it. On a single stage, operations before the layers are the embedding's and
  * those after them the head's, in the backward pass the other way round: is_last changes with each
  * run of layers.  ops: [count] of the last microbatch.  until_s: end of the one before. */
-static void add_ops(stage_timing *t, int stage, const ms_pass_op *ops, int count, double until_s) {
+static void add_ops(stage_timing *state, int stage, const ms_pass_op *ops, int count,
+                    double until_s) {
     bool is_last = stage > 0, has_layer = false;
     for (int i = 0; i < count; i++) {
         double by_s = fmax(0.0, ops[i].end_s - until_s);
-        bool is_layer = ops[i].layer >= 0 && ops[i].layer < t->job->spec.model.layers;
-        is_last = t->costs->stages == 1 && has_layer && !is_layer ? !is_last : is_last;
+        bool is_layer = ops[i].layer >= 0 && ops[i].layer < state->job->spec.model.layers;
+        is_last = state->costs->stages == 1 && has_layer && !is_layer ? !is_last : is_last;
         has_layer = is_layer;
-        *(is_layer  ? &t->layer_s[ops[i].layer]
-          : is_last ? &t->times->last_s
-                    : &t->times->first_s) += by_s;
+        *(is_layer  ? &state->layer_s[ops[i].layer]
+          : is_last ? &state->times->last_s
+                    : &state->times->first_s) += by_s;
         until_s = fmax(until_s, ops[i].end_s);
     }
 }
 
 /* Allocate the lists of a stage, for the stage with the most segments. */
-static ms_status allocate(stage_timing *t, ms_arena *arena) {
+static ms_status allocate(stage_timing *state, ms_arena *arena) {
     int longest = 1;
-    for (int s = 0; s < t->costs->stages; s++) {
-        int count = t->costs->stage[s].passes[MS_PASS_F].count;
-        count += t->costs->stage[s].passes[MS_PASS_B].count;
+    for (int s = 0; s < state->costs->stages; s++) {
+        int count = state->costs->stage[s].passes[MS_PASS_F].count;
+        count += state->costs->stage[s].passes[MS_PASS_B].count;
         longest = count > longest ? count : longest;
     }
-    t->time_s = MS_NEW(arena, double, longest);
-    t->end_s = MS_NEW(arena, double, longest);
-    t->ops = MS_NEW(arena, ms_pass_op, MICROBATCHES * longest);
-    return t->time_s == NULL || t->end_s == NULL || t->ops == NULL ? MS_E_NOMEM : MS_OK;
+    state->time_s = MS_NEW(arena, double, longest);
+    state->end_s = MS_NEW(arena, double, longest);
+    state->ops = MS_NEW(arena, ms_pass_op, MICROBATCHES * longest);
+    return state->time_s == NULL || state->end_s == NULL || state->ops == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* Time the passes of a stage. No MS_UNIT_ bits are set: operations that run once per step, on its
  * first or last microbatch, are left out. */
-static ms_status time_stage(stage_timing *t, int stage) {
-    const ms_stage_cost *cost = &t->costs->stage[stage];
+static ms_status time_stage(stage_timing *state, int stage) {
+    const ms_stage_cost *cost = &state->costs->stage[stage];
     ms_timing timing = {
-        .job = t->job, .comm = &t->comm, .space = &t->space, .kind = MS_TIME_EXPECTED};
+        .job = state->job, .comm = &state->comm, .space = &state->space, .kind = MS_TIME_EXPECTED};
     ms_pass_view passes[PASSES];
-    double *time_s = t->time_s;
+    double *time_s = state->time_s;
     for (int i = 0; i < 2; i++) {
         ms_pass pass = i == 0 ? MS_PASS_F : MS_PASS_B;
         const ms_pass_plan *plan = &cost->passes[pass];
-        passes[i] = (ms_pass_view){.segments = t->costs->segments + plan->first,
-                                   .time_s = time_s,
-                                   .count = plan->count,
-                                   .launch_s = t->job->host.launch_s,
-                                   .compute_factor = ms_timing_factor(&timing, stage),
-                                   .synchronises =
-                                       ms_host_waits(&t->job->host, pass, t->costs->stages > 1)};
+        passes[i] = (ms_pass_view){
+            .segments = state->costs->segments + plan->first,
+            .time_s = time_s,
+            .count = plan->count,
+            .launch_s = state->job->host.launch_s,
+            .compute_factor = ms_timing_factor(&timing, stage),
+            .synchronises = ms_host_waits(&state->job->host, pass, state->costs->stages > 1)};
         ms_status status =
             ms_segment_times(&timing, passes[i].segments, plan->count, stage, time_s);
         if (status != MS_OK) {
@@ -116,19 +117,21 @@ static ms_status time_stage(stage_timing *t, int stage) {
         passes[i] = passes[i - 2];
     }
     /* every microbatch has the same number of operations */
-    int count = ms_pass_ops(passes, PASSES, t->end_s, t->ops), before = count / MICROBATCHES * 2;
-    add_ops(t, stage, t->ops + before, count - before, before > 0 ? t->ops[before - 1].end_s : 0.0);
+    int count = ms_pass_ops(passes, PASSES, state->end_s, state->ops),
+        before = count / MICROBATCHES * 2;
+    add_ops(state, stage, state->ops + before, count - before,
+            before > 0 ? state->ops[before - 1].end_s : 0.0);
     return MS_OK;
 }
 
 /* Time all stages. Communication is timed with all groups of a class at once and one standing for
  * all, whatever the job's fidelity, so that the partition does not depend on it. */
-static ms_status time_stages(stage_timing *t, ms_arena *arena) {
-    ms_status status = ms_comm_classes_init(&t->comm, t->job, arena);
-    t->comm.is_alone = t->comm.is_unfolded = false;
-    status = status == MS_OK ? allocate(t, arena) : status;
-    for (int stage = 0; stage < t->costs->stages && status == MS_OK; stage++) {
-        status = time_stage(t, stage);
+static ms_status time_stages(stage_timing *state, ms_arena *arena) {
+    ms_status status = ms_comm_classes_init(&state->comm, state->job, arena);
+    state->comm.is_alone = state->comm.is_unfolded = false;
+    status = status == MS_OK ? allocate(state, arena) : status;
+    for (int stage = 0; stage < state->costs->stages && status == MS_OK; stage++) {
+        status = time_stage(state, stage);
     }
     return status;
 }
@@ -143,14 +146,14 @@ ms_status ms_layer_times_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
     ms_status status =
         layer_s == NULL ? ms_diag_no_memory(diag) : find_costs(job, &own, diag, &costs);
     if (status == MS_OK) {
-        stage_timing t = {.job = job, .costs = &costs, .layer_s = layer_s, .times = &times};
-        ms_plan_space_init(&t.space, diag);
-        status = time_stages(&t, &own);
+        stage_timing state = {.job = job, .costs = &costs, .layer_s = layer_s, .times = &times};
+        ms_plan_space_init(&state.space, diag);
+        status = time_stages(&state, &own);
         if (status == MS_E_NOMEM) {
             ms_diag_error(diag, "out of memory");
         }
-        ms_comm_classes_release(&t.comm);
-        ms_plan_space_release(&t.space);
+        ms_comm_classes_release(&state.comm);
+        ms_plan_space_release(&state.space);
     }
     if (status == MS_OK) {
         *times_out = times;

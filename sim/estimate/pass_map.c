@@ -58,17 +58,17 @@ int ms_communicator_of(const ms_segment *segment) {
 }
 
 /* The clock of the communicator with number `id`; a new communicator gets an unset clock. */
-static double *free_of(clocks *c, int id) {
+static double *free_of(clocks *now, int id) {
     int i = 0;
-    while (i < c->count && c->ids[i] != id) {
+    while (i < now->count && now->ids[i] != id) {
         i++;
     }
-    if (i == c->count && i < STREAMS_MAX) {
-        c->ids[i] = id;
-        c->free_s[i] = -INFINITY;
-        c->count++;
+    if (i == now->count && i < STREAMS_MAX) {
+        now->ids[i] = id;
+        now->free_s[i] = -INFINITY;
+        now->count++;
     }
-    return &c->free_s[i < STREAMS_MAX ? i : STREAMS_MAX - 1];
+    return &now->free_s[i < STREAMS_MAX ? i : STREAMS_MAX - 1];
 }
 
 /* The MS_UNIT_ bit of the microbatches on which a segment with an ms_when runs. */
@@ -119,30 +119,30 @@ static void append_op(pass_run *run, const ms_segment *segment) {
 /* Launch a segment whose streams and inputs are ready at `start_s`.  launches: kernels of the
  * segment.  time_s: time from the segment's start by which its last kernel has to be launched: the
  * time of a computation, 0 for a collective.  Returns when the segment starts [s]. */
-static double launch(pass_run *run, clocks *c, int launches, double start_s, double time_s) {
+static double launch(pass_run *run, clocks *now, int launches, double start_s, double time_s) {
     double launch_s = run->pass->launch_s;
     if (launch_s <= 0.0 || launches == 0) {
         return start_s;
     }
-    c->host_s += launches * launch_s;
-    run->is_bound = run->is_bound || c->host_s - time_s > start_s;
-    return ms_max(start_s, c->host_s - time_s);
+    now->host_s += launches * launch_s;
+    run->is_bound = run->is_bound || now->host_s - time_s > start_s;
+    return ms_max(start_s, now->host_s - time_s);
 }
 
 /* Run the collective `segment`, which is the next one of the pass, on its communicator. A
  * synchronous one is on the chain. An asynchronous one starts where the chain has got to, but does
  * not wait for the inputs of the pass. */
-static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, double time_s) {
-    double *free_s = free_of(c, ms_communicator_of(segment));
+static void run_collective(pass_run *run, clocks *now, const ms_segment *segment, double time_s) {
+    double *free_s = free_of(now, ms_communicator_of(segment));
     double start_s = ms_max(ms_max(run->chain_s, *free_s), waited_s(run, segment));
     if (!segment->is_async) {
         start_s = ms_max(start_s, run->inputs_s);
         run->inputs_s = -INFINITY;
-        start_s = launch(run, c, 1, start_s, 0.0);
+        start_s = launch(run, now, 1, start_s, 0.0);
         run->chain_s = start_s + time_s;
         run->is_held = true;
     } else {
-        start_s = launch(run, c, 1, start_s, 0.0);
+        start_s = launch(run, now, 1, start_s, 0.0);
         run->end_s[run->next] = start_s + time_s;
     }
     *free_s = start_s + time_s;
@@ -155,7 +155,7 @@ static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, 
 /* Run the next segment of a pass, if it runs on this microbatch: advance the clocks that it uses. A
  * computation waits for the chain, for the inputs, for the collectives that it names and, beside
  * another pass of a pair, for the compute stream. */
-static void run_segment(pass_run *run, clocks *c) {
+static void run_segment(pass_run *run, clocks *now) {
     const ms_segment *segment = &run->pass->segments[run->next];
     double time_s = run->pass->time_s[run->next];
     run->end_s[run->next] = NAN;
@@ -163,36 +163,36 @@ static void run_segment(pass_run *run, clocks *c) {
         return;
     }
     if (segment->is_collective) {
-        run_collective(run, c, segment, time_s);
+        run_collective(run, now, segment, time_s);
         return;
     }
     double start_s = ms_max(ms_max(run->chain_s, run->inputs_s), waited_s(run, segment));
-    start_s = ms_max(start_s, c->computed_s);
+    start_s = ms_max(start_s, now->computed_s);
     run->inputs_s = -INFINITY;
     if (!run->is_synchronised || (segment->kernels.has_host_wait && !run->is_paired)) {
-        c->host_s = ms_max(c->host_s, start_s);
+        now->host_s = ms_max(now->host_s, start_s);
         run->is_synchronised = true;
     }
-    start_s = launch(run, c, segment->kernels.launches, start_s,
+    start_s = launch(run, now, segment->kernels.launches, start_s,
                      segment->time_s * run->pass->compute_factor);
     if (run->slow_spans != NULL) {
         time_s = ms_slowed_end_s(run->slow_spans->spans, run->slow_spans->count, start_s, time_s) -
                  start_s;
         run->slowed_s[run->next] = time_s;
     }
-    run->chain_s = c->computed_s = start_s + time_s;
+    run->chain_s = now->computed_s = start_s + time_s;
     append_op(run, segment);
 }
 
 /* Save the clocks at the start of a repetition. Communicators are copied one by one, as the arrays
  * are mostly empty. */
-static void save_clocks(pass_run *run, const clocks *c) {
-    run->before->computed_s = c->computed_s;
-    run->before->host_s = c->host_s;
+static void save_clocks(pass_run *run, const clocks *now) {
+    run->before->computed_s = now->computed_s;
+    run->before->host_s = now->host_s;
     run->is_bound = false;
-    run->before->count = c->count;
-    for (int i = 0; i < c->count; i++) {
-        run->before->free_s[i] = c->free_s[i];
+    run->before->count = now->count;
+    for (int i = 0; i < now->count; i++) {
+        run->before->free_s[i] = now->free_s[i];
     }
     run->chain_before_s = run->chain_s;
 }
@@ -200,11 +200,11 @@ static void save_clocks(pass_run *run, const clocks *c) {
 /* By how much the clocks advanced in a repetition [s]: by as much as the chain or, while no segment
  * of the chain depends on the clock that the run starts from, by as much as the communicator that
  * advanced most. */
-static double advance_s(const pass_run *run, const clocks *c) {
+static double advance_s(const pass_run *run, const clocks *now) {
     double by_s = run->chain_s > -INFINITY ? run->chain_s - run->chain_before_s : 0.0;
-    for (int i = 0; i < c->count && run->chain_s == -INFINITY; i++) {
-        by_s =
-            c->free_s[i] > -INFINITY ? ms_max(by_s, c->free_s[i] - run->before->free_s[i]) : by_s;
+    for (int i = 0; i < now->count && run->chain_s == -INFINITY; i++) {
+        by_s = now->free_s[i] > -INFINITY ? ms_max(by_s, now->free_s[i] - run->before->free_s[i])
+                                          : by_s;
     }
     return by_s;
 }
@@ -216,22 +216,22 @@ static bool has_advanced_by(double by_s, double from_s, double to_s) {
 
 /* Whether the host delays all later repetitions alike. Either its clock advanced by `by_s` like the
  * others; or it advanced by less and delayed no segment, and then it never will. */
-static bool is_host_steady(const pass_run *run, const clocks *c, double by_s) {
+static bool is_host_steady(const pass_run *run, const clocks *now, double by_s) {
     double host_s = run->before->host_s;
-    return has_advanced_by(by_s, host_s, c->host_s) ||
-           (!run->is_bound && c->host_s - host_s < by_s);
+    return has_advanced_by(by_s, host_s, now->host_s) ||
+           (!run->is_bound && now->host_s - host_s < by_s);
 }
 
 /* Whether all clocks advanced by `by_s` in the last repetition. Then they do so in every later one:
  * segments only add times to clocks and take maxima, and both keep a common shift. */
-static bool is_steady(const pass_run *run, const clocks *c, double by_s) {
+static bool is_steady(const pass_run *run, const clocks *now, double by_s) {
     const ms_repeat *repeat = &run->pass->repeat;
     const double *end_s = run->end_s + repeat->first;
-    bool is_same = isfinite(by_s) && c->count == run->before->count &&
-                   has_advanced_by(by_s, run->before->computed_s, c->computed_s) &&
-                   is_host_steady(run, c, by_s);
-    for (int i = 0; i < c->count && is_same; i++) {
-        is_same = has_advanced_by(by_s, run->before->free_s[i], c->free_s[i]);
+    bool is_same = isfinite(by_s) && now->count == run->before->count &&
+                   has_advanced_by(by_s, run->before->computed_s, now->computed_s) &&
+                   is_host_steady(run, now, by_s);
+    for (int i = 0; i < now->count && is_same; i++) {
+        is_same = has_advanced_by(by_s, run->before->free_s[i], now->free_s[i]);
     }
     for (int i = 0; i < repeat->count && is_same; i++) {
         bool runs = !isnan(end_s[i]); /* the same in every repetition of a pass */
@@ -242,19 +242,19 @@ static bool is_steady(const pass_run *run, const clocks *c, double by_s) {
 
 /* Run all repetitions that are left at once, after is_steady. Clocks that did not move in the last
  * repetition stay; the host advances by its own time per repetition, which may be less. */
-static void run_repetitions_left(pass_run *run, clocks *c, double by_s) {
+static void run_repetitions_left(pass_run *run, clocks *now, double by_s) {
     const ms_repeat *repeat = &run->pass->repeat;
     double *end_s = run->end_s + repeat->first;
     double sum_s = run->times_left * by_s;
-    for (int i = 0; i < c->count; i++) {
-        c->free_s[i] += c->free_s[i] == run->before->free_s[i] ? 0.0 : sum_s;
+    for (int i = 0; i < now->count; i++) {
+        now->free_s[i] += now->free_s[i] == run->before->free_s[i] ? 0.0 : sum_s;
     }
     for (int i = 0; i < repeat->count; i++) {
         end_s[i] += end_s[i] == end_s[i - repeat->count] ? 0.0 : sum_s;
     }
-    c->computed_s += c->computed_s == run->before->computed_s ? 0.0 : sum_s;
-    if (c->host_s > -INFINITY) {
-        c->host_s += run->times_left * (c->host_s - run->before->host_s);
+    now->computed_s += now->computed_s == run->before->computed_s ? 0.0 : sum_s;
+    if (now->host_s > -INFINITY) {
+        now->host_s += run->times_left * (now->host_s - run->before->host_s);
     }
     run->chain_s += sum_s;
     run->times_left = 0;
@@ -264,7 +264,7 @@ static void run_repetitions_left(pass_run *run, clocks *c, double by_s) {
  * repetition is left. The ends of the repetition are copied to the equal segments before it
  * (ms_repeat), in which the next repetition looks for those that it waits for.  is_alone: no other
  * pass runs beside this one and moves the clocks. */
-static void go_to_next(pass_run *run, clocks *c, bool is_alone) {
+static void go_to_next(pass_run *run, clocks *now, bool is_alone) {
     const ms_repeat *repeat = &run->pass->repeat;
     int end = repeat->first + repeat->count;
     run->next++;
@@ -272,9 +272,9 @@ static void go_to_next(pass_run *run, clocks *c, bool is_alone) {
         return;
     }
     if (run->next == end) {
-        double by_s = advance_s(run, c);
-        if (is_alone && is_steady(run, c, by_s)) {
-            run_repetitions_left(run, c, by_s);
+        double by_s = advance_s(run, now);
+        if (is_alone && is_steady(run, now, by_s)) {
+            run_repetitions_left(run, now, by_s);
             return;
         }
         double *now_s = run->end_s + repeat->first;
@@ -283,14 +283,14 @@ static void go_to_next(pass_run *run, clocks *c, bool is_alone) {
         run->times_left--;
     }
     if (run->next == repeat->first) {
-        save_clocks(run, c);
+        save_clocks(run, now);
     }
 }
 
 /* Run segments up to the end of the pass or, with until_held, for one turn in a pair: at least one
  * segment, up to and including a synchronous collective, or up to a segment that waits for an
  * asynchronous one. A pass without any segment on the chain still ends after its inputs arrive. */
-static void run_segments(pass_run *run, clocks *c, bool until_held) {
+static void run_segments(pass_run *run, clocks *now, bool until_held) {
     run->is_held = false;
     for (bool is_first = true; run->next < run->pass->count; is_first = false) {
         const ms_segment *segment = &run->pass->segments[run->next];
@@ -298,8 +298,8 @@ static void run_segments(pass_run *run, clocks *c, bool until_held) {
         if (until_held && (run->is_held || waits)) {
             return;
         }
-        run_segment(run, c);
-        go_to_next(run, c, !until_held);
+        run_segment(run, now);
+        go_to_next(run, now, !until_held);
     }
     run->chain_s = ms_max(run->chain_s, run->inputs_s);
 }
@@ -341,36 +341,36 @@ void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count) 
 
 /* The clocks at the start of a pass: clock `source` (MS_FROM_) is 0, the others are unset. */
 static clocks clocks_from(const ms_carried *carried, int source) {
-    clocks c = {.computed_s = -INFINITY, .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY};
+    clocks now = {.computed_s = -INFINITY, .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY};
     for (int k = 0; k < carried->count; k++) {
-        *free_of(&c, carried->ids[k]) = source == MS_FROM_STREAM + k ? 0.0 : -INFINITY;
+        *free_of(&now, carried->ids[k]) = source == MS_FROM_STREAM + k ? 0.0 : -INFINITY;
     }
-    return c;
+    return now;
 }
 
 /* Run both passes of a pair to the end, in turns: each turn runs one pass up to its next collective
  * that it waits for, so that the other pass computes while the collective is under way. The end of
  * the later pass becomes runs[0].chain_s. */
-static void run_in_turns(pass_run runs[2], clocks *c) {
+static void run_in_turns(pass_run runs[2], clocks *now) {
     while (runs[0].next < runs[0].pass->count || runs[1].next < runs[1].pass->count) {
-        run_segments(&runs[0], c, true);
-        run_segments(&runs[1], c, true);
+        run_segments(&runs[0], now, true);
+        run_segments(&runs[1], now, true);
     }
     runs[0].chain_s = ms_max(runs[0].chain_s, runs[1].chain_s);
 }
 
 /* Run a pass to the end, or both passes of a pair (runs[1].pass not NULL).  runs: with all fields
  * set but the repetitions. */
-static void run_passes(pass_run runs[2], clocks *c) {
+static void run_passes(pass_run runs[2], clocks *now) {
     clocks before[2];
     for (int i = 0; i < 2 && runs[i].pass != NULL; i++) {
         runs[i].times_left = runs[i].pass->repeat.times;
         runs[i].before = &before[i];
     }
     if (runs[1].pass == NULL) {
-        run_segments(&runs[0], c, false);
+        run_segments(&runs[0], now, false);
     } else {
-        run_in_turns(runs, c);
+        run_in_turns(runs, now);
     }
     runs[0].before = NULL; /* `before` is local to this function */
     runs[1].before = NULL;
@@ -397,7 +397,7 @@ typedef struct chain_clocks {
 
 /* Run segments first .. first + count - 1 of a pass, each after the one before: run_segment for
  * passes without asynchronous collectives. */
-static void run_chain(const ms_pass_view *pass, int first, int count, chain_clocks *c) {
+static void run_chain(const ms_pass_view *pass, int first, int count, chain_clocks *now) {
     for (int i = first; i < first + count; i++) {
         const ms_segment *segment = &pass->segments[i];
         int launches = segment->is_collective ? 1 : segment->kernels.launches;
@@ -406,12 +406,13 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
         if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
             continue;
         }
-        if ((!c->is_synchronised || segment->kernels.has_host_wait) && !segment->is_collective) {
-            c->host_s = ms_max(c->host_s, c->end_s);
-            c->is_synchronised = true;
+        if ((!now->is_synchronised || segment->kernels.has_host_wait) && !segment->is_collective) {
+            now->host_s = ms_max(now->host_s, now->end_s);
+            now->is_synchronised = true;
         }
-        c->host_s += launches * pass->launch_s;
-        c->end_s = ms_max(c->end_s, launches > 0 ? c->host_s - own_s : -INFINITY) + pass->time_s[i];
+        now->host_s += launches * pass->launch_s;
+        now->end_s =
+            ms_max(now->end_s, launches > 0 ? now->host_s - own_s : -INFINITY) + pass->time_s[i];
     }
 }
 
@@ -420,7 +421,7 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
  * take the host's time, that one takes once.end_s after the host's clock, and those after it take
  * sum_s. The longest of these paths has the larger of both times in all repetitions but that one.
  */
-static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *c) {
+static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *now) {
     const ms_repeat *repeat = &pass->repeat;
     chain_clocks once = {.end_s = -INFINITY, .host_s = 0.0, .is_synchronised = true};
     if (repeat->times == 0) {
@@ -428,23 +429,23 @@ static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *c
     }
     run_chain(pass, repeat->first, repeat->count, &once);
     double by_s = (repeat->times - 1) * ms_max(sum_s, once.host_s);
-    c->end_s = ms_max(c->end_s + repeat->times * sum_s, c->host_s + once.end_s + by_s);
-    c->host_s += repeat->times * once.host_s;
+    now->end_s = ms_max(now->end_s + repeat->times * sum_s, now->host_s + once.end_s + by_s);
+    now->host_s += repeat->times * once.host_s;
 }
 
 /* Compute the entries for clock `source` of a pass without asynchronous collectives whose launches
  * take time.  sum_s: time of the repeating segments. */
 static void map_launched_chain(const ms_pass_view *pass, int source, double sum_s,
                                ms_pass_map *map_out) {
-    chain_clocks c = {.end_s = source == MS_FROM_HOST ? -INFINITY : 0.0,
-                      .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY,
-                      .is_synchronised = !pass->synchronises};
+    chain_clocks now = {.end_s = source == MS_FROM_HOST ? -INFINITY : 0.0,
+                        .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY,
+                        .is_synchronised = !pass->synchronises};
     int until = pass->repeat.first + pass->repeat.count;
-    run_chain(pass, 0, until, &c);
-    repeat_chain(pass, sum_s, &c);
-    run_chain(pass, until, pass->count - until, &c);
-    map_out->end_s[source] = c.end_s;
-    map_out->host_s[source] = c.host_s;
+    run_chain(pass, 0, until, &now);
+    repeat_chain(pass, sum_s, &now);
+    run_chain(pass, until, pass->count - until, &now);
+    map_out->end_s[source] = now.end_s;
+    map_out->host_s[source] = now.host_s;
 }
 
 /* Whether the host waits for the GPU in a repeating segment. repeat_chain holds only without, as it
@@ -493,7 +494,7 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
         return;
     }
     for (int source = 0; source < MS_FROM_STREAM + carried->count; source++) {
-        clocks c = clocks_from(carried, source);
+        clocks now = clocks_from(carried, source);
         if (source == MS_FROM_HOST && pass->launch_s <= 0.0) {
             clear_source(map_out, source, carried->count);
             continue;
@@ -507,11 +508,11 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
         pass_run runs[2] = {start, start};
         runs[1].pass = second;
         runs[1].end_s = end_s + pass->count;
-        run_passes(runs, &c);
+        run_passes(runs, &now);
         map_out->end_s[source] = runs[0].chain_s;
-        map_out->host_s[source] = c.host_s;
+        map_out->host_s[source] = now.host_s;
         for (int k = 0; k < carried->count; k++) {
-            map_out->stream_s[k][source] = c.free_s[k];
+            map_out->stream_s[k][source] = now.free_s[k];
         }
     }
 }
@@ -551,7 +552,7 @@ void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, con
         round_chain(pass, slowed_s);
         return;
     }
-    clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
+    clocks now = {.computed_s = -INFINITY, .host_s = -INFINITY};
     ms_slow_spans slow_spans = {.factors = factors};
     pass_run start = {.pass = pass,
                       .inputs_s = -INFINITY,
@@ -564,11 +565,11 @@ void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, con
     runs[1].pass = second;
     runs[1].end_s = end_s + pass->count;
     runs[1].slowed_s = slowed_s + pass->count;
-    run_passes(runs, &c);
+    run_passes(runs, &now);
 }
 
 int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op *ops_out) {
-    clocks c = {.computed_s = -INFINITY};
+    clocks now = {.computed_s = -INFINITY};
     double until_s = 0.0;
     int op_count = 0;
     for (int i = 0; i < count; i++) {
@@ -578,7 +579,7 @@ int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op
                         .is_synchronised = !passes[i].synchronises,
                         .ops = ops_out + op_count};
         run.end_s = end_s;
-        run_segments(&run, &c, false);
+        run_segments(&run, &now, false);
         until_s = run.chain_s;
         op_count += run.op_count;
     }

@@ -196,7 +196,7 @@ typedef struct gap {
 
 /* Append a piece of idle time of a gap.  piece: its start and end [ps].  why: event, axis and
  * cause. */
-static void add_idle(collecting *c, const gap *g, const int64_t piece[2],
+static void add_idle(collecting *picture, const gap *g, const int64_t piece[2],
                      const ms_idle_piece *why) {
     ms_idle_piece idle = *why;
     idle.start_ps = piece[0];
@@ -204,28 +204,28 @@ static void add_idle(collecting *c, const gap *g, const int64_t piece[2],
     idle.row = g->row;
     idle.step = g->step;
     idle.is_part = g->is_part;
-    if (c->idle != NULL && piece[1] > piece[0]) {
-        (void)ms_vector_add(c->idle, &idle, 1);
+    if (picture->idle != NULL && piece[1] > piece[0]) {
+        (void)ms_vector_add(picture->idle, &idle, 1);
     }
 }
 
 /* Append a box and a piece of idle time for waiting for communication `event`.  piece: start and
  * end [ps].
  *  is_foreign: the rank itself does not communicate along the event's axis meanwhile. */
-static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int64_t piece[2],
+static void add_wait_piece(collecting *picture, const gap *g, int32_t event, const int64_t piece[2],
                            bool is_foreign) {
     const ms_gantt_box box = {.start = seconds(piece[0]),
                               .end = seconds(piece[1]),
                               .row = g->row,
                               .mb = -1,
-                              .kind = c->trace->events[event].kind,
-                              .axis = c->trace->events[event].axis,
+                              .kind = picture->trace->events[event].kind,
+                              .axis = picture->trace->events[event].axis,
                               .is_part = g->is_part,
                               .is_foreign = is_foreign};
     if (piece[1] > piece[0]) {
-        (void)ms_vector_add(c->boxes, &box, 1);
+        (void)ms_vector_add(picture->boxes, &box, 1);
     }
-    add_idle(c, g, piece,
+    add_idle(picture, g, piece,
              &(ms_idle_piece){.event = event,
                               .axis = box.axis,
                               .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
@@ -235,16 +235,16 @@ static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int
  * while the rank itself communicates along the event's axis, whichever rank's communication holds
  * it up, and as communication of other ranks in between. The first kind sums to exposed_s of the
  * axis, both kinds to the rank's share of exposed time. */
-static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
+static void add_wait(collecting *picture, const gap *g, int32_t event, const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
         const comm_span *own =
-            find_comm(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
+            find_comm(&picture->own, g->row, picture->trace->events[event].axis, from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
         /* up to `start` the rank does not communicate, from there to `end` it does */
-        add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
-        add_wait_piece(c, g, event, (const int64_t[]){start, end}, false);
+        add_wait_piece(picture, g, event, (const int64_t[]){from, start}, true);
+        add_wait_piece(picture, g, event, (const int64_t[]){start, end}, false);
         from = end;
     }
 }
@@ -258,8 +258,8 @@ static uint8_t cause_of_silence(const ms_trace *trace) {
 /* Add the head of a gap: the idle time up to `to`, the start of the first communication on the
  * chain of causes. The rank waits for computation `event`, until it ends, then for the host. event:
  * -1: none. */
-static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
-    const ms_trace *trace = c->trace;
+static void add_head(collecting *picture, const gap *g, int32_t event, int64_t to) {
+    const ms_trace *trace = picture->trace;
     int64_t until = g->from;
     if (event >= 0) {
         int32_t other = trace->streams[trace->events[event].stream].rank_index;
@@ -269,10 +269,10 @@ static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
                                         : MS_IDLE_BUBBLE;
         int64_t end = trace->events[event].end_ps < to ? trace->events[event].end_ps : to;
         until = end > until ? end : until;
-        add_idle(c, g, (const int64_t[]){g->from, until},
+        add_idle(picture, g, (const int64_t[]){g->from, until},
                  &(ms_idle_piece){.event = event, .cause = cause});
     }
-    add_idle(c, g, (const int64_t[]){until, to},
+    add_idle(picture, g, (const int64_t[]){until, to},
              &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
 }
 
@@ -287,8 +287,8 @@ static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
 
 /* Split a gap by its causes, from its end backward: each communication on the chain of causes, with
  * launches by the host in between, then the head of the gap, for which the picture has no box. */
-static void add_waiting(collecting *c, const gap *g) {
-    const ms_trace *trace = c->trace;
+static void add_waiting(collecting *picture, const gap *g) {
+    const ms_trace *trace = picture->trace;
     int64_t to = g->to;
     int32_t at = g->cause;
     for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > g->from;
@@ -296,29 +296,29 @@ static void add_waiting(collecting *c, const gap *g) {
         int64_t start = trace->events[at].start_ps > g->from ? trace->events[at].start_ps : g->from;
         int64_t end = launched_from(trace, at, to);
         if (end >= start && end < to) {
-            add_idle(c, g, (const int64_t[]){end, to},
+            add_idle(picture, g, (const int64_t[]){end, to},
                      &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
             to = end;
         }
         if (end > start) {
-            add_wait(c, g, at, (const int64_t[]){start, end});
+            add_wait(picture, g, at, (const int64_t[]){start, end});
             to = start;
         }
     }
     if (to > g->from) {
-        add_head(c, g, at >= 0 && is_communication(trace, at) ? -1 : at, to);
+        add_head(picture, g, at >= 0 && is_communication(trace, at) ? -1 : at, to);
     }
 }
 
 /* Whether computation `event` belongs to an open pass: the same stage, microbatch, step and kind.
  * Recomputation belongs to the backward pass that follows it. */
-static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
-    const ms_trace *trace = c->trace;
+static bool belongs(const collecting *picture, const open_pass *pass, int32_t event) {
+    const ms_trace *trace = picture->trace;
     if (pass->box < 0 || pass->stage != trace->events[event].stage ||
         pass->mb != trace->events[event].mb || pass->step != trace->events[event].step) {
         return false;
     }
-    uint8_t open_kind = MS_AT(c->boxes, ms_gantt_box, pass->box).kind;
+    uint8_t open_kind = MS_AT(picture->boxes, ms_gantt_box, pass->box).kind;
     uint8_t kind = trace->events[event].kind;
     bool is_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
     return kind == open_kind || (is_backward && kind == MS_OP_RECOMPUTE) ||
@@ -326,22 +326,22 @@ static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
 }
 
 /* Append a part for an operation that repeats forward work. */
-static void add_recomputation(collecting *c, int32_t row, int32_t event) {
-    const ms_trace *trace = c->trace;
+static void add_recomputation(collecting *picture, int32_t row, int32_t event) {
+    const ms_trace *trace = picture->trace;
     const ms_gantt_box part = {.start = seconds(trace->events[event].start_ps),
                                .end = seconds(trace->events[event].end_ps),
                                .row = row,
                                .mb = -1,
                                .kind = MS_OP_RECOMPUTE,
                                .is_part = true};
-    (void)ms_vector_add(c->boxes, &part, 1);
+    (void)ms_vector_add(picture->boxes, &part, 1);
 }
 
 /* Append the box of a new pass, which begins with computation `event`. It replaces the older one of
  * the row's two open passes.  waits_first: first box of the waiting right before it. */
-static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_first) {
-    const ms_trace *trace = c->trace;
-    row_state *state = &c->rows[row];
+static void open_box(collecting *picture, int32_t row, int32_t event, size_t waits_first) {
+    const ms_trace *trace = picture->trace;
+    row_state *state = &picture->rows[row];
     const ms_gantt_box box = {.start = seconds(trace->events[event].start_ps),
                               .end = seconds(trace->events[event].end_ps),
                               .row = row,
@@ -351,20 +351,20 @@ static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_fir
                                   trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
                               .kind = trace->events[event].kind};
     state->last = 1 - state->last;
-    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)c->boxes->count,
+    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)picture->boxes->count,
                                              .stage = trace->events[event].stage,
                                              .step = trace->events[event].step,
                                              .mb = trace->events[event].mb,
                                              .waits_first = waits_first,
-                                             .waits_end = c->boxes->count};
-    (void)ms_vector_add(c->boxes, &box, 1);
+                                             .waits_end = picture->boxes->count};
+    (void)ms_vector_add(picture->boxes, &box, 1);
 }
 
 /* Mark the two open passes of a row as an overlapped pair: the earlier one has gone on after the
  * later one began. The picture draws the forward pass in the upper half of the row (`half` 1) and
  * the other one in the lower half (`half` 2). The waiting right before the later pass lies inside
  * the earlier pass, so its boxes become parts of the earlier one. A pass is paired once. */
-static void pair_up(collecting *c, row_state *state) {
+static void pair_up(collecting *picture, row_state *state) {
     open_pass *a = &state->passes[0];
     open_pass *b = &state->passes[1];
     if (a->is_paired || b->is_paired || a->box < 0 || b->box < 0) {
@@ -372,58 +372,58 @@ static void pair_up(collecting *c, row_state *state) {
     }
     const open_pass *later = a->box > b->box ? a : b;
     for (size_t i = later->waits_first; i < later->waits_end; i++) {
-        MS_AT(c->boxes, ms_gantt_box, i).is_part = true;
+        MS_AT(picture->boxes, ms_gantt_box, i).is_part = true;
     }
-    bool is_upper = MS_AT(c->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
+    bool is_upper = MS_AT(picture->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
     const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a->box : b->box),
                                .lower = (size_t)(is_upper ? b->box : a->box)};
-    MS_AT(c->boxes, ms_gantt_box, pair.upper).half = 1;
-    MS_AT(c->boxes, ms_gantt_box, pair.lower).half = 2;
-    (void)ms_vector_add(c->pairs, &pair, 1);
+    MS_AT(picture->boxes, ms_gantt_box, pair.upper).half = 1;
+    MS_AT(picture->boxes, ms_gantt_box, pair.lower).half = 2;
+    (void)ms_vector_add(picture->pairs, &pair, 1);
     a->is_paired = b->is_paired = true;
 }
 
 /* Extend the box of open pass `which` (0 or 1) to the end of computation `event`. A box that began
  * with recomputation gets the kind of its backward pass. If the other pass ran last, the two are a
  * pair. */
-static void grow_box(collecting *c, row_state *state, int which, int32_t event) {
-    ms_gantt_box *open = &MS_AT(c->boxes, ms_gantt_box, state->passes[which].box);
-    open->end = seconds(c->trace->events[event].end_ps);
-    open->kind = open->kind == MS_OP_RECOMPUTE ? c->trace->events[event].kind : open->kind;
+static void grow_box(collecting *picture, row_state *state, int which, int32_t event) {
+    ms_gantt_box *open = &MS_AT(picture->boxes, ms_gantt_box, state->passes[which].box);
+    open->end = seconds(picture->trace->events[event].end_ps);
+    open->kind = open->kind == MS_OP_RECOMPUTE ? picture->trace->events[event].kind : open->kind;
     if (which != state->last) {
-        pair_up(c, state);
+        pair_up(picture, state);
         state->last = which;
     }
 }
 
 /* Add a computation of a compute stream: the waiting before it, then the computation to its open
  * pass, or as the first of a new one. */
-static void add_computation(collecting *c, int32_t event) {
-    const ms_trace *trace = c->trace;
+static void add_computation(collecting *picture, int32_t event) {
+    const ms_trace *trace = picture->trace;
     int32_t row = trace->streams[trace->events[event].stream].rank_index;
-    row_state *state = &c->rows[row];
-    int which = belongs(c, &state->passes[0], event)   ? 0
-                : belongs(c, &state->passes[1], event) ? 1
-                                                       : -1;
+    row_state *state = &picture->rows[row];
+    int which = belongs(picture, &state->passes[0], event)   ? 0
+                : belongs(picture, &state->passes[1], event) ? 1
+                                                             : -1;
     const gap before = {.from = state->end_ps,
                         .to = trace->events[event].start_ps,
                         .row = row,
                         .cause = trace->events[event].cause,
                         .step = trace->events[event].step,
                         .is_part = which >= 0};
-    size_t waits_first = c->boxes->count;
-    add_waiting(c, &before);
+    size_t waits_first = picture->boxes->count;
+    add_waiting(picture, &before);
     bool is_barrier = trace->events[event].stage < 0 && before.to == trace->events[event].end_ps;
-    if (which >= 0 && !c->boxes->failed) {
-        grow_box(c, state, which, event);
+    if (which >= 0 && !picture->boxes->failed) {
+        grow_box(picture, state, which, event);
     } else if (!is_barrier) { /* a barrier takes no time, so that it needs no box */
-        open_box(c, row, event, waits_first);
+        open_box(picture, row, event, waits_first);
         if (before.to < before.from) {
-            pair_up(c, state); /* whole passes that overlap, in a trace of passes */
+            pair_up(picture, state); /* whole passes that overlap, in a trace of passes */
         }
     }
     if (trace->events[event].kind == MS_OP_RECOMPUTE) {
-        add_recomputation(c, row, event);
+        add_recomputation(picture, row, event);
     }
     int64_t end_ps = trace->events[event].end_ps;
     state->end_ps = end_ps > state->end_ps ? end_ps : state->end_ps;
@@ -431,8 +431,8 @@ static void add_computation(collecting *c, int32_t event) {
 
 /* Add the waiting of every row after its last computation, up to the end of the run, for the event
  * that ends last. */
-static void add_end(collecting *c) {
-    const ms_trace *trace = c->trace;
+static void add_end(collecting *picture) {
+    const ms_trace *trace = picture->trace;
     int32_t last = -1;
     for (int32_t i = 0; i < trace->event_count; i++) {
         if (last < 0 || trace->events[i].end_ps > trace->events[last].end_ps) {
@@ -440,15 +440,15 @@ static void add_end(collecting *c) {
         }
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
-        if (!c->is_shown[row]) {
+        if (!picture->is_shown[row]) {
             continue;
         }
-        const gap rest = {.from = c->rows[row].end_ps,
+        const gap rest = {.from = picture->rows[row].end_ps,
                           .to = trace->step_ps,
                           .row = row,
                           .cause = last,
                           .step = last < 0 ? 0 : trace->events[last].step};
-        add_waiting(c, &rest);
+        add_waiting(picture, &rest);
     }
 }
 
@@ -467,26 +467,27 @@ bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
 
 void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
                        ms_vector *idle) {
-    collecting c = {.trace = trace,
-                    .rows = MS_NEW(scratch, row_state, trace->rank_count),
-                    .is_shown = ms_passes_shown(trace, scratch),
-                    .boxes = boxes,
-                    .pairs = pairs,
-                    .idle = idle};
-    if (c.rows == NULL || c.is_shown == NULL || build_rank_comms(trace, scratch, &c.own) != MS_OK) {
+    collecting picture = {.trace = trace,
+                          .rows = MS_NEW(scratch, row_state, trace->rank_count),
+                          .is_shown = ms_passes_shown(trace, scratch),
+                          .boxes = boxes,
+                          .pairs = pairs,
+                          .idle = idle};
+    if (picture.rows == NULL || picture.is_shown == NULL ||
+        build_rank_comms(trace, scratch, &picture.own) != MS_OK) {
         boxes->failed = true;
         return;
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
-        c.rows[row].passes[0].box = c.rows[row].passes[1].box = -1;
+        picture.rows[row].passes[0].box = picture.rows[row].passes[1].box = -1;
     }
     /* events of one stream are in the order in which they run */
     for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
         if (!is_communication(trace, i)) {
-            add_computation(&c, i);
+            add_computation(&picture, i);
         }
     }
-    add_end(&c);
+    add_end(&picture);
 }
 
 /* Append a copy of box `index` over the whole height of its row from `start` to `end`, if it takes
