@@ -38,8 +38,8 @@ static void keep_moment(ms_vector *all, size_t rank_first, int width) {
     int *items = all->data;
     const int *moment = items + end;
     size_t to = end - compared;
-    for (size_t from = end; from > to;
-         from -= size) { /* newest first, as lists repeat themselves */
+    /* newest first: as lists repeat themselves, a recent moment is likely to dominate */
+    for (size_t from = end; from > to; from -= size) {
         if (has_as_many(items + from - size, moment, width)) {
             all->count = end; /* drops the new moment; it dominates no earlier one, as the moment
                                  that dominates it would have dropped that one before */

@@ -69,6 +69,7 @@ ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int co
     ms_timing_note(timing, factor, factors.least);
     for (int i = 0; i < count; i++) {
         time_s_out[i] = segments[i].time_s * factor;
+        /* collectives between directions join two pipeline ranks and are timed in step.c */
         if (!segments[i].is_collective || segments[i].is_between_directions) {
             continue;
         }
