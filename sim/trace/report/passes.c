@@ -35,30 +35,30 @@ static size_t place_of(int32_t rank_index, uint8_t axis) {
 }
 
 /* Store, or count, the span of an event for a rank that takes part in it. */
-static void add_span(filling *f, int32_t rank_index, int32_t event) {
-    size_t *end = &f->end[place_of(rank_index, f->trace->events[event].axis)];
-    if (f->spans != NULL) {
-        f->spans[*end] =
-            (comm_span){f->trace->events[event].start_ps, f->trace->events[event].end_ps};
+static void add_span(filling *fill, int32_t rank_index, int32_t event) {
+    size_t *end = &fill->end[place_of(rank_index, fill->trace->events[event].axis)];
+    if (fill->spans != NULL) {
+        fill->spans[*end] =
+            (comm_span){fill->trace->events[event].start_ps, fill->trace->events[event].end_ps};
     }
     (*end)++;
 }
 
 /* Store, or count, the spans of all communications for each rank that takes part. */
-static void visit_communications(filling *f) {
-    const ms_trace *trace = f->trace;
+static void visit_communications(filling *fill) {
+    const ms_trace *trace = fill->trace;
     for (int32_t i = 0; i < trace->event_count; i++) {
         const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
         if (stream->axis != MS_AXIS_NONE) {
-            add_span(f, stream->rank_index, i);
+            add_span(fill, stream->rank_index, i);
             if (stream->peer_index >= 0 && stream->peer_index != stream->rank_index) {
-                add_span(f, stream->peer_index, i);
+                add_span(fill, stream->peer_index, i);
             }
         }
     }
     for (int32_t i = 0; i < trace->member_count; i++) {
         const ms_trace_member *member = &trace->members[i];
-        add_span(f, trace->streams[member->stream].rank_index, member->event);
+        add_span(fill, trace->streams[member->stream].rank_index, member->event);
     }
 }
 
@@ -100,23 +100,23 @@ static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_c
     if (first == NULL || end == NULL) {
         return MS_E_NOMEM;
     }
-    filling f = {.trace = trace, .end = end};
-    visit_communications(&f);
+    filling fill = {.trace = trace, .end = end};
+    visit_communications(&fill);
     size_t total = 0;
     for (size_t i = 0; i < places; i++) {
         size_t count = end[i];
         first[i] = end[i] = total;
         total += count;
     }
-    f.spans = MS_NEW(arena, comm_span, total);
-    if (f.spans == NULL) {
+    fill.spans = MS_NEW(arena, comm_span, total);
+    if (fill.spans == NULL) {
         return MS_E_NOMEM;
     }
-    visit_communications(&f);
+    visit_communications(&fill);
     for (size_t i = 0; i < places; i++) {
-        end[i] = first[i] + join_spans(f.spans + first[i], end[i] - first[i]);
+        end[i] = first[i] + join_spans(fill.spans + first[i], end[i] - first[i]);
     }
-    *own_out = (rank_comms){f.spans, first, end};
+    *own_out = (rank_comms){fill.spans, first, end};
     return MS_OK;
 }
 
@@ -196,14 +196,14 @@ typedef struct gap {
 
 /* Append a piece of idle time of a gap.  piece: its start and end [ps].  why: event, axis and
  * cause. */
-static void add_idle(collecting *picture, const gap *g, const int64_t piece[2],
+static void add_idle(collecting *picture, const gap *idle_gap, const int64_t piece[2],
                      const ms_idle_piece *why) {
     ms_idle_piece idle = *why;
     idle.start_ps = piece[0];
     idle.end_ps = piece[1];
-    idle.row = g->row;
-    idle.step = g->step;
-    idle.is_part = g->is_part;
+    idle.row = idle_gap->row;
+    idle.step = idle_gap->step;
+    idle.is_part = idle_gap->is_part;
     if (picture->idle != NULL && piece[1] > piece[0]) {
         (void)ms_vector_add(picture->idle, &idle, 1);
     }
@@ -212,20 +212,20 @@ static void add_idle(collecting *picture, const gap *g, const int64_t piece[2],
 /* Append a box and a piece of idle time for waiting for communication `event`.  piece: start and
  * end [ps].
  *  is_foreign: the rank itself does not communicate along the event's axis meanwhile. */
-static void add_wait_piece(collecting *picture, const gap *g, int32_t event, const int64_t piece[2],
-                           bool is_foreign) {
+static void add_wait_piece(collecting *picture, const gap *idle_gap, int32_t event,
+                           const int64_t piece[2], bool is_foreign) {
     const ms_gantt_box box = {.start = seconds(piece[0]),
                               .end = seconds(piece[1]),
-                              .row = g->row,
+                              .row = idle_gap->row,
                               .mb = -1,
                               .kind = picture->trace->events[event].kind,
                               .axis = picture->trace->events[event].axis,
-                              .is_part = g->is_part,
+                              .is_part = idle_gap->is_part,
                               .is_foreign = is_foreign};
     if (piece[1] > piece[0]) {
         (void)ms_vector_add(picture->boxes, &box, 1);
     }
-    add_idle(picture, g, piece,
+    add_idle(picture, idle_gap, piece,
              &(ms_idle_piece){.event = event,
                               .axis = box.axis,
                               .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
@@ -235,16 +235,17 @@ static void add_wait_piece(collecting *picture, const gap *g, int32_t event, con
  * while the rank itself communicates along the event's axis, whichever rank's communication holds
  * it up, and as communication of other ranks in between. The first kind sums to exposed_s of the
  * axis, both kinds to the rank's share of exposed time. */
-static void add_wait(collecting *picture, const gap *g, int32_t event, const int64_t span[2]) {
+static void add_wait(collecting *picture, const gap *idle_gap, int32_t event,
+                     const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
-        const comm_span *own =
-            find_comm(&picture->own, g->row, picture->trace->events[event].axis, from, span[1]);
+        const comm_span *own = find_comm(&picture->own, idle_gap->row,
+                                         picture->trace->events[event].axis, from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
         /* up to `start` the rank does not communicate, from there to `end` it does */
-        add_wait_piece(picture, g, event, (const int64_t[]){from, start}, true);
-        add_wait_piece(picture, g, event, (const int64_t[]){start, end}, false);
+        add_wait_piece(picture, idle_gap, event, (const int64_t[]){from, start}, true);
+        add_wait_piece(picture, idle_gap, event, (const int64_t[]){start, end}, false);
         from = end;
     }
 }
@@ -258,21 +259,21 @@ static uint8_t cause_of_silence(const ms_trace *trace) {
 /* Add the head of a gap: the idle time up to `to`, the start of the first communication on the
  * chain of causes. The rank waits for computation `event`, until it ends, then for the host. event:
  * -1: none. */
-static void add_head(collecting *picture, const gap *g, int32_t event, int64_t to) {
+static void add_head(collecting *picture, const gap *idle_gap, int32_t event, int64_t to) {
     const ms_trace *trace = picture->trace;
-    int64_t until = g->from;
+    int64_t until = idle_gap->from;
     if (event >= 0) {
         int32_t other = trace->streams[trace->events[event].stream].rank_index;
-        bool is_same_stage = trace->ranks[other].pp == trace->ranks[g->row].pp;
-        uint8_t cause = other == g->row ? MS_IDLE_HOST
-                        : is_same_stage ? MS_IDLE_IMBALANCE
-                                        : MS_IDLE_BUBBLE;
+        bool is_same_stage = trace->ranks[other].pp == trace->ranks[idle_gap->row].pp;
+        uint8_t cause = other == idle_gap->row ? MS_IDLE_HOST
+                        : is_same_stage        ? MS_IDLE_IMBALANCE
+                                               : MS_IDLE_BUBBLE;
         int64_t end = trace->events[event].end_ps < to ? trace->events[event].end_ps : to;
         until = end > until ? end : until;
-        add_idle(picture, g, (const int64_t[]){g->from, until},
+        add_idle(picture, idle_gap, (const int64_t[]){idle_gap->from, until},
                  &(ms_idle_piece){.event = event, .cause = cause});
     }
-    add_idle(picture, g, (const int64_t[]){until, to},
+    add_idle(picture, idle_gap, (const int64_t[]){until, to},
              &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
 }
 
@@ -287,26 +288,28 @@ static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
 
 /* Split a gap by its causes, from its end backward: each communication on the chain of causes, with
  * launches by the host in between, then the head of the gap, for which the picture has no box. */
-static void add_waiting(collecting *picture, const gap *g) {
+static void add_waiting(collecting *picture, const gap *idle_gap) {
     const ms_trace *trace = picture->trace;
-    int64_t to = g->to;
-    int32_t at = g->cause;
-    for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > g->from;
+    int64_t to = idle_gap->to;
+    int32_t at = idle_gap->cause;
+    for (int step = 0;
+         step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > idle_gap->from;
          step++, at = trace->events[at].cause) {
-        int64_t start = trace->events[at].start_ps > g->from ? trace->events[at].start_ps : g->from;
+        int64_t start = trace->events[at].start_ps > idle_gap->from ? trace->events[at].start_ps
+                                                                    : idle_gap->from;
         int64_t end = launched_from(trace, at, to);
         if (end >= start && end < to) {
-            add_idle(picture, g, (const int64_t[]){end, to},
+            add_idle(picture, idle_gap, (const int64_t[]){end, to},
                      &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
             to = end;
         }
         if (end > start) {
-            add_wait(picture, g, at, (const int64_t[]){start, end});
+            add_wait(picture, idle_gap, at, (const int64_t[]){start, end});
             to = start;
         }
     }
-    if (to > g->from) {
-        add_head(picture, g, at >= 0 && is_communication(trace, at) ? -1 : at, to);
+    if (to > idle_gap->from) {
+        add_head(picture, idle_gap, at >= 0 && is_communication(trace, at) ? -1 : at, to);
     }
 }
 
