@@ -1,7 +1,13 @@
-/* Buckets of gradients while passes are added: each is reduced behind the kernel that completes it.
- */
+/* Places the reductions of gradient buckets in a backward pass while the pass is being added
+ * (buckets.c has found the buckets of the stage before). A unit (layer, embedding, head) has
+ * events: each kernel that makes the gradient of a weight, and the unit's end. A bucket is reduced
+ * behind the event that completes it. buckets.md gives the reasons. */
 #include "model/buckets.h"
 
+/* Find the first event of the unit and, for each kind, the first bucket that earlier units have not
+ * completed. is_ordered: a bucket is complete before the unit's last event, so that its reduction
+ * cuts the unit's computation in two, and the unit's kernels have to be added in the order they
+ * run. */
 void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit) {
     ms_stage_buckets *b = builder->unit.buckets.of;
     if (b == NULL) {
@@ -26,7 +32,8 @@ void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit) {
     }
 }
 
-/* Reduce what is complete behind an event.  Returns whether anything was. */
+/* Reduce all buckets that are complete behind event `event` (its number in the stage). Returns
+ * whether a collective was added. */
 static bool reduce_complete(ms_cost_builder *builder, int event) {
     ms_stage_buckets *b = builder->unit.buckets.of;
     size_t before = builder->segments.count;
@@ -41,6 +48,8 @@ static bool reduce_complete(ms_cost_builder *builder, int event) {
     return builder->segments.count > before;
 }
 
+/* Either list the weights for ms_buckets_find, or count the event and reduce what it completes. The
+ * unit's last event is left to ms_buckets_end_unit. */
 void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool is_expert) {
     ms_stage_buckets *b = builder->unit.buckets.of;
     if (builder->unit.buckets.listed != NULL) {
@@ -49,7 +58,7 @@ void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool i
     } else if (b != NULL && b->is_ordered) {
         int last = b->units[b->unit].first_event + b->units[b->unit].events - 1;
         if (b->event < last && reduce_complete(builder, b->event++)) {
-            ms_cost_compute(builder); /* what follows runs beside it */
+            ms_cost_compute(builder); /* the unit's next kernels run beside the reduction */
         }
     }
 }
@@ -64,6 +73,8 @@ void ms_buckets_end_unit(ms_cost_builder *builder, int layer) {
     }
 }
 
+/* An outline leaves out the units between two that are alike. The gather that was started for unit
+ * `from` stands for that of unit `to`. Units are counted in the order of the backward pass. */
 void ms_buckets_skip(ms_cost_builder *builder, int from, int to) {
     ms_stage_buckets *b = builder->unit.buckets.of;
     for (int kind = 0; b != NULL && kind < MS_BUCKET_KINDS; kind++) {
@@ -76,7 +87,8 @@ void ms_buckets_skip(ms_cost_builder *builder, int from, int to) {
 
 /* ---- what is alike ---- */
 
-/* First bucket of a kind that ends in a unit or behind it. */
+/* Index of the first bucket of a kind that is complete inside a unit or behind it; list->count:
+ * none. */
 static int first_of(const ms_bucket_list *list, const ms_bucket_unit *unit) {
     int i = 0;
     while (i < list->count && list->items[i].event < unit->first_event) {
@@ -85,10 +97,13 @@ static int first_of(const ms_bucket_list *list, const ms_bucket_unit *unit) {
     return i;
 }
 
+/* Whether bucket `i` exists and is complete by the end of a unit. */
 static bool is_inside(const ms_bucket_list *list, int i, const ms_bucket_unit *unit) {
     return i < list->count && list->items[i].event < unit->first_event + unit->events;
 }
 
+/* Compare the buckets that are complete inside unit `a` (x) with those inside unit `b` (y), one by
+ * one, with their events counted from the unit's first event. */
 bool ms_buckets_are_alike(const ms_stage_buckets *buckets, int a, int b) {
     if (buckets == NULL) {
         return true;
@@ -97,14 +112,14 @@ bool ms_buckets_are_alike(const ms_stage_buckets *buckets, int a, int b) {
     bool is_same = x->events == y->events;
     for (int kind = 0; kind < MS_BUCKET_KINDS && is_same; kind++) {
         const ms_bucket_list *list = &buckets->of[kind];
-        int i = first_of(list, x), k = first_of(list, y);
+        int in_x = first_of(list, x), in_y = first_of(list, y);
         is_same = (x->lowest[kind] < 0) == (y->lowest[kind] < 0);
-        for (; is_same && (is_inside(list, i, x) || is_inside(list, k, y)); i++, k++) {
-            is_same =
-                is_inside(list, i, x) && is_inside(list, k, y) &&
-                list->items[i].event - x->first_event == list->items[k].event - y->first_event &&
-                list->items[i].parameters == list->items[k].parameters &&
-                list->items[i].quantized == list->items[k].quantized;
+        for (; is_same && (is_inside(list, in_x, x) || is_inside(list, in_y, y)); in_x++, in_y++) {
+            is_same = is_inside(list, in_x, x) && is_inside(list, in_y, y) &&
+                      list->items[in_x].event - x->first_event ==
+                          list->items[in_y].event - y->first_event &&
+                      list->items[in_x].parameters == list->items[in_y].parameters &&
+                      list->items[in_x].quantized == list->items[in_y].quantized;
         }
     }
     return is_same;

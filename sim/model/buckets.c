@@ -1,24 +1,31 @@
-/* Buckets of gradients that are cut between weights; the rules and their sources are in buckets.md.
- */
+/* Finds the gradient buckets of a virtual stage: goes through its units in the order of the
+ * backward pass and puts the gradient of each weight into a bucket by the rule of
+ * data_parallel.bucketing. The words (unit, event) are in buckets.h; the rules and their sources
+ * are in buckets.md. */
 #include "model/buckets.h"
 
 #include <math.h>
 
 #include "model/moe.h"
 
-/* Elements of a bucket where none are given, and for each replica.
- * Source: Megatron-LM, megatron.core.distributed.distributed_data_parallel. */
+/* Megatron Core's smallest bucket where the user gives none [elements]: the larger of a fixed size
+ * and a size for each replica. Source: Megatron-LM,
+ * megatron.core.distributed.distributed_data_parallel. */
 static const double MEGATRON_ELEMENTS = 40e6, MEGATRON_ELEMENTS_PER_REPLICA = 1e6;
 
 /* ---- rules ---- */
 
+/* Data-parallel replicas that Megatron Core's bucket size is multiplied by [count]; cp is not among
+ * them. */
 static double replicas(const ms_model_layout *layout) {
     unsigned axes = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_OTHER);
     axes |= layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP);
     return ms_group_size(layout, axes);
 }
 
-/* Smallest or largest bucket of a stage [count]; infinite: all is one bucket. */
+/* Parameters from which on a bucket of a stage is full; with MS_BUCKETS_CAPPED the most that a
+ * bucket may have [count]. INFINITY: all gradients of the stage are one bucket, as in Megatron
+ * Core's stages behind the pipeline's first, and where nothing overlaps their reduction. */
 static double limit_of(const ms_cost_builder *builder, bool is_first_stage) {
     const ms_model_layout *layout = builder->layout;
     bool is_megatron = layout->bucketing == MS_BUCKETS_MEGATRON;
@@ -34,15 +41,17 @@ static double limit_of(const ms_cost_builder *builder, bool is_first_stage) {
     return layout->bucket_B / builder->precision->gradient_B;
 }
 
+/* Whether gradients are cut into buckets between weights. They are not where whole units are what
+ * is reduced (MS_BUCKETS_LAYERS), nor where a rank has no replica to reduce with. */
 static bool has_buckets(const ms_model_layout *layout) {
     unsigned all = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP) |
                    MS_AXIS_BIT(MS_AXIS_OTHER);
     return layout->bucketing != MS_BUCKETS_LAYERS && ms_group_size(layout, all) > 1;
 }
 
-/* Whether the table of words is a bucket of its own: both ends of the pipeline hold it, and shard
- * it alike. Source: Megatron-LM, megatron.core.distributed.param_and_grad_buffer
- * (_does_param_require_new_bucket). */
+/* Whether the word embedding's table is a bucket of its own, because the first and the last stage
+ * both hold it and have to shard it alike. Source: Megatron-LM,
+ * megatron.core.distributed.param_and_grad_buffer (_does_param_require_new_bucket). */
 static bool has_lone_table(const ms_cost_builder *builder) {
     const ms_model_layout *layout = builder->layout;
     return layout->bucketing == MS_BUCKETS_MEGATRON && layout->zero > 0 &&
@@ -51,17 +60,20 @@ static bool has_lone_table(const ms_cost_builder *builder) {
 
 /* ---- how gradients fall into buckets ---- */
 
+/* The buckets of one stage while they are found. */
 typedef struct bucket_finder {
     ms_cost_builder *builder;
-    ms_stage_buckets *found;
-    ms_vector closed[MS_BUCKET_KINDS]; /* ms_bucket */
-    ms_bucket open[MS_BUCKET_KINDS];
-    ms_vector weights; /* ms_made_weights of a unit */
-    double limit;
+    ms_stage_buckets *found;           /* the result */
+    ms_vector closed[MS_BUCKET_KINDS]; /* ms_bucket: full ones of each kind */
+    ms_bucket open[MS_BUCKET_KINDS];   /* the one that the next weight goes to */
+    ms_vector weights;                 /* ms_made_weights of the unit being added */
+    double limit;                      /* as limit_of */
     double alone; /* a weight of at least this many parameters is a bucket of its own; 0: no weight
                      is */
 } bucket_finder;
 
+/* Close the open bucket of a kind, if it holds anything. event: the one that it is reduced
+ * behind. */
 static void close_bucket(bucket_finder *f, int kind, int event) {
     if (f->open[kind].parameters > 0) {
         f->open[kind].event = event;
@@ -70,6 +82,10 @@ static void close_bucket(bucket_finder *f, int kind, int event) {
     }
 }
 
+/* Put the gradient of a weight into the open bucket of its kind. weight: its parameters, and the
+ * event that makes its gradient. A capped bucket without room for the weight is closed first: the
+ * framework finds that out when the weight's gradient is there, so the bucket is reduced behind the
+ * weight's event. unit: gets the index of its first bucket (lowest). */
 static void add_weight(bucket_finder *f, ms_bucket_unit *unit, int kind, ms_bucket weight) {
     bool is_capped = f->builder->layout->bucketing == MS_BUCKETS_CAPPED;
     bool is_alone = f->alone > 0 && weight.parameters >= f->alone;
@@ -90,15 +106,20 @@ static void add_weight(bucket_finder *f, ms_bucket_unit *unit, int kind, ms_buck
     }
 }
 
+/* The kind of bucket that a weight's gradient goes to. Routed experts have buckets of their own
+ * where their replicas are other ranks than those of the rest. */
 static int kind_of(const ms_cost_builder *builder, bool is_expert) {
     bool is_separate = ms_ep_of(builder->layout) > 1 || builder->layout->expert_mesh.tp > 0;
     return is_expert && is_separate ? MS_BUCKET_EXPERT : MS_BUCKET_DENSE;
 }
 
-/* Add the events of a unit's weights, then its other parameters (norms, biases) at the unit's end.
- * Where the weights' products count more parameters than the unit holds (a head that uses the
- * embedding's table), all gradients of the unit come at its end. */
+/* Put the gradients of a unit into buckets: its weights one by one, each with its event; then its
+ * other parameters (norms, biases) at the unit's end. of: the unit and its parameter counts. unit:
+ * its first_event is set; gets the number of its events. Where the weights' products count more
+ * parameters than the unit holds (a head that uses the embedding's table), all its gradients come
+ * at its end. */
 static void add_unit(bucket_finder *f, const ms_fsdp_unit *of, ms_bucket_unit *unit) {
+    /* parameters of each kind; those of them that are quantized; those that no listed weight has */
     const double all[MS_BUCKET_KINDS] = {of->parameters.dense, of->parameters.expert};
     const double cast[MS_BUCKET_KINDS] = {of->parameters.dense_quantized,
                                           of->parameters.expert_quantized};
@@ -129,8 +150,9 @@ static void add_unit(bucket_finder *f, const ms_fsdp_unit *of, ms_bucket_unit *u
     }
 }
 
-/* List what the kernels of a unit's backward pass make: the pass is added, listened to, and taken
- * back. */
+/* List in f->weights the weights whose gradients a unit's backward pass makes, in order. To that
+ * end the pass is added to the builder, where each kernel reports its weights (ms_buckets_made),
+ * and its segments and kernels are removed again. */
 static void list_weights(bucket_finder *f, const ms_fsdp_unit *unit) {
     ms_cost_builder *builder = f->builder;
     const size_t counts[] = {builder->segments.count, builder->kernels.count, builder->uses.count};
@@ -146,6 +168,9 @@ static void list_weights(bucket_finder *f, const ms_fsdp_unit *unit) {
     builder->uses.count = counts[2];
 }
 
+/* Whether a unit is a layer that makes the same weight gradients as the unit before it. Both are
+ * compared as if at the same position of the stage, because recomputation, which depends on the
+ * position, adds no weight gradients. */
 static bool is_like_before(const bucket_finder *f, const ms_fsdp_unit *before,
                            const ms_fsdp_unit *unit) {
     const int layers[2] = {before->layer, unit->layer};
@@ -155,6 +180,8 @@ static bool is_like_before(const bucket_finder *f, const ms_fsdp_unit *before,
            before->layer >= 0 && ms_layers_are_alike(f->builder, layers, positions);
 }
 
+/* Put the gradients of all units of a stage into buckets, in the order of the backward pass, and
+ * set each unit's events. A unit like the one before it has the same list of weights. */
 static void add_units(bucket_finder *f, ms_stage_content content) {
     ms_stage_buckets *found = f->found;
     ms_fsdp_unit before = {.kind = MS_FSDP_UNIT_HEAD, .layer = -1};
@@ -174,12 +201,15 @@ static void add_units(bucket_finder *f, ms_stage_content content) {
         before = unit;
     }
     bool is_capped = f->builder->layout->bucketing == MS_BUCKETS_CAPPED;
-    for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) { /* none comes that had no room in it */
+    for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
+        /* no further weight finds the last capped bucket full, so the pass's end reduces it */
         close_bucket(f, kind, is_capped ? event - 1 : f->open[kind].event);
     }
 }
 
-static void note_reached(ms_stage_buckets *found) {
+/* Set `reached` of every unit: its own `lowest` bucket, or where it has none that of the nearest
+ * unit before it in forward order (units are in backward order). */
+static void set_reached(ms_stage_buckets *found) {
     for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
         int reached = found->of[kind].count;
         for (int u = found->unit_count - 1; u >= 0; u--) {
@@ -189,8 +219,8 @@ static void note_reached(ms_stage_buckets *found) {
     }
 }
 
-/* Move what was found to the arena. */
-static ms_status keep(bucket_finder *f) {
+/* Move the buckets to the arena, as the stage's lists. Returns MS_OK; MS_E_NOMEM. */
+static ms_status move_to_arena(bucket_finder *f) {
     ms_arena *arena = f->builder->arena;
     bool has_failed = f->weights.failed || ms_cost_failed(f->builder);
     for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
@@ -200,10 +230,12 @@ static ms_status keep(bucket_finder *f) {
         f->found->gathers[kind] = MS_NEW(arena, int, list->count);
         has_failed = has_failed || list->items == NULL || f->found->gathers[kind] == NULL;
     }
-    note_reached(f->found);
+    set_reached(f->found);
     return has_failed ? MS_E_NOMEM : MS_OK;
 }
 
+/* The finder uses the builder as a scratch pad: it starts a plan of its own, whose segments it
+ * removes. */
 ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bool is_first_of_rank,
                           ms_stage_buckets **buckets_out) {
     int count = ms_stage_fsdp_unit_count(builder, content);
@@ -228,7 +260,7 @@ ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bo
     ms_cost_begin_plan(builder);
     builder->stage_first = content.layer_first;
     add_units(&f, content);
-    ms_status status = keep(&f);
+    ms_status status = move_to_arena(&f);
     ms_vector_release(&f.weights);
     *buckets_out = found;
     return status;
