@@ -70,7 +70,7 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     }
     ms_cost_amax(builder, pass, content);
     if (builder->segments.count == builder->pass_first) {
-        ms_cost_compute(builder); /* a plan needs a segment: lowering makes operations of it */
+        ms_cost_compute(builder); /* a pass without work keeps its place in the schedule */
     }
     plan.count = (int)(builder->segments.count - builder->pass_first);
     plan.when = when_of(builder, &plan);
