@@ -40,9 +40,9 @@ double ms_mla_weights(const ms_model *model);
 /** Weights of the products out of the latents in one layer of the whole model [count]. */
 double ms_mla_up_weights(const ms_model *model);
 
-/** The attention core on one rank. Context-parallel ranks exchange, in a ring and when gathered,
- * the latent of keys and values with its rotary part, and each makes keys and values from what it
- * receives (decision note layer.md). */
+/** The attention core on one rank. In a ring, and when gathered, context-parallel ranks exchange
+ * the latent of keys and values with its rotary part, and each rank makes keys and values from
+ * what it receives (decision note layer.md). */
 ms_core ms_mla_core(const ms_model *model, const ms_shard *shard);
 
 /** Bytes per microbatch that the attention half keeps, besides those of ms_core_activation_B [B].

@@ -13,8 +13,8 @@
  * et al. 2025, arXiv:2504.14960, section 3); byte counts derived here from what each kernel reads
  * and writes once. Grouped products are timed as one kernel with a tile grid per expert. Of 12
  * grouped shapes measured on an A100 PCIe (SimuMax, system file a100_pcie), forward ones take 3 %
- * longer on average, weight gradients 5 % less; libraries that launch a kernel per expert can take
- * twice as long on faster GPUs. */
+ * longer than so timed on average, weight gradients 5 % less; libraries that launch a kernel per
+ * expert can take twice as long on faster GPUs. */
 #include <math.h>
 
 #include "model/moe.h"

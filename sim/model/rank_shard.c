@@ -1,4 +1,4 @@
-/* What one rank holds of a layer: its share of heads, columns and tokens. */
+/* What one rank holds of a layer: its share of heads, columns, vocabulary and tokens. */
 #include <math.h>
 
 #include "model/internal.h"
@@ -25,10 +25,13 @@ bool ms_copies_units(const ms_model_layout *layout) {
            ms_group_size(layout, ms_shard_group_of(layout, false).shard) > 1;
 }
 
+/* With units that are copied for their reduction after every microbatch (FSDP), each microbatch's
+ * gradients are reduced by themselves and added as shards. */
 bool ms_makes_gradients_anew(const ms_model_layout *layout) {
     return ms_copies_units(layout) && layout->zero >= 2 && layout->reduce == MS_REDUCE_EVERY;
 }
 
+/* Sizes that tp does not divide are refused by ms_layout_check before. */
 ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision) {
     double tp = layout->tp;

@@ -1,4 +1,5 @@
-/* `moe:` and `mla:` of a workload's model. */
+/* The tables of `moe:` (mixture of experts) and `mla:` (latent attention) in a workload's model,
+ * defaults of their sizes, and the checks of their keys together. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -79,11 +80,12 @@ const ms_field MS_MLA_FIELDS[] = {
     REQUIRED_FIELD(ms_mla, "v_dim", v_dim, "size of a head's value"),
     {.key = NULL}};
 
-/* Each layer with an imbalance is laid out by itself: keeps that within seconds. */
+/* Limits on drawn loads (layers; experts * top_k * layers): with an imbalance every layer has loads
+ * and costs of its own, which these limits keep within seconds. */
 enum { DRAWN_LAYERS_MAX = 1000 };
 static const double DRAWN_MAX = 2e7;
 
-/* Where faults of a mixture's keys are reported. */
+/* Where faults of keys are reported: the model's mapping (may be NULL), and its path. */
 typedef struct place {
     const ms_node *model;
     const char *key_path;
@@ -91,6 +93,8 @@ typedef struct place {
 } place;
 
 __attribute__((format(printf, 4, 5))) static ms_status
+/* Report a fault of `map`.`key` (such as moe.top_k), at the key's place in the file, or else the
+ * mapping's. Returns MS_E_INPUT. */
 fault(const place *at, const char *map, const char *key, const char *format, ...) {
     const ms_node *mapping = ms_node_get(at->model, map);
     char why[160];
@@ -104,6 +108,8 @@ fault(const place *at, const char *map, const char *key, const char *format, ...
     return ms_config_fault(at->diag, node ? node : mapping, path, "%s", why);
 }
 
+/* Check the keys of `moe` together: numbers of experts, that some layer has experts, limits on
+ * drawing, features that need others. Returns MS_OK; MS_E_INPUT, every fault reported. */
 static ms_status check_moe(const place *at, const ms_model *model) {
     const ms_moe *moe = &model->moe;
     ms_status status = MS_OK;
@@ -154,6 +160,7 @@ static ms_status check_moe(const place *at, const ms_model *model) {
     return status;
 }
 
+/* Check the model's keys that latent attention rules out. */
 static ms_status check_mla(const place *at, const ms_model *model) {
     ms_status status = MS_OK;
     if (model->kv_heads != model->heads) {
@@ -168,6 +175,8 @@ static ms_status check_mla(const place *at, const ms_model *model) {
     return status;
 }
 
+/* Words become element sizes and enumerations; sizes that are not given become those of the
+ * model. */
 void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
     ms_moe *moe = &model->moe;
     *moe = text->moe;

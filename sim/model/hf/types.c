@@ -1,4 +1,5 @@
-/* The file of the types of models: where it is found, and what it says of a type or of a key. */
+/* The file of the types of models (workloads/families/hugging-face.yaml): where it is found, and
+ * what it says of a type or of a key. */
 #include <fnmatch.h>
 #include <stddef.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static const ms_field FAMILY_FIELDS[] = {
     {.key = NULL},
 };
 
+/* A file below the current folder comes before the installed one. */
 ms_status ms_hf_load_types(const char *data_folder, ms_arena *arena, ms_diag *diag,
                            ms_node **types_out) {
     static const char NAME[] = "hugging-face";
@@ -79,6 +81,7 @@ const ms_node *ms_hf_fact(const ms_node *types, const char *key, const char *fac
     return ms_node_get(ms_node_get(ms_node_get(types, "keys"), key), fact);
 }
 
+/* The row is laid over that of the type that it is `like`. */
 bool ms_hf_read_family(ms_hf_reader *r, const char *model_type) {
     const ms_node *families = ms_node_get(r->types, "families");
     ms_node *row = ms_node_get(families, model_type);
