@@ -145,7 +145,8 @@ static void put_norms(ms_hf_reader *r) {
 }
 
 /* Put the choices of shape that are no sizes: ties, biases, norms, positions, gate, dropout,
- * windows. The rules for all types change the traits before these are used. */
+ * windows. The rules for all types are applied before biases and norms are put, which they can
+ * change. */
 static void read_manner(ms_hf_reader *r) {
     static const char TIED[] = "tie_word_embeddings";
     bool is_tied = false;
