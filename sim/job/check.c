@@ -1,4 +1,7 @@
-/* Checks of fields that depend on each other, and the job that a spec is laid out to. */
+/* Lays a spec (what a workload says) out to a job: mesh and GPUs, layout, batch, order of passes,
+ * layers over stages. Each step checks the keys that only make sense together; faults are reported
+ * at the key that has to change. `checking` carries the state of one such check through its
+ * steps. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,12 +17,13 @@ typedef struct checking {
     ms_status status; /* first fault of any part */
 } checking;
 
-static bool note(checking *c, ms_status status) {
+/* Keep a step's status if it is the first that is not MS_OK. Returns whether the step went well. */
+static bool keep_status(checking *c, ms_status status) {
     c->status = c->status == MS_OK ? status : c->status;
     return status == MS_OK;
 }
 
-/* "pp 64 x dp 6 x tp 8" */
+/* Write the sizes of a mesh into text [size], such as "pp 64 x dp 6 x tp 8". */
 static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
     int length = 0;
     text[0] = '\0';
@@ -29,6 +33,8 @@ static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
     }
 }
 
+/* Check that the mesh has as many ranks as the platform has GPUs, where the workload places no
+ * ranks. The message proposes a number of nodes where the ranks fill whole ones. */
 static ms_status check_ranks(const checking *c) {
     int gpus = ms_platform_gpus(c->cluster);
     if (c->out->mesh.ranks == gpus) {
@@ -50,8 +56,8 @@ static ms_status check_ranks(const checking *c) {
                          c->cluster->nodes, ms_plural(c->cluster->nodes), per_node, advice);
 }
 
-/* The GPU of every rank. Without the key a mesh takes the whole platform: a job that leaves GPUs
- * out is a mistake more often than a wish. */
+/* Give every rank its GPU. Without the key `placement` a mesh takes the whole platform: a job that
+ * leaves GPUs out is a mistake more often than a wish. */
 static ms_status place_ranks(const checking *c) {
     ms_key_diag placed;
     ms_key_diag_init(&placed, c->spec, "placement", c->diag);
@@ -66,7 +72,8 @@ static ms_status place_ranks(const checking *c) {
     return status;
 }
 
-/* More tp ranks than the scale-up domain holds are a mistake more often than a wish. */
+/* Check that the tp ranks fit into a scale-up domain, the GPUs that share the fast links, unless
+ * the user allows more: that is a mistake more often than a wish. */
 static ms_status check_tensor_domain(const checking *c) {
     int tp = ms_mesh_size(&c->out->mesh, MS_AXIS_TP);
     int domain = ms_platform_scale_up_domain(c->cluster);
@@ -79,9 +86,11 @@ static ms_status check_tensor_domain(const checking *c) {
                          tp, domain, ms_plural(domain), domain);
 }
 
-/* Microbatches per step and replica from the batch keys. */
+/* Set the microbatches per step and replica, and the sequences per step, from the keys of `batch`.
+ * Either `global` or `microbatches` is given, or both and they agree. */
 static ms_status count_microbatches(const checking *c) {
     const ms_spec_batch *batch = &c->spec->batch;
+    /* sequences that all replicas take together in one microbatch */
     long unit = (long)batch->micro * ms_layout_replicas(&c->out->layout);
     if (batch->global == 0 && batch->microbatches == 0) {
         return ms_spec_fault(c->spec, c->diag, "batch",
@@ -111,10 +120,11 @@ static ms_status count_microbatches(const checking *c) {
     return MS_OK;
 }
 
-/* Ranks that do not wait for each other at a step's end come apart in the first step; one between
- * two others is what they repeat. */
+/* Steps that a job with post-validation needs. Its ranks do not wait for each other at a step's
+ * end, so they drift apart in the first step; a step between two others is the one that repeats. */
 enum { POST_VALIDATION_STEPS_MIN = 3 };
 
+/* Check that post-validation (schedule.step_end) has steps enough to be measured. */
 static ms_status check_steps(const checking *c) {
     int steps = c->spec->simulation.steps;
     bool is_late = c->spec->schedule.step_end == MS_STEP_END_POST_VALIDATION;
@@ -127,7 +137,7 @@ static ms_status check_steps(const checking *c) {
                          (int)POST_VALIDATION_STEPS_MIN, steps);
 }
 
-/* The GPU must have matrix units for the type that products multiply in. */
+/* Check that the GPU type has a peak for the format that products multiply in. */
 static ms_status check_products(const checking *c) {
     ms_product_format format = c->spec->precision.products.format;
     const ms_gpu_type *gpu = &c->cluster->gpu;
@@ -142,7 +152,7 @@ static ms_status check_products(const checking *c) {
                          word, gpu->name, word, word);
 }
 
-/* There must be attention kernels for the type that its products multiply in. */
+/* Check that there are attention kernels for the format that precision.attention names. */
 static ms_status check_attention_format(const checking *c) {
     const ms_products *products = &c->spec->precision.products;
     const char *against = c->spec->has_model
@@ -156,9 +166,10 @@ static ms_status check_attention_format(const checking *c) {
                                c->cluster->gpu.name, against);
 }
 
-/* Activations in fp32 need products of them, and no fused attention takes them.
- * Source: flash-attention, README ("Datatype fp16 and bf16"); Transformer Engine,
- * get_attention_backend (FlashAttention and FusedAttention for fp16, bf16 and fp8 alone). */
+/* Check that a job in fp32 can run: the GPU type must have rates of fp32 products, and attention
+ * must be unfused, as no fused kernel takes fp32. Source: flash-attention, README ("Datatype fp16
+ * and bf16"); Transformer Engine, get_attention_backend (FlashAttention and FusedAttention for
+ * fp16, bf16 and fp8 alone). */
 static ms_status check_single(const checking *c) {
     const ms_gpu_type *gpu = &c->cluster->gpu;
     if (!c->spec->has_model || c->spec->precision.parameters != MS_DTYPE_FP32) {
@@ -178,7 +189,7 @@ static ms_status check_single(const checking *c) {
     return MS_OK;
 }
 
-/* Communication leaves SMs for what computes. */
+/* Check that communication leaves SMs for computation in overlapped pairs of passes. */
 static ms_status check_sms(const checking *c) {
     int held = c->spec->schedule.communication_sms;
     const ms_gpu_type *gpu = &c->cluster->gpu;
@@ -190,6 +201,7 @@ static ms_status check_sms(const checking *c) {
                          gpu->name);
 }
 
+/* Set the job's mesh from the sizes of its axes. */
 static ms_status build_mesh(const checking *c) {
     const ms_spec_mesh *mesh = &c->spec->mesh;
     ms_key_diag placed;
@@ -197,7 +209,7 @@ static ms_status build_mesh(const checking *c) {
     return ms_mesh_init(&c->out->mesh, mesh->names, mesh->sizes, mesh->axes, &placed.diag);
 }
 
-/* The experts' own mesh, where the spec has one. */
+/* Set the job's mesh of experts, where `expert_mesh` gives one: the same ranks along other axes. */
 static ms_status build_expert_mesh(const checking *c) {
     const ms_expert_axes *axes = &c->spec->experts;
     if (axes->ep == 0) {
@@ -216,8 +228,8 @@ static ms_status build_expert_mesh(const checking *c) {
     return ms_mesh_of_experts(&c->out->mesh, axes, &placed.diag, experts);
 }
 
-/* Every list of given costs has one value or as many as there are stages (ranks for the optimizer).
- */
+/* Check that every list of given costs has one value, or one per virtual stage (costs.optimizer:
+ * per pipeline rank). */
 static ms_status check_costs(const checking *c) {
     const ms_given_costs *costs = &c->spec->costs;
     size_t ranks = (size_t)c->out->layout.pp, stages = ranks * (size_t)c->out->layout.chunks;
@@ -242,43 +254,44 @@ static ms_status check_costs(const checking *c) {
     return status;
 }
 
-/* Whether what the order of passes needs could be read. */
+/* Whether the keys that an order of passes needs could be read; their faults are reported
+ * already. */
 static bool has_order(const ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
     bool is_named = schedule->kind != MS_SCHEDULE_CUSTOM || schedule->csv != NULL;
     return is_named && schedule->chunks >= 0 && spec->batch.micro >= 1;
 }
 
-/* All but the order of passes. Parts in the order of their needs; a part runs when those it needs
- * were fine, so one run reports the faults of all that can be judged.  Returns whether what the
- * order needs is there. */
+/* Lay out all of the job but its order of passes. A step runs when the steps that it needs went
+ * well, so that one call reports the faults of all that can be judged. Returns whether the order
+ * can be built. */
 static bool lay_out_shape(checking *c) {
     const ms_job_spec *spec = c->spec;
-    bool has_mesh = spec->mesh.axes > 0 && note(c, build_mesh(c));
-    note(c, check_steps(c));
+    bool has_mesh = spec->mesh.axes > 0 && keep_status(c, build_mesh(c));
+    keep_status(c, check_steps(c));
     if (has_mesh && c->cluster != NULL) {
-        note(c, place_ranks(c));
-        note(c, check_tensor_domain(c));
-        note(c, check_products(c));
-        note(c, check_single(c));
-        note(c, check_sms(c));
+        keep_status(c, place_ranks(c));
+        keep_status(c, check_tensor_domain(c));
+        keep_status(c, check_products(c));
+        keep_status(c, check_single(c));
+        keep_status(c, check_sms(c));
     }
-    has_mesh =
-        has_mesh &&
-        note(c, build_expert_mesh(c)); /* the experts' mesh has the same ranks on the same GPUs */
+    /* after place_ranks, as the experts' mesh takes over the GPUs of the job's mesh */
+    has_mesh = has_mesh && keep_status(c, build_expert_mesh(c));
     if (!has_mesh || !has_order(spec)) {
         return false;
     }
-    bool has_layout = note(c, ms_spec_find_layout(c->out, c->arena, c->diag));
+    bool has_layout = keep_status(c, ms_spec_find_layout(c->out, c->arena, c->diag));
     if (has_layout && c->cluster != NULL) {
-        note(c, check_attention_format(c));
+        keep_status(c, check_attention_format(c));
     }
     if (has_layout) {
-        note(c, ms_spec_check_refusals(spec, &c->out->layout, c->diag));
+        keep_status(c, ms_spec_check_refusals(spec, &c->out->layout, c->diag));
     }
-    return has_layout && note(c, count_microbatches(c));
+    return has_layout && keep_status(c, count_microbatches(c));
 }
 
+/* Build the order of passes, and check what needs the number of its stages. */
 static ms_status lay_out_order(const checking *c) {
     const ms_job_spec *spec = c->spec;
     ms_status status = ms_spec_build_program(c->out, c->arena, c->diag);
@@ -286,8 +299,8 @@ static ms_status lay_out_order(const checking *c) {
     return status == MS_OK && has_costs ? check_costs(c) : status;
 }
 
-/* Begin a job with its spec. The rest is 0, padding included: searches tell layouts and precisions
- * apart by their bytes (ms_memo). */
+/* Begin a job with its spec. All other bytes are 0, padding included, because searches compare
+ * layouts and precisions byte by byte (ms_memo). */
 static void begin_job(const ms_job_spec *spec, ms_job *job) {
     memset(job, 0, sizeof *job);
     job->spec = *spec;
@@ -300,11 +313,13 @@ static void begin_job(const ms_job_spec *spec, ms_job *job) {
     job->host = ms_spec_host_of(spec);
 }
 
+/* The state of a check of a job that begin_job has begun. */
 static checking begin(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return (checking){
         .spec = &job->spec, .cluster = job->platform, .arena = arena, .diag = diag, .out = job};
 }
 
+/* The job that is laid out on the way is dropped. */
 void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag) {
     ms_job job;
     begin_job(spec, &job);
@@ -318,8 +333,8 @@ ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, 
     ms_job job;
     begin_job(spec, &job);
     checking c = begin(&job, arena, diag);
-    if (note(&c, ms_spec_check_fields(spec, diag)) && lay_out_shape(&c)) {
-        note(&c, ms_spec_count_node_ranks(&job, arena));
+    if (keep_status(&c, ms_spec_check_fields(spec, diag)) && lay_out_shape(&c)) {
+        keep_status(&c, ms_spec_count_node_ranks(&job, arena));
     }
     if (c.status == MS_OK) {
         *job_out = job;

@@ -1,9 +1,11 @@
-/* `model: {hf: config.json}`: what a Hugging Face config says below the model's own keys. */
+/* `model: {hf: config.json}` of a workload: what a Hugging Face config says, laid below the model's
+ * own keys. */
 #include <string.h>
 
 #include "job/internal.h"
 #include "model/hf.h"
 
+/* The key itself is removed: all that the config says is in the tree afterwards. */
 ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *root,
                          ms_arena *arena, ms_diag *diag) {
     ms_node *model = ms_node_get(root, "model");
@@ -26,6 +28,6 @@ ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *r
     if (status != MS_OK) {
         return status;
     }
-    ms_node_remove(model, hf); /* all that it says stands there now */
+    ms_node_remove(model, hf);
     return ms_node_underlay(model, result.model, arena);
 }

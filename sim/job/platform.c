@@ -1,11 +1,12 @@
-/* The platform of a workload: found, loaded with the workload's changes, kept as text. */
+/* Loads the platform of a workload: finds its file, lays the workload's changes over it, and keeps
+ * it as text for listings. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/failure.h"
 #include "job/internal.h"
 
-/* One load. */
+/* One load of a platform. */
 typedef struct loading {
     const ms_job_request *request;
     const ms_node *mapping; /* `platform:` of the workload */
@@ -23,14 +24,15 @@ static ms_node *overrides_of(ms_arena *arena, const ms_node *platform) {
     return copy;
 }
 
-/* Whether a workload names a platform's file in the workload's own folder; that file comes before
- * one of the same name in the current folder. */
+/* Whether a file of that name is in the workload's own folder, which comes before the current
+ * folder. */
 static bool is_beside(const char *home, const char *name, ms_arena *arena) {
     const char *path = ms_arena_printf(arena, "%s/%s", home, name);
     return strstr(name, ".yaml") != NULL && path != NULL && ms_file_is_there(path);
 }
 
-/* The platform file's name, where a path is relative to the workload's folder. */
+/* Set *name_out to the platform file's name, or its path where that starts at the workload's
+ * folder. A name from the request stays as it is. Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_name(const loading *ld, const char **name_out) {
     const char *file = ld->spec->platform.file;
     if (ld->request->platform != NULL) {
@@ -44,8 +46,9 @@ static ms_status find_name(const loading *ld, const char **name_out) {
     return *name_out == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* The effective platform as YAML, and with the origin of every value: the keys that its files and
- * the workload give, whatever their tables are. */
+/* Keep the effective platform as texts: as YAML, as a listing of values with their origins, and the
+ * comments on their sources. The rows are made from the document, as its keys come from several
+ * tables. Returns MS_OK; MS_E_NOMEM. */
 static ms_status write_texts(const loading *ld, const ms_node *document) {
     ms_field *fields = MS_NEW(ld->arena, ms_field, document->count + 1);
     if (fields == NULL) {
@@ -73,9 +76,8 @@ static ms_status write_texts(const loading *ld, const ms_node *document) {
     return has_all ? MS_OK : MS_E_NOMEM;
 }
 
-/* Read the workload's `platform`; a file given by an option replaces the file that the workload
- * names. */
-static ms_status take_names(const loading *ld) {
+/* Set the spec's platform: its file, which the request may replace, and the workload's changes. */
+static ms_status read_platform_key(const loading *ld) {
     ms_spec_platform *platform = &ld->spec->platform;
     const ms_node *file = ms_node_get(ld->mapping, "file");
     bool is_named = file != NULL && file->type == MS_NODE_SCALAR && !ms_node_takes_out(file);
@@ -88,13 +90,14 @@ static ms_status take_names(const loading *ld) {
         return MS_E_NOMEM;
     }
     if (ld->request->platform != NULL) {
-        changes->mark = (ms_mark){.file = NULL}; /* not the workload named the platform */
+        changes->mark = (ms_mark){.file = NULL}; /* the request named the platform: no place */
     }
     platform->changes = changes;
     platform->file = ld->request->platform != NULL ? ld->request->platform : file->text;
     return MS_OK;
 }
 
+/* The tree of the effective platform is kept as well, for checks and listings. */
 ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *mapping,
                                 ms_arena *arena, ms_diag *diag, ms_job_spec *spec) {
     const loading ld = {request, mapping, arena, diag, spec};
@@ -105,7 +108,7 @@ ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *ma
     if (cluster == NULL) {
         return MS_E_NOMEM;
     }
-    ms_status status = take_names(&ld);
+    ms_status status = read_platform_key(&ld);
     status = status == MS_OK ? find_name(&ld, &name) : status;
     status = status == MS_OK
                  ? ms_platform_folders(spec->folder, request->data_folder, arena, &folders)

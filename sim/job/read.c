@@ -1,4 +1,7 @@
-/* From a workload file to a spec. */
+/* From a workload file to a spec: the file is read into a tree, --set overrides are applied, a
+ * Hugging Face config and a framework's choices are laid below the tree's keys, and the tables of
+ * keys fill the spec. Each step reports its faults and the next one goes on, so that one call
+ * reports all. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,30 +15,31 @@ typedef struct reading {
     ms_diag *diag;
     ms_node *root;
     ms_spec_text text;
-    bool keeps_platform; /* text.spec holds the platform already, which stays */
+    bool keeps_platform; /* text.spec has its platform already, and none is loaded */
     bool lacks_model; /* the config that `model.hf` names could not be read, so the keys beside it
                          say too little of the model */
     ms_status status; /* first fault of any part */
 } reading;
 
-static bool note(reading *r, ms_status status) {
+/* Keep a step's status if it is the first that is not MS_OK. Returns whether the step went well. */
+static bool keep_status(reading *r, ms_status status) {
     r->status = r->status == MS_OK ? status : r->status;
     return status == MS_OK;
 }
 
-/* Folder of a path without its slash at the end, "." if it has none. */
+/* The folder of a path, without a slash at its end; "." if the path has none. */
 static const char *folder_of(ms_arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path));
 }
 
-/* Keys that may hold a name in place of a mapping. */
+/* Turn names into mappings at keys that may hold either: `platform: NAME`, `framework: NAME`. */
 static ms_status normalise(ms_node *root, ms_arena *arena) {
     ms_status status = ms_spec_normalise(root, "platform", "file", arena);
     return status == MS_OK ? ms_spec_normalise(root, "framework", "name", arena) : status;
 }
 
-/* The --set overrides in the order given. */
+/* Apply the --set overrides in the order given. Returns the first fault's status. */
 static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_arena *arena,
                                ms_diag *diag) {
     ms_status first = MS_OK;
@@ -49,7 +53,8 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     return first;
 }
 
-/* Refuse keys that have no meaning beside `costs`; `framework: none` names no software. */
+/* Refuse keys that need a model, in a workload with `costs`. `framework: none`, which names no
+ * software, is allowed. */
 static ms_status refuse_keys_of_models(const ms_node *mapping, const ms_field *fields,
                                        const ms_spec_text *text, ms_diag *diag) {
     const char *framework = text->spec.framework.name;
@@ -70,7 +75,8 @@ static ms_status refuse_keys_of_models(const ms_node *mapping, const ms_field *f
     return status;
 }
 
-/* Either a model or costs, and with costs nothing that only a model gives a meaning. */
+/* Check that the workload has either a model or costs and, with costs, no keys that need a
+ * model. */
 static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_diag *diag) {
     if ((text->model == NULL) == (text->costs == NULL)) {
         const ms_node *place = text->costs != NULL ? text->costs : root;
@@ -95,6 +101,7 @@ static ms_status read_tree(reading *r) {
     return status == MS_OK ? apply_request(r->request, r->root, r->arena, r->diag) : status;
 }
 
+/* Report an unknown schedule kind, with the nearest one and the list of all. */
 static ms_status fault_kind(const reading *r, const char *name) {
     const char *const *names = ms_schedule_kind_names();
     ms_buffer known;
@@ -109,7 +116,8 @@ static ms_status fault_kind(const reading *r, const char *name) {
     return status;
 }
 
-/* Read `schedule.kind`: the name of a kind, or csv: and the path of a file. */
+/* Set the schedule's kind from `schedule.kind`: the name of a kind, or csv: and the path of a
+ * file. */
 static ms_status read_kind(reading *r) {
     ms_spec_schedule *schedule = &r->text.spec.schedule;
     const char *name = r->text.schedule_kind;
@@ -130,11 +138,12 @@ static ms_status read_kind(reading *r) {
     return MS_OK;
 }
 
-/* The algorithm that a kind's name stands for. */
+/* Set the algorithm of a kind of collective from its name. NULL: the key's fault is reported
+ * already. */
 static ms_status read_algorithm(reading *r, ms_coll_kind kind, const char *name) {
     ms_coll_algorithm *algorithm = &r->text.spec.algorithms.of[kind];
     if (name == NULL || ms_coll_algorithm_read(kind, name, algorithm) == MS_OK) {
-        return MS_OK; /* no text: reported */
+        return MS_OK;
     }
     char key[64];
     char words[128];
@@ -144,6 +153,7 @@ static ms_status read_algorithm(reading *r, ms_coll_kind kind, const char *name)
         ms_coll_kind_name(kind), ms_coll_algorithm_words(kind, words, sizeof words));
 }
 
+/* Set the spec's mesh from its mapping: the names and sizes of its axes, outermost first. */
 static ms_status read_mesh(reading *r) {
     ms_mesh mesh;
     ms_status status = ms_mesh_read(r->text.mesh, "mesh", r->arena, r->diag, &mesh);
@@ -158,7 +168,7 @@ static ms_status read_mesh(reading *r) {
     return MS_OK;
 }
 
-/* The level of detail that an option asks for. */
+/* Set the fidelity (level of detail) that the request asks for, if it does. */
 static ms_status read_fidelity(reading *r) {
     const char *name = r->request->fidelity;
     if (name == NULL) {
@@ -172,8 +182,8 @@ static ms_status read_fidelity(reading *r) {
     return MS_OK;
 }
 
-/* The effective workload as YAML, which holds the framework's choices as its own, and with the
- * origin of every value. */
+/* Keep the effective workload as texts: as YAML, in which the framework's choices are keys like the
+ * others (framework.expanded), and as a listing of values with their origins. */
 static ms_status write_texts(reading *r) {
     ms_spec_source *source = &r->text.spec.source;
     ms_buffer text;
@@ -191,7 +201,8 @@ static ms_status write_texts(reading *r) {
     return source->text == NULL || source->effective_text == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* A count of sequences that is given and wrong leaves nothing to judge the batch by. */
+/* Make the batch unusable for later checks (micro 0) if a count of sequences was given and is
+ * wrong: its fault is reported, and the counts that would follow from it would not be meant. */
 static void give_up_batch(reading *r) {
     const ms_node *batch = ms_node_get(r->root, "batch");
     ms_spec_batch *found = &r->text.spec.batch;
@@ -202,51 +213,54 @@ static void give_up_batch(reading *r) {
     }
 }
 
-/* A batch that is left out is told of where the job is laid out, which needs ranks. */
+/* Report a missing `batch`, unless the check of the laid-out job does it, which needs ranks. */
 static void miss_batch(reading *r) {
     const ms_spec_batch *batch = &r->text.spec.batch;
     bool has_ranks = r->text.mesh != NULL && r->text.platform != NULL;
     if (!has_ranks && ms_node_get(r->root, "batch") == NULL && batch->micro > 0) {
-        note(r, ms_spec_fault(&r->text.spec, r->diag, "batch",
-                              "this key is required: sequences per step, as in {global: 512}"));
+        keep_status(r,
+                    ms_spec_fault(&r->text.spec, r->diag, "batch",
+                                  "this key is required: sequences per step, as in {global: 512}"));
     }
 }
 
-/* Mappings that have readers of their own, each whether or not the others could be read. */
+/* Read the mappings that have readers of their own, each whether or not others could be read. */
 static void read_parts(reading *r) {
     ms_job_spec *spec = &r->text.spec;
     if (r->text.platform != NULL && !r->keeps_platform) {
-        note(r, ms_spec_load_platform(r->request, r->text.platform, r->arena, r->diag, spec));
+        keep_status(r,
+                    ms_spec_load_platform(r->request, r->text.platform, r->arena, r->diag, spec));
     }
     if (r->text.mesh != NULL) {
-        note(r, read_mesh(r));
+        keep_status(r, read_mesh(r));
     }
     spec->placement.is_given = r->text.placement != NULL;
-    note(r,
-         ms_placement_read(r->text.placement, spec->folder, r->arena, r->diag, &spec->placement));
+    keep_status(
+        r, ms_placement_read(r->text.placement, spec->folder, r->arena, r->diag, &spec->placement));
     if (r->text.model != NULL) {
         spec->has_model = true;
     }
     if (r->text.model != NULL && !r->lacks_model) {
-        note(r, ms_model_read(r->text.model, "model", r->arena, r->diag, &spec->model));
+        keep_status(r, ms_model_read(r->text.model, "model", r->arena, r->diag, &spec->model));
     }
     if (r->text.costs != NULL && r->text.model == NULL) {
-        note(r, ms_costs_read(r->text.costs, "costs", r->arena, r->diag, &spec->costs));
+        keep_status(r, ms_costs_read(r->text.costs, "costs", r->arena, r->diag, &spec->costs));
     }
-    note(r, read_kind(r));
-    note(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
+    keep_status(r, read_kind(r));
+    keep_status(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
 }
 
-/* Read the spec from the tree, with the framework's choices laid below the tree's keys. */
+/* Read the spec from the tree. First the Hugging Face config and the framework's choices are laid
+ * below the tree's keys. is_frameworks: the workload exists for the framework's choices only. */
 static void read_root(reading *r, bool is_frameworks) {
     ms_job_spec *spec = &r->text.spec;
-    r->lacks_model =
-        !note(r, ms_spec_lay_hf(spec->folder, r->request->data_folder, r->root, r->arena, r->diag));
+    r->lacks_model = !keep_status(
+        r, ms_spec_lay_hf(spec->folder, r->request->data_folder, r->root, r->arena, r->diag));
     ms_config_take_out(r->root, MS_WORKLOAD_FIELDS);
-    note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
-                                  r->diag));
-    note(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
-    note(r, check_choice(r->root, &r->text, r->diag));
+    keep_status(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
+                                         r->diag));
+    keep_status(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
+    keep_status(r, check_choice(r->root, &r->text, r->diag));
     read_parts(r);
     const char *framework = spec->framework.name;
     spec->framework.is_none = framework != NULL && strcmp(framework, MS_FRAMEWORK_NONE) == 0;
@@ -254,12 +268,14 @@ static void read_root(reading *r, bool is_frameworks) {
     spec->framework.is_expanded = spec->framework.name != NULL;
 }
 
-/* Keys that are given and wrong leave these as they are. */
+/* Set the members whose keys have no default in the tables to "not given". A key that is given and
+ * wrong leaves its member so. */
 static void leave_open(ms_job_spec *spec) {
     spec->schedule.chunks = MS_SPEC_USUAL;
     spec->cp_overlap = spec->gather_stages = spec->reduce = MS_SPEC_USUAL;
 }
 
+/* Begin a spec that is read from the request's workload. */
 static void begin(reading *r) {
     ms_job_spec *spec = &r->text.spec;
     leave_open(spec);
@@ -267,7 +283,7 @@ static void begin(reading *r) {
     spec->source = (ms_spec_source){.path = r->request->workload, .root = r->root};
 }
 
-/* Begin to read what another spec was read from, or was written to, with its platform. */
+/* Begin a spec that is read from the tree of another spec, with that spec's folder and platform. */
 static void begin_again(reading *r, const ms_job_spec *spec) {
     r->text.spec = (ms_job_spec){.folder = spec->folder,
                                  .platform = spec->platform,
@@ -275,6 +291,7 @@ static void begin_again(reading *r, const ms_job_spec *spec) {
     leave_open(&r->text.spec);
 }
 
+/* After a fault the job is laid out as far as it can be, to report faults across keys as well. */
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out) {
     ms_job_request found;
@@ -309,7 +326,7 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
     return r.status;
 }
 
-/* A job of the smallest sizes for a framework's choices to stand in. */
+/* A workload of the smallest sizes, which gives a framework's choices a place. */
 static const char SMALLEST[] = "framework: {name: its name}\n"
                                "platform: {file: ideal, nodes: 1}\n"
                                "mesh: {dp: 1}\n"
@@ -317,6 +334,7 @@ static const char SMALLEST[] = "framework: {name: its name}\n"
                                "sequence: 128}\n"
                                "batch: {global: 1}\n";
 
+/* Choices are not fitted to the small job: the caller sets other sizes. */
 ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
                                    ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.workload = "framework", .data_folder = data_folder};
@@ -339,6 +357,8 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
     return r.status;
 }
 
+/* The tree is that of the written spec, in which the framework's choices are the spec's own
+ * values. */
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.sets = sets->items, .set_count = sets->count};
@@ -365,6 +385,8 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     return r.status;
 }
 
+/* The tree is the workload as the user typed it, so that the framework's choices are made once
+ * more. */
 ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                  ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.workload = spec->source.path,

@@ -1,27 +1,29 @@
-/* Every key of a job with the value in use. The user's words and the framework's choices are those
- * of the tree that was read, what follows from other keys comes from the spec, and the rest are the
- * tables' defaults. So a default that changes from one version to the next shows in a trace. */
+/* Lists every key of a job with the value in use and its origin, so that a default that changes
+ * from one version to the next shows in a trace. Keys of the user and of the framework are those of
+ * the tree that was read; values that follow from other keys come from the spec; the rest are the
+ * tables' defaults. */
 #include <string.h>
 
 #include "job/internal.h"
 
-/* A listing under way. */
+/* One listing. */
 typedef struct resolving {
     const ms_job_spec *spec;
     ms_arena *arena;
     ms_diag *diag;
 } resolving;
 
-static void mark(ms_node *node, const char *origin) {
+/* Set the origin of a node and of all nodes below it, and remove their places in files. */
+static void mark_origin(ms_node *node, const char *origin) {
     node->origin = origin;
     node->mark = (ms_mark){.file = NULL};
     for (ms_node *child = node->first; child != NULL; child = child->next) {
-        mark(child, origin);
+        mark_origin(child, origin);
     }
 }
 
-/* A copy of the keys that the user and the framework give, without the keys that are listed in
- * another way. */
+/* A copy of the keys that the user and the framework give, without `platform`, which add_platform
+ * lists, and `framework.expanded`. */
 static ms_node *copy_given(const resolving *r) {
     static const ms_node EMPTY = {.type = MS_NODE_MAPPING, .origin = "file"};
     const ms_node *root = r->spec->source.root;
@@ -37,8 +39,8 @@ static ms_node *copy_given(const resolving *r) {
     return given;
 }
 
-/* Add the values of keys that follow from other keys. In a spec that comes from no file, somebody
- * set these values by hand. */
+/* Add the values of keys that follow from other keys, with the origin "derived". In a spec that
+ * comes from no file all values were set by hand, and have the origin "--set". */
 static ms_status lay_derived(const resolving *r, ms_node *keys) {
     ms_node *derived = NULL;
     ms_status status = ms_spec_write_root(r->spec, r->arena, &derived);
@@ -46,17 +48,17 @@ static ms_status lay_derived(const resolving *r, ms_node *keys) {
         return status;
     }
     ms_node_drop(derived, "platform");
-    mark(derived, r->spec->source.root == NULL ? "--set" : "derived");
+    mark_origin(derived, r->spec->source.root == NULL ? "--set" : "derived");
     return ms_node_underlay(keys, derived, r->arena);
 }
 
-/* The level of detail, which an option may give in the place of the file. */
+/* Set the fidelity, which an option may give in place of the file; then its origin is "--set". */
 static void set_fidelity(const resolving *r, ms_node *keys) {
     const char *name = ms_fidelity_name(r->spec->simulation.fidelity);
     ms_node *node = ms_node_get(keys, "fidelity");
-    bool is_files =
+    bool is_from_file =
         node->text != NULL && strcmp(node->text, name) == 0 && strcmp(node->origin, "derived") != 0;
-    if (!is_files) {
+    if (!is_from_file) {
         *node = (ms_node){.type = MS_NODE_SCALAR,
                           .text = name,
                           .key = node->key,
@@ -65,7 +67,8 @@ static void set_fidelity(const resolving *r, ms_node *keys) {
     }
 }
 
-/* The platform's file by its name, and all keys that it stands for. */
+/* Add the `platform` mapping: the file by its name, and all keys of the platform. Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status add_platform(const resolving *r, ms_node *keys) {
     const ms_spec_platform *platform = &r->spec->platform;
     ms_node *listed = NULL;
@@ -93,7 +96,7 @@ static ms_status add_platform(const resolving *r, ms_node *keys) {
 }
 
 /* Add the keys that the user took out (`price: null`) and that nothing else gives: they have no
- * value, and the user said so. */
+ * value because the user said so. */
 static ms_status add_taken_out(const resolving *r, const ms_node *typed, ms_node *keys) {
     ms_status status = MS_OK;
     for (const ms_node *child = typed->first; child != NULL && status == MS_OK;
@@ -113,6 +116,7 @@ static ms_status add_taken_out(const resolving *r, const ms_node *typed, ms_node
     return status;
 }
 
+/* All nodes are in an arena that lives for this call only. */
 ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out) {
     ms_arena scratch;
     ms_diag silent;

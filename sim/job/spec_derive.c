@@ -1,4 +1,5 @@
-/* Specs from specs. */
+/* Small functions on specs: a copy to change, axes of the mesh by name, and the stages whose
+ * numbers of layers are open. */
 #include <string.h>
 
 #include "job/spec.h"

@@ -1,19 +1,20 @@
-/* Walks through the end of a step and calls a visitor for each collective, wait and update
- * (step_end.h). */
+/* Walks through the end of a job's step in the order in which every rank does it, and calls a
+ * visitor for each collective, meeting and update (step_end.h). Lowering and the estimate both use
+ * it. */
 #include "job/step_end.h"
 
 #include <stddef.h>
 
-/* The end of a job's step, and the visitor that is called for its events. */
-typedef struct step_telling {
+/* The walk: the job, and the visitor that is called for its events. */
+typedef struct step_walk {
     const ms_job *job;
     const ms_step_end_visitor *visitor;
     void *context;
     ms_diag *diag;
-} step_telling;
+} step_walk;
 
 /* The pipeline rank that holds the same stages as `p` in the other direction of the pipeline; `p`
- * itself where the pipeline has one direction. */
+ * itself in a pipeline with one direction. */
 static int partner_of(const ms_program *program, int p) {
     for (int stage = 0; stage < program->stages; stage++) {
         if (program->stage_rank[stage] == p) {
@@ -23,9 +24,9 @@ static int partner_of(const ms_program *program, int p) {
     return p;
 }
 
-/* The collectives of a plan from `*next` on, up to one between directions.  *next: its place, or
- * the plan's end. */
-static ms_status tell_groups(const step_telling *t, int p, const ms_pass_plan *plan, int *next) {
+/* Visit the collectives of a plan from `*next` on, up to one between the two directions. *next:
+ * index of that one in the plan, or the plan's end. */
+static ms_status visit_groups(const step_walk *t, int p, const ms_pass_plan *plan, int *next) {
     ms_status status = MS_OK;
     for (; *next < plan->count && status == MS_OK; (*next)++) {
         const ms_segment *segment = &t->job->costs.segments[plan->first + *next];
@@ -37,18 +38,19 @@ static ms_status tell_groups(const step_telling *t, int p, const ms_pass_plan *p
     return status;
 }
 
-/* The step-end plans of pipeline rank `p` and its partner. Both plans have the collectives between
- * the two ranks in the same order. */
-static ms_status tell_plan(const step_telling *t, int p, const ms_pass_plan *plans) {
+/* Visit the plans of pipeline rank `p` and of its partner in turns. Both plans have the same
+ * collectives between the two ranks in the same order; each is visited once, when both plans have
+ * come to it. plans: [P]. */
+static ms_status visit_plan(const step_walk *t, int p, const ms_pass_plan *plans) {
     int ends[2] = {p, partner_of(&t->job->program, p)};
     int count = ends[0] == ends[1] ? 1 : 2;
     int next[2] = {0, 0};
     if (ends[1] < p) {
-        return MS_OK; /* told with the partner's */
+        return MS_OK; /* visited with its partner, which has the lower number */
     }
     for (;;) {
         for (int i = 0; i < count; i++) {
-            ms_status status = tell_groups(t, ends[i], &plans[ends[i]], &next[i]);
+            ms_status status = visit_groups(t, ends[i], &plans[ends[i]], &next[i]);
             if (status != MS_OK) {
                 return status;
             }
@@ -73,18 +75,19 @@ static ms_status tell_plan(const step_telling *t, int p, const ms_pass_plan *pla
     }
 }
 
-static ms_status tell_plans(const step_telling *t, const ms_pass_plan *plans) {
+/* Visit the plans of all pipeline ranks. plans: [P]; NULL: none. */
+static ms_status visit_plans(const step_walk *t, const ms_pass_plan *plans) {
     ms_status status = MS_OK;
     int pp = t->job->program.spec.pipeline_ranks;
     for (int p = 0; plans != NULL && p < pp && status == MS_OK; p++) {
-        status = tell_plan(t, p, plans);
+        status = visit_plan(t, p, plans);
     }
     return status;
 }
 
-/* The all-reduce of the word embedding's gradient between first and last stage, after all other
- * reductions.  Source: Megatron-LM, finalize_model_grads. */
-static ms_status tell_tied(const step_telling *t) {
+/* Visit the all-reduce of the word embedding's gradient between first and last stage, after all
+ * other reductions. Source: Megatron-LM, finalize_model_grads. */
+static ms_status visit_tied(const step_walk *t) {
     const ms_program *program = &t->job->program;
     double size_B = t->job->costs.stage[0].tied_B;
     int ends[2] = {program->stage_rank[0], program->stage_rank[program->model_stages - 1]};
@@ -93,6 +96,7 @@ static ms_status tell_tied(const step_telling *t) {
                : t->visitor->pair(t->context, ends, MS_AXIS_PP, size_B);
 }
 
+/* With one step and updates of no time, nothing would follow the meeting. */
 bool ms_step_end_meets(const ms_job *job) {
     bool has_more = job->spec.simulation.steps > 1;
     for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
@@ -101,11 +105,12 @@ bool ms_step_end_meets(const ms_job *job) {
     return has_more && !ms_job_is_validated_late(job) && job->mesh.ranks > 1;
 }
 
+/* Reductions, tied embeddings, the meeting, updates, gathers. */
 ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
                             ms_diag *diag) {
-    const step_telling t = {job, visitor, context, diag};
-    ms_status status = tell_plans(&t, job->costs.before_update);
-    status = status == MS_OK ? tell_tied(&t) : status;
+    const step_walk t = {job, visitor, context, diag};
+    ms_status status = visit_plans(&t, job->costs.before_update);
+    status = status == MS_OK ? visit_tied(&t) : status;
     if (status == MS_OK && visitor->meet != NULL && ms_step_end_meets(job)) {
         status = visitor->meet(context);
     }
@@ -114,5 +119,5 @@ ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visito
             visitor->update(context, p);
         }
     }
-    return status == MS_OK ? tell_plans(&t, job->costs.after_update) : status;
+    return status == MS_OK ? visit_plans(&t, job->costs.after_update) : status;
 }
