@@ -49,37 +49,41 @@ typedef struct profile_lookup {
 
 /* The folders in which a profile is looked for, in order: of the workload, the current one, those
  * that come with meshsim. Returns MS_OK; MS_E_NOMEM. */
-static ms_status find_folders(const profile_lookup *ld, const char *data_folder,
+static ms_status find_folders(const profile_lookup *lookup, const char *data_folder,
                               const char *const **folders_out) {
     const char *places[] = {
-        ms_arena_printf(ld->arena, "%s/frameworks", ld->folder), "frameworks",
+        ms_arena_printf(lookup->arena, "%s/frameworks", lookup->folder), "frameworks",
         "workloads/frameworks",
-        data_folder == NULL ? NULL
-                            : ms_arena_printf(ld->arena, "%s/workloads/frameworks", data_folder)};
+        data_folder == NULL
+            ? NULL
+            : ms_arena_printf(lookup->arena, "%s/workloads/frameworks", data_folder)};
     bool has_all = places[0] != NULL && (places[3] != NULL || data_folder == NULL);
-    return has_all
-               ? ms_find_folders(places, sizeof places / sizeof places[0], ld->arena, folders_out)
-               : MS_E_NOMEM;
+    return has_all ? ms_find_folders(places, sizeof places / sizeof places[0], lookup->arena,
+                                     folders_out)
+                   : MS_E_NOMEM;
 }
 
 /* The path of the profile. A relative path in the workload starts at the workload's folder. Returns
  * MS_OK; MS_E_INPUT (reported) where there is none; MS_E_NOMEM. */
-static ms_status find_profile(const profile_lookup *ld, const char *data_folder,
+static ms_status find_profile(const profile_lookup *lookup, const char *data_folder,
                               const char **path_out) {
     ms_file_search search = {.subfolder = ""};
     const char *looked = NULL;
-    bool is_relative = strchr(ld->name, '/') != NULL && ld->name[0] != '/';
-    const char *name =
-        is_relative ? ms_arena_printf(ld->arena, "%s/%s", ld->folder, ld->name) : ld->name;
-    ms_status status = name == NULL ? MS_E_NOMEM : find_folders(ld, data_folder, &search.folders);
-    status = status == MS_OK ? ms_find_yaml(name, &search, ld->arena, path_out, &looked) : status;
+    bool is_relative = strchr(lookup->name, '/') != NULL && lookup->name[0] != '/';
+    const char *name = is_relative
+                           ? ms_arena_printf(lookup->arena, "%s/%s", lookup->folder, lookup->name)
+                           : lookup->name;
+    ms_status status =
+        name == NULL ? MS_E_NOMEM : find_folders(lookup, data_folder, &search.folders);
+    status =
+        status == MS_OK ? ms_find_yaml(name, &search, lookup->arena, path_out, &looked) : status;
     if (status != MS_OK || *path_out != NULL) {
         return status;
     }
-    return ms_config_fault(ld->diag, ld->place->mark.file == NULL ? NULL : ld->place, "framework",
-                           "no framework '%s'%s (known: %s)", ld->name,
-                           ms_find_yaml_hint(name, &search, ld->arena),
-                           ms_find_yaml_names(&search, ld->arena));
+    return ms_config_fault(lookup->diag, lookup->place->mark.file == NULL ? NULL : lookup->place,
+                           "framework", "no framework '%s'%s (known: %s)", lookup->name,
+                           ms_find_yaml_hint(name, &search, lookup->arena),
+                           ms_find_yaml_names(&search, lookup->arena));
 }
 
 /* ---- reading ---- */
@@ -109,22 +113,22 @@ static ms_status check_mappings(const ms_node *profile, const ms_node *root, ms_
 /* Refuse keys of a profile that describe the job (is_of_job) and so belong to the workload. path:
  * of `mapping`, with a dot at its end. */
 static ms_status refuse_sizes(const ms_node *mapping, const ms_field *fields, const char *path,
-                              const profile_lookup *ld) {
+                              const profile_lookup *lookup) {
     ms_status status = MS_OK;
     for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
         const ms_field *row = child->key == NULL ? NULL : ms_config_row(fields, child->key);
-        const char *key = row == NULL ? "" : ms_arena_printf(ld->arena, "%s%s", path, row->key);
+        const char *key = row == NULL ? "" : ms_arena_printf(lookup->arena, "%s%s", path, row->key);
         if (row == NULL || key == NULL) {
             continue;
         }
         ms_status found = MS_OK;
         if (row->is_of_job) {
-            found = ms_config_fault(ld->diag, child, key,
+            found = ms_config_fault(lookup->diag, child, key,
                                     "a framework's profile holds choices; this is the workload's "
                                     "to say");
         } else if (child->type == MS_NODE_MAPPING) {
-            const char *below = ms_arena_printf(ld->arena, "%s.", key);
-            found = below == NULL ? MS_E_NOMEM : refuse_sizes(child, row->fields, below, ld);
+            const char *below = ms_arena_printf(lookup->arena, "%s.", key);
+            found = below == NULL ? MS_E_NOMEM : refuse_sizes(child, row->fields, below, lookup);
         }
         status = found == MS_OK ? status : found;
     }
@@ -132,12 +136,12 @@ static ms_status refuse_sizes(const ms_node *mapping, const ms_field *fields, co
 }
 
 /* Check the keys of a profile before it is laid below a workload's. */
-static ms_status check_profile(const ms_node *profile, const profile_lookup *ld) {
-    ms_status status = refuse_sizes(profile, MS_WORKLOAD_FIELDS, "", ld);
+static ms_status check_profile(const ms_node *profile, const profile_lookup *lookup) {
+    ms_status status = refuse_sizes(profile, MS_WORKLOAD_FIELDS, "", lookup);
     for (size_t i = 0; i < COUNT_OF(OWN); i++) {
         const ms_node *node = ms_node_get(profile, OWN[i]);
         if (node != NULL && node->type != MS_NODE_SCALAR) {
-            status = ms_config_fault(ld->diag, node, OWN[i], "expected a text");
+            status = ms_config_fault(lookup->diag, node, OWN[i], "expected a text");
         }
     }
     return status;
@@ -146,7 +150,7 @@ static ms_status check_profile(const ms_node *profile, const profile_lookup *ld)
 /* Remove from the profile's `model` the keys that do not fit the workload's: those of another model
  * type, and `moe` where the model has no experts. A workload made for the profile alone gets
  * experts instead. */
-static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *ld) {
+static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *lookup) {
     ms_node *choices = ms_node_get(profile, "model");
     const ms_node *model = ms_node_get(root, "model");
     const ms_node *given = ms_node_get(model, "type"), *own = ms_node_get(choices, "type");
@@ -157,15 +161,16 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
             ms_node_drop(choices, row->key);
         }
     }
-    if (choices != NULL && !ld->is_alone) {
+    if (choices != NULL && !lookup->is_alone) {
         ms_node_drop(choices, "type"); /* the workload says the type itself */
     }
     bool has_experts = ms_node_get(model, "moe") != NULL;
     if (has_experts || ms_node_get(choices, "moe") == NULL) {
         return MS_OK;
     }
-    if (ld->is_alone) {
-        return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", ld->arena, ld->diag);
+    if (lookup->is_alone) {
+        return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", lookup->arena,
+                           lookup->diag);
     }
     ms_node_drop(choices, "moe");
     return MS_OK;
@@ -201,16 +206,16 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
     if (name == NULL) {
         return MS_OK;
     }
-    const profile_lookup ld = {name, name->text, folder, is_alone, arena, diag};
+    const profile_lookup lookup = {name, name->text, folder, is_alone, arena, diag};
     const char *path = NULL;
     const char *origin = ms_arena_printf(arena, "%s%s", ORIGIN, name->text);
     ms_node *profile = NULL;
     ms_status status = origin == NULL ? MS_E_NOMEM : MS_OK;
-    status = status == MS_OK ? find_profile(&ld, request->data_folder, &path) : status;
+    status = status == MS_OK ? find_profile(&lookup, request->data_folder, &path) : status;
     status = status == MS_OK ? ms_yaml_load(path, arena, diag, &profile) : status;
-    status = status == MS_OK ? check_profile(profile, &ld) : status;
+    status = status == MS_OK ? check_profile(profile, &lookup) : status;
     status = status == MS_OK ? check_mappings(profile, root, diag) : status;
-    status = status == MS_OK ? choose_model(profile, root, &ld) : status;
+    status = status == MS_OK ? choose_model(profile, root, &lookup) : status;
     if (status != MS_OK) {
         return status;
     }

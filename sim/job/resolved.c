@@ -24,10 +24,10 @@ static void mark_origin(ms_node *node, const char *origin) {
 
 /* A copy of the keys that the user and the framework give, without `platform`, which add_platform
  * lists, and `framework.expanded`. */
-static ms_node *copy_given(const resolving *r) {
+static ms_node *copy_given(const resolving *listing) {
     static const ms_node EMPTY = {.type = MS_NODE_MAPPING, .origin = "file"};
-    const ms_node *root = r->spec->source.root;
-    ms_node *given = ms_node_copy(root == NULL ? &EMPTY : root, r->arena);
+    const ms_node *root = listing->spec->source.root;
+    ms_node *given = ms_node_copy(root == NULL ? &EMPTY : root, listing->arena);
     if (given != NULL) {
         ms_node_drop(given, "platform");
         ms_node *framework = ms_node_get(given, "framework");
@@ -41,20 +41,20 @@ static ms_node *copy_given(const resolving *r) {
 
 /* Add the values of keys that follow from other keys, with the origin "derived". In a spec that
  * comes from no file all values were set by hand, and have the origin "--set". */
-static ms_status lay_derived(const resolving *r, ms_node *keys) {
+static ms_status lay_derived(const resolving *listing, ms_node *keys) {
     ms_node *derived = NULL;
-    ms_status status = ms_spec_write_root(r->spec, r->arena, &derived);
+    ms_status status = ms_spec_write_root(listing->spec, listing->arena, &derived);
     if (status != MS_OK) {
         return status;
     }
     ms_node_drop(derived, "platform");
-    mark_origin(derived, r->spec->source.root == NULL ? "--set" : "derived");
-    return ms_node_underlay(keys, derived, r->arena);
+    mark_origin(derived, listing->spec->source.root == NULL ? "--set" : "derived");
+    return ms_node_underlay(keys, derived, listing->arena);
 }
 
 /* Set the fidelity, which an option may give in place of the file; then its origin is "--set". */
-static void set_fidelity(const resolving *r, ms_node *keys) {
-    const char *name = ms_fidelity_name(r->spec->simulation.fidelity);
+static void set_fidelity(const resolving *listing, ms_node *keys) {
+    const char *name = ms_fidelity_name(listing->spec->simulation.fidelity);
     ms_node *node = ms_node_get(keys, "fidelity");
     bool is_from_file =
         node->text != NULL && strcmp(node->text, name) == 0 && strcmp(node->origin, "derived") != 0;
@@ -69,11 +69,11 @@ static void set_fidelity(const resolving *r, ms_node *keys) {
 
 /* Add the `platform` mapping: the file by its name, and all keys of the platform. Returns MS_OK;
  * MS_E_NOMEM. */
-static ms_status add_platform(const resolving *r, ms_node *keys) {
-    const ms_spec_platform *platform = &r->spec->platform;
+static ms_status add_platform(const resolving *listing, ms_node *keys) {
+    const ms_spec_platform *platform = &listing->spec->platform;
     ms_node *listed = NULL;
-    ms_node *mapping = MS_NEW(r->arena, ms_node, 1);
-    ms_node *file = MS_NEW(r->arena, ms_node, 1);
+    ms_node *mapping = MS_NEW(listing->arena, ms_node, 1);
+    ms_node *file = MS_NEW(listing->arena, ms_node, 1);
     if (mapping == NULL || file == NULL) {
         return MS_E_NOMEM;
     }
@@ -90,27 +90,27 @@ static ms_status add_platform(const resolving *r, ms_node *keys) {
     if (platform->document == NULL) {
         return MS_OK;
     }
-    ms_status status =
-        ms_platform_list(platform->cluster, platform->document, r->arena, r->diag, &listed);
-    return status == MS_OK ? ms_node_overlay(mapping, listed, r->arena) : status;
+    ms_status status = ms_platform_list(platform->cluster, platform->document, listing->arena,
+                                        listing->diag, &listed);
+    return status == MS_OK ? ms_node_overlay(mapping, listed, listing->arena) : status;
 }
 
 /* Add the keys that the user took out (`price: null`) and that nothing else gives: they have no
  * value because the user said so. */
-static ms_status add_taken_out(const resolving *r, const ms_node *typed, ms_node *keys) {
+static ms_status add_taken_out(const resolving *listing, const ms_node *typed, ms_node *keys) {
     ms_status status = MS_OK;
     for (const ms_node *child = typed->first; child != NULL && status == MS_OK;
          child = child->next) {
         ms_node *place = child->key == NULL ? NULL : ms_node_get(keys, child->key);
         if (ms_node_takes_out(child) && place == NULL) {
-            ms_node *copy = ms_node_copy(child, r->arena);
+            ms_node *copy = ms_node_copy(child, listing->arena);
             if (copy == NULL) {
                 return MS_E_NOMEM;
             }
             ms_node_append(keys, copy);
         } else if (child->type == MS_NODE_MAPPING && place != NULL &&
                    place->type == MS_NODE_MAPPING) {
-            status = add_taken_out(r, child, place);
+            status = add_taken_out(listing, child, place);
         }
     }
     return status;
@@ -122,16 +122,16 @@ ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out) {
     ms_diag silent;
     ms_arena_init(&scratch);
     ms_diag_init_mute(&silent); /* nothing is wrong with keys that have been read with */
-    const resolving r = {spec, &scratch, &silent};
-    ms_node *keys = copy_given(&r);
-    ms_status status = keys == NULL ? MS_E_NOMEM : lay_derived(&r, keys);
+    const resolving listing = {spec, &scratch, &silent};
+    ms_node *keys = copy_given(&listing);
+    ms_status status = keys == NULL ? MS_E_NOMEM : lay_derived(&listing, keys);
     status = status == MS_OK ? ms_config_fill(keys, MS_WORKLOAD_FIELDS, &scratch, &silent) : status;
-    status = status == MS_OK ? add_platform(&r, keys) : status;
+    status = status == MS_OK ? add_platform(&listing, keys) : status;
     if (status == MS_OK && spec->source.typed != NULL) {
-        status = add_taken_out(&r, spec->source.typed, keys);
+        status = add_taken_out(&listing, spec->source.typed, keys);
     }
     if (status == MS_OK) {
-        set_fidelity(&r, keys);
+        set_fidelity(&listing, keys);
         ms_config_write_resolved(keys, MS_WORKLOAD_FIELDS, spec->source.path, out);
         status = out->failed ? MS_E_NOMEM : MS_OK;
     }

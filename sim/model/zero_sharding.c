@@ -73,28 +73,28 @@ static ms_fsdp_unit_unshards gather_unit(ms_cost_builder *builder, const ms_fsdp
  * the lowest one that the unit needs, or the lowest that the next unit needs if that is lower.
  * Forward passes go from the last bucket to the first, and units count in the order of the backward
  * pass. */
-static int gathered_by(const ms_stage_buckets *b, int kind, int unit) {
-    int until = b->units[unit].reached[kind];
-    until -= until < b->of[kind].count && until > 0 ? 1 : 0;
-    int next = unit > 0 ? b->units[unit - 1].lowest[kind] : -1;
+static int gathered_by(const ms_stage_buckets *buckets, int kind, int unit) {
+    int until = buckets->units[unit].reached[kind];
+    until -= until < buckets->of[kind].count && until > 0 ? 1 : 0;
+    int next = unit > 0 ? buckets->units[unit - 1].lowest[kind] : -1;
     return next >= 0 && next < until ? next : until;
 }
 
 /* Start the gathers of a kind of buckets that are to be under way once the builder's unit has
  * begun. Returns the number to wait for the unit's own lowest bucket by. */
 static int gather_kind(ms_cost_builder *builder, int kind) {
-    ms_stage_buckets *b = builder->unit.buckets.of;
-    const ms_bucket_list *list = &b->of[kind];
-    bool is_first = b->unit == b->unit_count - 1;
-    int own = b->units[b->unit].lowest[kind];
-    int from = is_first ? list->count : gathered_by(b, kind, b->unit + 1);
-    int until = gathered_by(b, kind, b->unit);
+    ms_stage_buckets *buckets = builder->unit.buckets.of;
+    const ms_bucket_list *list = &buckets->of[kind];
+    bool is_first = buckets->unit == buckets->unit_count - 1;
+    int own = buckets->units[buckets->unit].lowest[kind];
+    int from = is_first ? list->count : gathered_by(buckets, kind, buckets->unit + 1);
+    int until = gathered_by(buckets, kind, buckets->unit);
     for (int i = from - 1; i >= until; i--) {
         bool is_expert = kind == MS_BUCKET_EXPERT;
-        b->gathers[kind][i] =
+        buckets->gathers[kind][i] =
             gather(builder, ms_bucket_count(&list->items[i], is_expert), is_expert);
     }
-    return own >= 0 ? b->gathers[kind][own] : 0;
+    return own >= 0 ? buckets->gathers[kind][own] : 0;
 }
 
 /* Start the gathers of both kinds of buckets for the unit that begins. Returns what the unit waits
