@@ -9,39 +9,40 @@
  * cuts the unit's computation in two, and the unit's kernels have to be added in the order they
  * run. */
 void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit) {
-    ms_stage_buckets *b = builder->unit.buckets.of;
-    if (b == NULL) {
+    ms_stage_buckets *buckets = builder->unit.buckets.of;
+    if (buckets == NULL) {
         return;
     }
-    const ms_bucket_unit *at = &b->units[unit];
-    b->unit = unit;
-    b->event = at->first_event;
-    b->is_reducing =
+    const ms_bucket_unit *at = &buckets->units[unit];
+    buckets->unit = unit;
+    buckets->event = at->first_event;
+    buckets->is_reducing =
         (pass == MS_PASS_B || pass == MS_PASS_W) && ms_reduces_in_passes(builder->layout);
-    b->is_ordered = false;
+    buckets->is_ordered = false;
     for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
-        const ms_bucket_list *list = &b->of[kind];
+        const ms_bucket_list *list = &buckets->of[kind];
         int next = 0;
         while (next < list->count && list->items[next].event < at->first_event) {
             next++;
         }
-        b->next[kind] = next;
-        b->is_ordered =
-            b->is_ordered || (b->is_reducing && next < list->count &&
-                              list->items[next].event < at->first_event + at->events - 1);
+        buckets->next[kind] = next;
+        buckets->is_ordered =
+            buckets->is_ordered || (buckets->is_reducing && next < list->count &&
+                                    list->items[next].event < at->first_event + at->events - 1);
     }
 }
 
 /* Reduce all buckets that are complete behind event `event` (its number in the stage). Returns
  * whether a collective was added. */
 static bool reduce_complete(ms_cost_builder *builder, int event) {
-    ms_stage_buckets *b = builder->unit.buckets.of;
+    ms_stage_buckets *buckets = builder->unit.buckets.of;
     size_t before = builder->segments.count;
     for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
-        const ms_bucket_list *list = &b->of[kind];
-        for (; b->next[kind] < list->count && list->items[b->next[kind]].event <= event;
-             b->next[kind]++) {
-            double bytes = list->items[b->next[kind]].parameters * builder->precision->gradient_B;
+        const ms_bucket_list *list = &buckets->of[kind];
+        for (; buckets->next[kind] < list->count && list->items[buckets->next[kind]].event <= event;
+             buckets->next[kind]++) {
+            double bytes =
+                list->items[buckets->next[kind]].parameters * builder->precision->gradient_B;
             ms_shard_reduce(builder, bytes, kind == MS_BUCKET_EXPERT, false);
         }
     }
@@ -51,22 +52,23 @@ static bool reduce_complete(ms_cost_builder *builder, int event) {
 /* Either list the weights for ms_buckets_find, or count the event and reduce what it completes. The
  * unit's last event is left to ms_buckets_end_unit. */
 void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool is_expert) {
-    ms_stage_buckets *b = builder->unit.buckets.of;
+    ms_stage_buckets *buckets = builder->unit.buckets.of;
     if (builder->unit.buckets.listed != NULL) {
         const ms_made_weights made = {.each = each, .count = count, .is_expert = is_expert};
         ms_vector_add(builder->unit.buckets.listed, &made, 1);
-    } else if (b != NULL && b->is_ordered) {
-        int last = b->units[b->unit].first_event + b->units[b->unit].events - 1;
-        if (b->event < last && reduce_complete(builder, b->event++)) {
+    } else if (buckets != NULL && buckets->is_ordered) {
+        int last =
+            buckets->units[buckets->unit].first_event + buckets->units[buckets->unit].events - 1;
+        if (buckets->event < last && reduce_complete(builder, buckets->event++)) {
             ms_cost_compute(builder); /* the unit's next kernels run beside the reduction */
         }
     }
 }
 
 void ms_buckets_end_unit(ms_cost_builder *builder, int layer) {
-    const ms_stage_buckets *b = builder->unit.buckets.of;
-    const ms_bucket_unit *unit = &b->units[b->unit];
-    if (b->is_reducing) {
+    const ms_stage_buckets *buckets = builder->unit.buckets.of;
+    const ms_bucket_unit *unit = &buckets->units[buckets->unit];
+    if (buckets->is_reducing) {
         builder->layer = layer;
         reduce_complete(builder, unit->first_event + unit->events - 1);
         builder->layer = -1;
@@ -76,16 +78,16 @@ void ms_buckets_end_unit(ms_cost_builder *builder, int layer) {
 /* An outline leaves out the units between two that are alike. The gather that was started for unit
  * `from` stands for that of unit `to`. Units are counted in the order of the backward pass. */
 void ms_buckets_skip(ms_cost_builder *builder, int from, int to) {
-    ms_stage_buckets *b = builder->unit.buckets.of;
-    for (int kind = 0; b != NULL && kind < MS_BUCKET_KINDS; kind++) {
-        int known = b->units[from].lowest[kind], wanted = b->units[to].lowest[kind];
+    ms_stage_buckets *buckets = builder->unit.buckets.of;
+    for (int kind = 0; buckets != NULL && kind < MS_BUCKET_KINDS; kind++) {
+        int known = buckets->units[from].lowest[kind], wanted = buckets->units[to].lowest[kind];
         if (known >= 0 && wanted >= 0) {
-            b->gathers[kind][wanted] = b->gathers[kind][known];
+            buckets->gathers[kind][wanted] = buckets->gathers[kind][known];
         }
     }
 }
 
-/* ---- what is alike ---- */
+/* ---- comparing units ---- */
 
 /* Index of the first bucket of a kind that is complete inside a unit or behind it; list->count:
  * none. */
