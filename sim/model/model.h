@@ -526,9 +526,9 @@ ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *
  */
 ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mapping_out);
 
-/** Check a model that does not come from a file, or was changed since: ranges of its keys, and what
- * they say together.  root: document for the places of keys, may be NULL.  Returns MS_OK;
- * MS_E_INPUT, every fault reported. */
+/** Check a model that does not come from a file, or was changed since: the ranges of its keys, and
+ * sizes that depend on each other.  root: document for the places of keys, may be NULL.  Returns
+ * MS_OK; MS_E_INPUT, every fault reported. */
 ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
                          ms_diag *diag);
 
@@ -561,45 +561,46 @@ typedef struct ms_parameter_parts {
 /** Count the parameters of a model part by part. O(layers). */
 ms_parameter_parts ms_model_parameter_parts(const ms_model *model);
 
-/** Check what a model and its layout say together, as ms_model_costs does before it starts.
- *  layout: stage_layers NULL where layers are not shared out yet; what depends on them is then left
- * unchecked.  Returns MS_OK; MS_E_INPUT when degrees clash with the shape, every fault reported
- * with the numbers and the nearest legal values.  O(stages). */
+/** Check that a layout can train a model on a GPU type, as ms_model_costs does before it starts.
+ *  layout: stage_layers NULL where layers are not shared out among stages yet; checks that depend
+ * on them are then left out.  Returns MS_OK; MS_E_INPUT when degrees clash with the shape, every
+ * fault reported with the numbers and the nearest legal values.  O(stages). */
 ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                           const ms_gpu_type *gpu, ms_diag *diag);
 
 /** Lay a model out.
  *  Tensor parallelism is Megatron-LM's: the vocabulary is padded to a multiple of 128 tp, key/value
- * heads are copied where tp is a multiple of them, norms work on whole tokens or, with sequence
- * parallelism, on 1/tp of them. A transformer layer gives two compute segments and two all-reduces
- * forward and backward (one compute segment without tp; all-gathers and reduce-scatters with
- * sequence parallelism; more segments where something runs beside its products); full recomputation
- * repeats the forward ones, collectives included, before its backward pass. A pass split in I and W
- * keeps the gathered output gradient for W and gathers the input again. Context parallelism divides
- * tokens, not weights; under a causal mask each rank has an early and a late part of the sequence,
- * so all have equal work. Sharded state is gathered and reduced layer by layer, embedding and head
- * apart. With tied embeddings the last stage holds a copy of the word embedding, unless it is on
- * one rank with the first stage (of either direction) and neither gathers its parameters (ZeRO 3).
- * The loss's three reductions over tp stand as one all-reduce of 12 bytes per token. The
- * embedding's gradient is dense.
+ * heads are copied where tp is a multiple of their number, norms work on all tokens or, with
+ * sequence parallelism, on 1/tp of them. A transformer layer gives two compute segments and two
+ * all-reduces forward and backward (one compute segment without tp; all-gathers and reduce-scatters
+ * with sequence parallelism; more segments where something runs beside its products); full
+ * recomputation repeats the forward ones, collectives included, before its backward pass. A pass
+ * split in I and W keeps the gathered output gradient for W and gathers the input again. Context
+ * parallelism divides tokens, not weights; under a causal mask each rank has an early and a late
+ * part of the sequence, so all have equal work. Sharded state is gathered and reduced layer by
+ * layer, embedding and head apart. With tied embeddings the last stage holds a copy of the word
+ * embedding, unless it is on one rank with the first stage (of either direction) and neither
+ * gathers its parameters (ZeRO 3). The loss's three reductions over tp are added as one all-reduce
+ * of 12 bytes per token. The embedding's gradient is dense.
  *
- * Experts: every ep rank sends the copies of its tokens to the experts' ranks and gets them back,
- * in both passes; times and memory are the busiest rank's, which its group waits for, FLOP and
- * bytes the mean. Latent attention's products into the latents are on every tp rank. MTP modules
- * are on the last stage, which then needs the embedding in the same way; their segments have no
- * layer.
+ * Experts: every ep rank sends the copies of its tokens to the experts' ranks and gets the results
+ * back, in both passes; times and memory are the busiest rank's, which its group waits for, FLOP
+ * and bytes the mean. Every tp rank computes latent attention's products into the latents. MTP
+ * modules are on the last stage, which then needs the embedding as with tied embeddings; their
+ * segments have no layer.
  *
  * Two directions: a rank's optimizer, gradients and gathers are those of the stages of
  * both directions on it. Each direction reduces over its own replicas and shards its state over
  * them; the two ranks with the same stages sum what each then holds: shards, unless the passes
  * reduced whole gradients.
  *
- * Slices: the queries of a slice see the keys of those before it and, causally, its own. Slices
- * go forwards in order and backwards the other way round, where each adds the gradients of all keys
- * and values it has seen to those that the later slices left; these wait in working_B. Everything
- * else is a share of the tokens, but what every pass does to whole weights: adding to their
- * gradients, gathers and reductions that are not once per step. Recomputed layers keep the keys and
- * values that later slices see.
+ * Slices: the queries of a slice attend to the keys of earlier slices and, causally, of their own.
+ * Forward passes run from the first slice to the last, backward passes from the last to the first.
+ * Each backward pass adds its gradients, of all keys and values that the slice has attended to, to
+ * the sums that later slices have left, which wait in working_B. All other costs of a pass are
+ * those of the slice's tokens, but for work on whole weights: adding to their gradients, gathers
+ * and reductions that are not once per step. Recomputed layers keep the keys and values that later
+ * slices attend to.
  *
  * costs_out: in `arena`.  O(slices * stages * layers per stage), about 0.2 ms for 126 layers.
  *  Returns MS_OK; MS_E_INPUT when degrees clash with the shape (heads or ffn not divisible by tp,
@@ -610,11 +611,11 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
 
-/** The same in short, for estimates: a run of layers that are alike stands there by its first few
- * and its last one (`repeat` of a pass says how many are left out), stages that are alike share the
- * segments of their passes, and kernels are not listed. Times, bytes and memory are those of
- * ms_model_costs.  passes: 1 << ms_pass of those wanted; others stay empty.  O(stages + layers).
- * Returns as ms_model_costs. */
+/** An outline of the costs of a model, for estimates: of a run of layers that are alike, the first
+ * few and the last are listed (`repeat` of a pass says how many are left out), stages that are
+ * alike share the segments of their passes, and kernels are not listed. Times, bytes and memory are
+ * those of ms_model_costs.  passes: 1 << ms_pass of those wanted; others stay empty.  O(stages +
+ * layers). Returns as ms_model_costs. */
 ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
                            const ms_precision *precision, const ms_gpu_type *gpu, unsigned passes,
                            ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out);
