@@ -323,7 +323,8 @@ static checking begin(ms_job *job, ms_arena *arena, ms_diag *diag) {
         .spec = &job->spec, .cluster = job->platform, .arena = arena, .diag = diag, .out = job};
 }
 
-/* The job that is laid out on the way is dropped. */
+/* Report the faults that laying out a spec finds, as far as its parts are there. The job that is
+ * laid out on the way is dropped. */
 void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag) {
     ms_job job;
     begin_job(spec, &job);
@@ -333,6 +334,7 @@ void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag
     }
 }
 
+/* Lay out all of a job but its order of passes. *job_out is set on success only. */
 ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
     ms_job job;
     begin_job(spec, &job);
@@ -351,6 +353,7 @@ ms_status ms_job_order(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return lay_out_order(&check);
 }
 
+/* Share the model's layers out among the stages, and check the model against the layout. */
 ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag) {
     ms_status status = ms_spec_partition_layers(job, arena, diag);
     if (status != MS_OK) {
@@ -361,6 +364,7 @@ ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return ms_layout_check(&job->spec.model, &job->layout, &job->platform->gpu, &placed.diag);
 }
 
+/* Lay a spec out to a job in three parts: shape, order of passes, layers over stages. */
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out) {
     ms_job job;
     ms_status status = ms_job_shape(spec, arena, diag, &job);

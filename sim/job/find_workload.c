@@ -5,7 +5,8 @@
 #include "base/failure.h"
 #include "job/internal.h"
 
-/* A path, and a name of which a file is in the current folder, stay as they are. */
+/* Set *found_out to the request with the path of its workload's file, which may be installed data.
+ * A path, and a name of which a file is in the current folder, stay as they are. */
 ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                                 ms_job_request *found_out) {
     const char *name = request->workload;

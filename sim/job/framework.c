@@ -14,7 +14,8 @@ bool ms_spec_is_choice(const ms_node *node) {
     return node != NULL && strncmp(node->origin, ORIGIN, sizeof ORIGIN - 1) == 0;
 }
 
-/* The key's scalar becomes the only member of a new mapping in its place. */
+/* Replace `key: NAME` in a tree by `key: {member: NAME}`: the scalar becomes the only member of a
+ * new mapping in its place. */
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena) {
     ms_node *mapping = ms_node_get(root, key);
     if (mapping == NULL || mapping->type != MS_NODE_SCALAR || ms_node_takes_out(mapping)) {
@@ -198,7 +199,8 @@ static const ms_node *name_of(const ms_node *root) {
     return is_name && is_model && !is_expanded ? name : NULL;
 }
 
-/* The nodes of the profile get an origin of their own, by which ms_spec_is_choice tells them from
+/* Read the profile of the workload's framework, check it, and lay its choices below the workload's
+ * keys. The profile's nodes get an origin of their own, by which ms_spec_is_choice tells them from
  * the user's. */
 ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folder, bool is_alone,
                                 ms_node *root, ms_arena *arena, ms_diag *diag) {
@@ -417,6 +419,7 @@ static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
     }
 }
 
+/* Take back the framework's choices that the job has no use for; nothing without a framework. */
 void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root) {
     if (spec->framework.name != NULL) {
         fit_schedule(root, spec);

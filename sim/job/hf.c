@@ -5,7 +5,8 @@
 #include "job/internal.h"
 #include "model/hf.h"
 
-/* The key itself is removed: all that the config says is in the tree afterwards. */
+/* Lay the model of the Hugging Face config that `model.hf` names below the model's other keys. The
+ * key itself is removed: all that the config says is in the tree afterwards. */
 ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *root,
                          ms_arena *arena, ms_diag *diag) {
     ms_node *model = ms_node_get(root, "model");

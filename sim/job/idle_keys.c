@@ -523,7 +523,8 @@ static void check_experts(key_search *search) {
         "their own");
 }
 
-/* Keys of a model are checked only where the job has one. */
+/* Find the keys of a job's file that change nothing, topic by topic. Keys of a model are checked
+ * only where the job has one. */
 ms_status ms_idle_keys_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                             ms_idle_keys *keys_out) {
     const ms_job_spec *spec = &job->spec;

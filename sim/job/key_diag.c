@@ -7,6 +7,8 @@
 
 enum { MESSAGE_MAX = 1536 };
 
+/* Report a fault of a spec at the place of a key in its file. A spec without a file gives no place,
+ * only the key. */
 ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_path,
                         const char *format, ...) {
     char message[MESSAGE_MAX];

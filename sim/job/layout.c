@@ -90,7 +90,8 @@ static void set_degrees(const ms_job *job, ms_model_layout *layout) {
     }
 }
 
-/* Starts from the choices of the spec, then sets what follows from mesh, host and platform. */
+/* Set a job's layout: the choices of the spec, then the members that follow from mesh, host and
+ * platform. */
 ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_mesh *mesh = &job->mesh;
@@ -117,7 +118,8 @@ ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
-/* All ep groups are taken to lie on nodes as rank 0's group does. */
+/* Set how many members of rank 0's ep group are on the node of its first member. All ep groups are
+ * taken to lie on nodes as this one does. */
 ms_status ms_spec_count_node_ranks(ms_job *job, ms_arena *arena) {
     const ms_platform *cluster = job->platform;
     const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, MS_AXES_OF_EXPERTS);

@@ -76,7 +76,9 @@ static ms_status check_layers(const ms_job_spec *spec, int stages, ms_diag *diag
                : check_shares(spec, &open, stages, diag);
 }
 
-/* A list of the spec is borrowed; a balanced partition is left to be made. */
+/* Check the partition, and set the layers of every virtual stage (layout.stage_layers) unless it is
+ * balanced. A list of the spec is borrowed; given ends keep their numbers, and open stages share
+ * the rest evenly. */
 ms_status ms_spec_partition_layers(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_spec_partition *given = &spec->schedule.partition;
@@ -103,7 +105,9 @@ ms_status ms_spec_partition_layers(ms_job *job, ms_arena *arena, ms_diag *diag) 
     return MS_OK;
 }
 
-/* The number of stages follows from pp and the schedule's own number of virtual stages per rank. */
+/* Check early whether the model has layers for all virtual stages, without an order of passes. The
+ * number of stages follows from pp and `schedule.v`, or the number that the schedule's kind
+ * needs. */
 ms_status ms_job_check_layers(const ms_job *job, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_spec_schedule *schedule = &spec->schedule;

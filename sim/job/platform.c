@@ -97,7 +97,8 @@ static ms_status read_platform_key(const loading *load) {
     return MS_OK;
 }
 
-/* The tree of the effective platform is kept as well, for checks and listings. */
+/* Load the platform that the request or the workload names, with the workload's changes, into the
+ * spec. The tree of the effective platform is kept as well, for checks and listings. */
 ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *mapping,
                                 ms_arena *arena, ms_diag *diag, ms_job_spec *spec) {
     const loading load = {request, mapping, arena, diag, spec};

@@ -80,6 +80,8 @@ static void propose_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
     }
 }
 
+/* Report a missing `schedule.v` in a kind that takes any number of virtual stages, with values that
+ * would do. */
 ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag) {
     const ms_spec_schedule *schedule = &spec->schedule;
     if (schedule->chunks != 0 || ms_schedule_kind_traits(schedule->kind).chunks != 0) {
@@ -222,7 +224,8 @@ static void apply_order(ms_job *job) {
     job->layout.stage_rank = program->stage_rank;
 }
 
-/* has_pairs is set before serial overlap takes the pairs apart. */
+/* Build the job's order of passes, place its gathers, and set what follows for the layout.
+ * has_pairs is set before serial overlap takes the pairs apart. */
 ms_status ms_spec_build_program(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_spec_schedule *schedule = &job->spec.schedule;
     ms_status status =
@@ -240,6 +243,7 @@ ms_status ms_spec_build_program(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
+/* Set the key of a job's order of passes: everything that the order follows from. */
 void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out) {
     memset(key_out, 0, sizeof *key_out);
     find_order(job, &key_out->order);
@@ -251,6 +255,7 @@ void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out) {
     key_out->has_rounds = job->layout.reduce == MS_REDUCE_ROUND;
 }
 
+/* Give a job the order of passes of another job with the same key. */
 void ms_job_take_order(ms_job *job, const ms_job *other) {
     job->program = other->program;
     job->schedule_text = other->schedule_text;

@@ -85,7 +85,8 @@ static void find_ranges(const ms_job *job, const ms_rank_properties *properties,
     }
 }
 
-/* The job is changed only when everything has been allocated. */
+/* Give the ranks of a job factors on their computations and links. The job is changed only when
+ * everything has been allocated. */
 ms_status ms_job_set_rank_properties(ms_job *job, const ms_rank_properties *properties,
                                      ms_arena *arena) {
     bool has_links = false;

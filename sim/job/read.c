@@ -300,7 +300,8 @@ static void begin_again(reading *reader, const ms_job_spec *spec) {
     leave_open(&reader->text.spec);
 }
 
-/* After a fault the job is laid out as far as it can be, to report faults across keys as well. */
+/* Read a workload into a spec. After a fault the job is laid out as far as it can be, to report
+ * faults across keys as well. */
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out) {
     ms_job_request found;
@@ -343,7 +344,8 @@ static const char SMALLEST[] = "framework: {name: its name}\n"
                                "sequence: 128}\n"
                                "batch: {global: 1}\n";
 
-/* Choices are not fitted to the small job: the caller sets other sizes. */
+/* Read a framework's choices, laid below the keys of a small job, as a spec. Choices are not fitted
+ * to the small job, because the caller sets other sizes. */
 ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
                                    ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.workload = "framework", .data_folder = data_folder};
@@ -366,8 +368,8 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
     return reader.status;
 }
 
-/* The tree is that of the written spec, in which the framework's choices are the spec's own
- * values. */
+/* Make a spec with other values of some keys: write the spec as a tree, apply the overrides, read
+ * the tree. The framework's choices are keys of that tree like all others, and stay. */
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.sets = sets->items, .set_count = sets->count};
@@ -394,8 +396,8 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     return reader.status;
 }
 
-/* The tree is the workload as the user typed it, so that the framework's choices are made once
- * more. */
+/* Read a workload once more with further overrides. The tree is the workload as the user typed it,
+ * so that the framework's choices are made anew. */
 ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                  ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.workload = spec->source.path,

@@ -123,6 +123,7 @@ static bool is_of(const refusal *row, const char *framework) {
     return false;
 }
 
+/* Report every row of REFUSALS that applies to the spec's framework and holds for the job. */
 ms_status ms_spec_check_refusals(const ms_job_spec *spec, const ms_model_layout *layout,
                                  ms_diag *diag) {
     const char *framework = spec->framework.name;

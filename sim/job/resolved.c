@@ -116,7 +116,8 @@ static ms_status add_taken_out(const resolving *listing, const ms_node *typed, m
     return status;
 }
 
-/* All nodes are in an arena that lives for this call only. */
+/* Append every key of a job with its value and origin. All nodes are in an arena that lives for
+ * this call only. */
 ms_status ms_job_spec_write_resolved(const ms_job_spec *spec, ms_buffer *out) {
     ms_arena scratch;
     ms_diag silent;

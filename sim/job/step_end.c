@@ -96,7 +96,8 @@ static ms_status visit_tied(const step_walk *walk) {
                : walk->visitor->pair(walk->context, ends, MS_AXIS_PP, size_B);
 }
 
-/* With one step and updates of no time, nothing would follow the meeting. */
+/* Whether all ranks wait for each other before the update. With one step and updates of no time,
+ * nothing would follow the meeting. */
 bool ms_step_end_meets(const ms_job *job) {
     bool has_more = job->spec.simulation.steps > 1;
     for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
@@ -105,7 +106,8 @@ bool ms_step_end_meets(const ms_job *job) {
     return has_more && !ms_job_is_validated_late(job) && job->mesh.ranks > 1;
 }
 
-/* Reductions, tied embeddings, the meeting, updates, gathers. */
+/* Call the visitor for all events at a step's end: reductions, tied embeddings, the meeting of all
+ * ranks, updates, gathers. */
 ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
                             ms_diag *diag) {
     const step_walk walk = {job, visitor, context, diag};

@@ -67,8 +67,9 @@ static const char *all_reduce_text(const ms_job_spec *spec) {
     return ms_coll_algorithm_name(spec->algorithms.of[MS_COLL_ALL_REDUCE]);
 }
 
-/* `text` is the spec, with the members that a workload file has in another form: the schedule's
- * kind, the algorithm of all-reduces, and mappings with tables of their own. */
+/* Write a spec as the tree of a workload file. `text` is the spec, with the members that a workload
+ * file has in another form: the schedule's kind, the algorithm of all-reduces, and mappings with
+ * tables of their own. */
 ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out) {
     const ms_spec_schedule *schedule = &spec->schedule;
     ms_spec_text text = {.spec = *spec, .all_reduce = all_reduce_text(spec)};
@@ -79,6 +80,7 @@ ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node *
     return status == MS_OK ? ms_config_write(MS_WORKLOAD_FIELDS, &text, arena, root_out) : status;
 }
 
+/* Append a spec as the text of a workload file. */
 ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out) {
     ms_arena scratch;
     ms_arena_init(&scratch);
@@ -92,8 +94,8 @@ ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out) {
     return status;
 }
 
-/* Mappings with readers of their own are checked for presence here; model and costs have checks of
- * their own. */
+/* Check each key of a spec by its row in the tables. Mappings with readers of their own are checked
+ * for presence here; model and costs have checks of their own. */
 ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag) {
     static const ms_node PRESENT = {.type = MS_NODE_MAPPING};
     const char *kind = ms_schedule_kind_name(spec->schedule.kind);

@@ -70,7 +70,8 @@ static bool copies_heads(const ms_cost_builder *builder) {
     return builder->model->repeats_key_values && builder->shard.kv_heads < builder->shard.heads;
 }
 
-/* With copied heads (repeat_kv) the core sees as many key and value heads as query heads. */
+/* Sizes of the attention core with plain or grouped heads. With copied heads (repeat_kv) the core
+ * sees as many key and value heads as query heads. */
 ms_core ms_head_core(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     bool is_repeated = copies_heads(builder);
@@ -163,6 +164,7 @@ static void add_core(ms_cost_builder *builder, unsigned parts) {
     ms_cost_core(builder, parts, &core);
 }
 
+/* Add the attention half of a layer, from its norm to its residual. */
 void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
     static const ms_operator OPERATORS[] = {
         ms_cost_opening_norm, add_qkv,  add_qk_norms, add_rotary,      add_head_copies,
@@ -176,6 +178,7 @@ static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
     ms_cost_unsplit(builder, parts, add_output);
 }
 
+/* Add the attention of a parallel block, between the block's norm and residual. */
 void ms_cost_attention_branch(ms_cost_builder *builder, unsigned parts) {
     static const ms_operator OPERATORS[] = {
         add_qkv,           add_qk_norms, add_rotary,          add_head_copies,

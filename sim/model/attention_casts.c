@@ -70,8 +70,9 @@ static void add_cast_back(ms_cost_builder *builder, double width) {
                builder->shard.element_B + ms_quantized_B(builder));
 }
 
-/* Backward the result's gradient is cast, unless the output projection returns it in fp8. Forward
- * q, k and v are joined and cast, unless the qkv product has written fp8. */
+/* Add the casts to fp8 before an attention kernel. Backward: the result's gradient is cast, unless
+ * the output projection returns it in fp8. Forward: q, k and v are joined and cast, unless the qkv
+ * product has written fp8. */
 void ms_cost_attention_casts(ms_cost_builder *builder, const ms_core *core, bool is_backward) {
     if (!ms_has_fp8_attention(builder, is_backward)) {
         return;
@@ -89,9 +90,9 @@ void ms_cost_attention_casts(ms_cost_builder *builder, const ms_core *core, bool
     }
 }
 
-/* Nothing is cast back where the kernel has written the working type. Forward: the result, unless
- * the output projection takes fp8. Backward: the joined gradients of q, k and v, unless the qkv
- * product takes fp8. */
+/* Add the casts back to the working type behind an attention kernel; none where the kernel has
+ * written that type. Forward: the result, unless the output projection takes fp8. Backward: the
+ * joined gradients of q, k and v, unless the qkv product takes fp8. */
 void ms_cost_attention_casts_back(ms_cost_builder *builder, const ms_core *core, bool is_backward) {
     if (!ms_has_fp8_attention(builder, is_backward) || !writes_fp8(builder)) {
         return;
@@ -119,8 +120,9 @@ double ms_kept_operand_B(const ms_cost_builder *builder) {
     return keeps_fp8(builder) ? ms_quantized_B(builder) : builder->shard.element_B;
 }
 
-/* The output projection's input is the attention's result. The two keep separate copies where the
- * projection multiplies, or keeps, in fewer bits than the attention's result has. Where the
+/* Bytes per element of the attention's result that attention and output projection keep together
+ * [B]. The output projection's input is the attention's result. The two keep separate copies where
+ * the projection multiplies, or keeps, in fewer bits than the attention's result has. Where the
  * attention hands fp8 to the projection and the projection needs no second form, both keep one fp8
  * tensor. Source: Transformer Engine (the attention and the linear layer save their tensors
  * apart). */

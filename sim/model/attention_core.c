@@ -153,8 +153,8 @@ static double flash_curve_s(const void *context, const double *sizes) {
     return ms_work_time_s(builder.gpu, &work, NULL);
 }
 
-/* The cost model without a job: bf16, the GPU type's own kernel, no context parallelism, no
- * slices. */
+/* Time of a fused attention call by the cost model, without a job [s]: bf16, the GPU type's own
+ * kernel, no context parallelism, no slices. */
 double ms_attention_time_s(const ms_gpu_type *gpu, const double *sizes, bool is_backward) {
     enum { HALF_B = 2 };
     const ms_model model = {.attention = MS_ATTENTION_FUSED};
@@ -543,8 +543,8 @@ static void add_part(ms_cost_builder *builder, unsigned part, const ms_core *cor
     }
 }
 
-/* Selective recomputation runs the core's forward part in computation segments of their own, which
- * are marked as recomputation. */
+/* Add the attention core of a layer for `parts`. Selective recomputation repeats the core's forward
+ * part before its backward part, in segments of their own, which are marked as recomputation. */
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core) {
     if (parts & MS_PART_FORWARD) {
         add_part(builder, MS_PART_FORWARD, core);
@@ -591,7 +591,8 @@ static double exchange_buffer_B(const ms_cost_builder *builder, const ms_core *c
            builder->shard.element_B;
 }
 
-/* Unfused: the softmax's result for every head, query and key, with dropout also the mask (1 byte)
+/* Bytes that the attention core keeps for its backward pass besides q, k, v and its output [B].
+ * Unfused: the softmax's result for every head, query and key, with dropout also the mask (1 byte)
  * and the dropout's result. Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
@@ -603,8 +604,9 @@ double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core)
     return exchanged_B + shard->tokens * (per_score * core->heads * shard->slice.keys);
 }
 
-/* With slices: the gradients of all keys and values that the slice has attended to. With cp: the
- * exchanged keys and values or their latents, and what is made from them. */
+/* Bytes of the core's buffers during a pass [B]. With slices: the gradients of all keys and values
+ * that the slice has attended to. With cp: the exchanged keys and values or their latents, what is
+ * made from these, and their gradients. */
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     if (shard->slice.count > 1) {

@@ -6,9 +6,10 @@
  * of a dropout mask; derived here from what each kernel has to read and write once. */
 #include "model/buckets.h"
 
-/* A backward pass runs the operators in reverse. That order matters only where something stands
- * between two of them: a collective over tp or cp, or the reduction of a bucket. In a single
- * compute segment times and bytes are sums, and the order given will do. */
+/* Add the operators of a half of a layer. A backward pass runs them in reverse. That order matters
+ * only where something stands between two operators: a collective over tp or cp, or the reduction
+ * of a bucket. In a single compute segment times and bytes are sums, and the order given will
+ * do. */
 void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operator *operators,
                        size_t count) {
     bool is_backward = !(parts & MS_PART_FORWARD);
@@ -19,6 +20,7 @@ void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operat
     }
 }
 
+/* Add an operator without its collectives over tp. */
 void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add) {
     bool is_tp_split = builder->is_tp_split;
     builder->is_tp_split = false;
@@ -43,7 +45,8 @@ static bool has_bias(const ms_cost_builder *builder) {
     }
 }
 
-/* Forward, and again where the backward pass recomputes norms; then the norm's backward kernel. */
+/* Add a norm of the hidden state: its forward kernel, also where the backward pass recomputes
+ * norms, and its backward kernel. */
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     bool is_rms = builder->model->is_rms_norm;
@@ -114,10 +117,10 @@ static void add_input_sum(ms_cost_builder *builder, ms_linear_size size) {
     }
 }
 
-/* Forward: the cast of the input, then the products. Input gradient: the cast of the output's
- * gradient, the products, the sum of their results. Weight gradient: casts of the input, the
- * products, the bias's gradient. Casts are there where products multiply in fewer bits
- * (casts.c). */
+/* Add a linear layer (product with a weight). Forward: the cast of the input, the products. Input
+ * gradient: the cast of the output's gradient, the products, the sum of their results. Weight
+ * gradient: casts of the input, the products, the bias's gradient. There are casts where products
+ * multiply in fewer bits (casts.c). */
 void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                        ms_linear_size size) {
     double tokens = size.tokens, in = size.in, out = size.out;

@@ -4,10 +4,10 @@
  * behind the event that completes it. buckets.md gives the reasons. */
 #include "model/buckets.h"
 
-/* Find the first event of the unit and, for each kind, the first bucket that earlier units have not
- * completed. is_ordered: a bucket is complete before the unit's last event, so that its reduction
- * cuts the unit's computation in two, and the unit's kernels have to be added in the order they
- * run. */
+/* Begin a unit of a pass: find its first event and, for each kind, the first bucket that earlier
+ * units have not completed. is_ordered: a bucket is complete before the unit's last event, so that
+ * its reduction cuts the unit's computation in two, and the unit's kernels have to be added in the
+ * order they run. */
 void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     if (buckets == NULL) {
@@ -49,8 +49,9 @@ static bool reduce_complete(ms_cost_builder *builder, int event) {
     return builder->segments.count > before;
 }
 
-/* Either list the weights for ms_buckets_find, or count the event and reduce what it completes. The
- * unit's last event is left to ms_buckets_end_unit. */
+/* Count the event of a kernel that has made weight gradients, and reduce the buckets that it
+ * completes; or, for ms_buckets_find, list the weights. The unit's last event is left to
+ * ms_buckets_end_unit. */
 void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool is_expert) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     if (builder->unit.buckets.listed != NULL) {
@@ -65,6 +66,8 @@ void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool i
     }
 }
 
+/* Reduce the buckets that the end of the unit completes. layer: that the reductions are shown
+ * for. */
 void ms_buckets_end_unit(ms_cost_builder *builder, int layer) {
     const ms_stage_buckets *buckets = builder->unit.buckets.of;
     const ms_bucket_unit *unit = &buckets->units[buckets->unit];
@@ -75,8 +78,9 @@ void ms_buckets_end_unit(ms_cost_builder *builder, int layer) {
     }
 }
 
-/* An outline leaves out the units between two that are alike. The gather that was started for unit
- * `from` stands for that of unit `to`. Units are counted in the order of the backward pass. */
+/* Take the gathers of one unit for those of another in an outline. An outline leaves out the units
+ * between two that are alike. The gather that was started for unit `from` stands for that of unit
+ * `to`. Units are counted in the order of the backward pass. */
 void ms_buckets_skip(ms_cost_builder *builder, int from, int to) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     for (int kind = 0; buckets != NULL && kind < MS_BUCKET_KINDS; kind++) {
@@ -104,8 +108,8 @@ static bool is_inside(const ms_bucket_list *list, int i, const ms_bucket_unit *u
     return i < list->count && list->items[i].event < unit->first_event + unit->events;
 }
 
-/* Compare the buckets that are complete inside unit `a` (x) with those inside unit `b` (y), one by
- * one, with their events counted from the unit's first event. */
+/* Whether two units complete equal buckets. The buckets inside unit `a` (x) and inside unit `b` (y)
+ * are compared one by one, with their events counted from the unit's first event. */
 bool ms_buckets_are_alike(const ms_stage_buckets *buckets, int a, int b) {
     if (buckets == NULL) {
         return true;

@@ -235,8 +235,8 @@ static ms_status move_to_arena(bucket_finder *finder) {
     return has_failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* The finder uses the builder as a scratch pad: it starts a plan of its own, whose segments it
- * removes. */
+/* Find the gradient buckets of a stage. The finder uses the builder as a scratch pad: it starts a
+ * plan of its own, whose segments it removes. */
 ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bool is_first_of_rank,
                           ms_stage_buckets **buckets_out) {
     int count = ms_stage_fsdp_unit_count(builder, content);

@@ -150,6 +150,7 @@ static bool is_cast_by_norm(const ms_cost_builder *builder) {
             products->tensor_gathers == MS_TYPE_OF_PRODUCTS);
 }
 
+/* Bytes that the norm being added moves over those of a norm that writes the working type. */
 double ms_norm_share(const ms_cost_builder *builder) {
     double e = builder->shard.element_B;
     return ms_is_quantized(builder, builder->product.kind) && is_cast_by_norm(builder)
@@ -228,8 +229,9 @@ static bool is_gradient_cast(const ms_cost_builder *builder) {
            builder->product.kind == MS_PRODUCT_PROJECTIONS && ms_attention_takes_fp8(builder);
 }
 
-/* Own tokens only are cast where tp ranks gather what is cast. An attention that hands on fp8
- * leaves just the transposed form to be made. */
+/* Add the casts before a linear layer's forward product, of its input and of gathered weights.
+ * Where tp ranks gather what is cast, each casts its own tokens. Behind an attention that hands on
+ * fp8, just the transposed form is made. */
 void ms_cost_input_cast(ms_cost_builder *builder, ms_linear_size size) {
     if (!ms_is_quantized(builder, builder->product.kind)) {
         return;
@@ -247,9 +249,10 @@ void ms_cost_input_cast(ms_cost_builder *builder, ms_linear_size size) {
     add_weight_rows(builder, size.in * size.out);
 }
 
-/* The cast makes rows and, where it can, columns. Columns are made afterwards by a transpose where
- * the attention gave rows in fp8, or where tp ranks cast their own tokens with one scale per tensor
- * and gather them. */
+/* Add the casts of the output's gradient before the product for the input gradient. The cast makes
+ * rows and, where it can, columns. A transpose makes the columns afterwards where the attention
+ * gave rows in fp8, or where tp ranks cast their own tokens with one scale per tensor and gather
+ * them. */
 void ms_cost_gradient_cast(ms_cost_builder *builder, ms_linear_size size) {
     if (!ms_is_quantized(builder, builder->product.kind)) {
         return;
@@ -273,8 +276,9 @@ void ms_cost_gradient_cast(ms_cost_builder *builder, ms_linear_size size) {
     add_weight_columns(builder, size.in * size.out);
 }
 
-/* Nothing where the forward pass has made the columns. Else they are made from the rows that were
- * kept, or cast from the input that was kept in the working type. */
+/* Add the kernel that makes the input's columns for the weight gradient; none where the forward
+ * pass has made them. They are made from the rows that were kept, or cast from the input that was
+ * kept in the working type. */
 void ms_cost_input_columns(ms_cost_builder *builder, ms_linear_size size) {
     double whole = size.tokens * size.in;
     if (!ms_is_quantized(builder, builder->product.kind) || !has_token_columns(builder) ||
@@ -293,8 +297,8 @@ bool ms_sums_bias_in_cast(const ms_cost_builder *builder) {
            ms_is_quantized(builder, builder->product.kind) && !is_gradient_cast(builder);
 }
 
-/* As for other linear layers, but copies may have been cast before they were sent to the rank; then
- * only the transposed form is to be made. Mean and busiest loads differ. */
+/* Add the casts of a product of routed experts. Copies may have been cast before they were sent to
+ * the rank; then only the transposed form is made. Mean and busiest loads differ. */
 void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_expert_casts *work) {
     if (!ms_is_quantized(builder, MS_PRODUCT_EXPERTS)) {
         return;
@@ -355,8 +359,9 @@ static int maxima_of(const ms_cost_builder *builder, ms_pass pass, ms_stage_cont
     return count;
 }
 
-/* Only delayed scaling shares maxima; a W pass finds none. Each maximum is 4 bytes in the
- * all-reduce. The kernel behind it reads the maxima and writes as many scales. */
+/* Add the end of a pass under delayed scaling: ranks share the maxima, and a kernel makes scales
+ * from them. A W pass finds no maxima. Each maximum is 4 bytes in the all-reduce; the kernel reads
+ * the maxima and writes as many scales. */
 void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     const ms_products *products = products_of(builder);
     bool is_delayed = products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_DELAYED;
@@ -376,7 +381,8 @@ void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content conte
     ms_cost_memory(builder, "scale_update", 4 * maxima * 2);
 }
 
-/* The bytes of casting kernels that transpose are counted `slower` times. */
+/* Bytes whose traffic takes as long as casting weights once per step [B]; 0 where every pass casts
+ * them. The bytes of kernels that transpose are counted `slower` times. */
 double ms_weight_casts_B(const ms_cost_builder *builder, double weights) {
     const ms_products *products = products_of(builder);
     double e = builder->shard.element_B, q = ms_quantized_B(builder);
@@ -391,8 +397,8 @@ double ms_weight_casts_B(const ms_cost_builder *builder, double weights) {
     return weights * ((has_maximum_first(products) ? e : 0) + slower * (e + q + second_B));
 }
 
-/* Weights gathered in the products' type are held in no other, so their working copy is taken
- * off. */
+/* Bytes of the quantized copies of weights that a rank holds [B]. Weights that are gathered in the
+ * products' type are held in no other, so that their working copy is subtracted. */
 double ms_held_weights_B(const ms_cost_builder *builder, double weights) {
     if (weights <= 0 || casts_weights(builder)) {
         return 0;
@@ -402,6 +408,7 @@ double ms_held_weights_B(const ms_cost_builder *builder, double weights) {
     return weights * (forms_B - (is_alone ? builder->precision->parameter_B : 0));
 }
 
+/* Bytes per element in which the backward pass keeps a product's input [B]. */
 double ms_kept_input_B(const ms_cost_builder *builder, ms_product_kind kind) {
     bool is_cast = ms_is_quantized(builder, kind) &&
                    products_of(builder)->weight_gradients == MS_TYPE_OF_PRODUCTS &&

@@ -363,8 +363,9 @@ static ms_status check_attention(const ms_model *model, const ms_gpu_type *gpu, 
                          gpu->name, missing);
 }
 
-/* All checks run, so that one call reports every fault; only degrees below 1 end it at once.
- * Combinations that this cost model does not describe are refused in the list itself. */
+/* Check that a layout can train a model. All checks run, so that one call reports every fault; only
+ * degrees below 1 end it at once. Combinations that this cost model does not describe are refused
+ * in the list itself. */
 ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                           const ms_gpu_type *gpu, ms_diag *diag) {
     if (check_degrees(layout, diag) != MS_OK) {

@@ -287,6 +287,7 @@ static ms_status lay_out(const ms_cost_builder *given, ms_diag *diag, ms_stage_c
     return status;
 }
 
+/* Lay out the costs of a model with all passes, every layer and the table of kernels. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out) {
@@ -299,6 +300,7 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
     return lay_out(&given, diag, costs_out);
 }
 
+/* Lay out the costs of a model as an outline, with the passes that are asked for. */
 ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
                            const ms_precision *precision, const ms_gpu_type *gpu, unsigned passes,
                            ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out) {

@@ -47,6 +47,7 @@ static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *c
     }
 }
 
+/* Read the `costs:` mapping by its table. *costs_out is set on success only. */
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_given_costs *costs_out) {
     ms_given_costs given = {.forward = {NULL, 0}};
@@ -57,7 +58,8 @@ ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *
     return status;
 }
 
-/* Kernels and uses are empty arrays, as given times are of no kernels. */
+/* Lay out given costs as the costs of all stages. Kernels and uses are empty arrays, as given times
+ * are of no kernels. */
 ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out) {
     ms_stage_costs costs = {.stages = sizes->ranks * sizes->chunks,

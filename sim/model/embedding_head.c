@@ -5,8 +5,9 @@
 
 #include "model/internal.h"
 
-/* Forward: lookup in the rank's part of the table, reduction over tp, learned positions, dropout.
- * Backward: dropout's gradient (I and B passes), the table's gradient (B and W passes). */
+/* Add the word embedding's part of a pass. Forward: lookup in the rank's part of the table,
+ * reduction over tp, learned positions, dropout. Backward: dropout's gradient (I and B passes), the
+ * table's gradient (B and W passes). */
 void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
     const ms_shard *shard = &builder->shard;
     double elements = shard->tokens * shard->hidden;
@@ -166,7 +167,7 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* A model without vocabulary has no head. */
+/* Add the final norm, the head and the loss for a pass; nothing in a model without vocabulary. */
 void ms_cost_head(ms_cost_builder *builder, ms_pass pass) {
     if (builder->shard.vocab <= 0) {
         return;

@@ -17,8 +17,8 @@ static const double ENGINE_HOPPER_MIB = 32, ENGINE_EARLIER_MIB = 4;
  * forward passes, autograd's runs the backward passes. */
 enum { CUBLAS_THREADS = 2, GROUPED_STREAMS = 4 };
 
-/* PyTorch's cuBLAS workspaces and, with Transformer Engine, its own: one, and one for each stream
- * of grouped products. */
+/* Bytes of library workspaces on a rank [B]: PyTorch's cuBLAS workspaces and, with Transformer
+ * Engine, its own: one, and one for each stream of grouped products. */
 double ms_workspace_B(const ms_cost_builder *builder) {
     const ms_framework_memory *framework = &builder->layout->framework_memory;
     if (framework->libraries == MS_LIBRARIES_NONE) {
@@ -74,8 +74,8 @@ static double placeholder_B(const ms_cost_builder *builder, ms_stage_content con
                : 0;
 }
 
-/* The buffers of the ms_framework_buffer list that a stage's passes use; those of gradients and
- * prefetched parameters are counted in zero_sharding.c. */
+/* Bytes of the buffers that a framework keeps for a stage (ms_framework_buffer) [B]. Buffers of
+ * gradients and of prefetched parameters are not in it: zero_sharding.c counts them. */
 double ms_framework_buffer_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     unsigned buffers = builder->layout->framework_memory.buffers;

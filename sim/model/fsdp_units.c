@@ -10,8 +10,8 @@ int ms_stage_owner(const ms_model_layout *layout, int direction, int stage) {
                                       : stage % layout->pp;
 }
 
-/* In every direction, the rank of the last stage must have a first stage, of this or the other
- * direction. */
+/* Whether first and last stages are on the same ranks: in every direction, the rank of the last
+ * stage must have a first stage, of this or the other direction. */
 bool ms_has_joined_ends(const ms_model_layout *layout) {
     int last = layout->pp * layout->chunks - 1,
         directions = layout->directions > 1 ? layout->directions : 1;
@@ -118,7 +118,7 @@ static ms_fsdp_unit mtp_unit(const ms_cost_builder *builder, int module) {
     return unit;
 }
 
-/* Forward order: embedding, layers, head, MTP modules. */
+/* Unit `index` of a stage, in forward order: embedding, layers, head, MTP modules. */
 ms_fsdp_unit ms_stage_fsdp_unit(const ms_cost_builder *builder, ms_stage_content content,
                                 int index) {
     const ms_shard *shard = &builder->shard;
@@ -136,6 +136,7 @@ ms_fsdp_unit ms_stage_fsdp_unit(const ms_cost_builder *builder, ms_stage_content
     return module < 0 ? head_unit(builder) : mtp_unit(builder, module);
 }
 
+/* Parameters of a stage on one rank: the sum over its units. */
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content) {
     ms_parameter_count sum = {.dense = 0};
     int units = ms_stage_fsdp_unit_count(builder, content);
@@ -146,7 +147,8 @@ ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_
     return sum;
 }
 
-/* Layers, the final norm, and MTP modules with their layers; 0 without sequence parallelism. */
+/* Parameters of a stage that tp ranks hold whole and use for their own tokens [count]: in layers,
+ * the final norm, and MTP modules with their layers; 0 without sequence parallelism. */
 double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_model *model = builder->model;
     if (!builder->layout->has_sequence_parallel) {

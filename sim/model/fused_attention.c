@@ -88,9 +88,9 @@ static direction_rate rate_of(const ms_cost_builder *builder, bool is_backward) 
     return (direction_rate){.rate = is_backward ? backward : forward, .peaks = is_fp8 ? peaks : 1};
 }
 
-/* A product of four shares: the kernel's best one at the padded width; elements that are no
- * padding; keys met over keys met and ramp_keys, the cost of a row's start and end; and the
- * tail. */
+/* Share of the peak that a fused attention call reaches: a product of four shares. These are the
+ * kernel's best one at the padded width, the part of that width that is no padding, the loss at the
+ * start and end of rows (keys met over these and ramp_keys more), and the tail. */
 double ms_fused_attention_efficiency(const ms_cost_builder *builder, ms_attention_shape shape,
                                      bool is_backward) {
     ms_attention_kernel kernel = builder->model->attention;
@@ -112,8 +112,9 @@ static head_size head_of(const ms_model *model) {
                        .value = is_latent ? model->mla.v_dim : model->head_dim};
 }
 
-/* A kernel needs figures in the GPU type for both directions, a window where the model has one, and
- * heads of the model's size. */
+/* Why a GPU type cannot run the model's attention kernel; NULL: it can. A kernel needs figures in
+ * the GPU type for both directions, a window where the model has one, and heads of the model's
+ * size. */
 const char *ms_attention_missing(const ms_model *model, const ms_gpu_type *gpu) {
     ms_attention_kernel kernel = model->attention;
     if (kernel == MS_ATTENTION_UNFUSED) {
@@ -190,8 +191,8 @@ static const char *kernel_against(const ms_model *model, const ms_products *prod
     return has_fp8_head(model, gpu) ? NULL : "there is no kernel in fp8 for heads of that size";
 }
 
-/* The recipe is checked before the kernel, and both before parts of sequences, which are not
- * built. */
+/* Why attention cannot multiply in fp8 as asked; NULL: it can. The recipe is checked before the
+ * kernel, and both before parts of sequences, which are not built. */
 const char *ms_attention_format_against(const ms_model *model, const ms_model_layout *layout,
                                         const ms_products *products, const ms_gpu_type *gpu) {
     if (products->attention == MS_ATTENTION_IN_PARAMETERS) {

@@ -197,12 +197,11 @@ typedef struct ms_cost_builder {
     bool is_recompute;  /**< segments are added for recomputation, that is, they repeat forward work
                          */
     int layer;          /**< layer that is being added, -1: none */
-    bool is_tp_split;   /**< the half being added runs its collectives over tp
-                           beside its products */
-    int stage_first;    /**< first layer of the virtual stage being built */
-    ms_fsdp_unit_progress unit; /**< where the pass stands among its units */
+    bool is_tp_split; /**< the half being added runs its collectives over tp beside its products */
+    int stage_first;  /**< first layer of the virtual stage being built */
+    ms_fsdp_unit_progress unit; /**< position of the pass among its units */
     unsigned repeated;          /**< MS_RECOMPUTE_ bits of the layer being added */
-    ms_product_place product;   /**< what is being added */
+    ms_product_place product;   /**< product being added, and its place in the layer */
     ms_cost_wanted wanted;
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_built_layer built_layers[MS_LAYER_KINDS]

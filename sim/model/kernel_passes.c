@@ -7,9 +7,9 @@
  * softmax; rotary embedding); Apex's norms of 2021 on (FastLayerNorm) and Transformer Engine's,
  * which keep a row in registers: backward dy, x in, dx out, where the sums for the gain are made as
  * rows go by (NVIDIA/apex, pull request 1037: 86.6 us on an A100 40 GB, 16,384 rows of 1,024; here
- * 78). Where its softmax does not apply (attention_core.c) it runs
- * PyTorch's operations in fp32: to fp32 (e in, 4 out), scale (4, 4), mask (4, 4), softmax (4, 4),
- * back (4, e); backward to fp32 (e, 4), softmax (8, 4), mask (4, 4), scale (4, 4), back (4, e).
+ * 78). Where its softmax does not apply (attention_core.c) it runs PyTorch's operations in fp32: to
+ * fp32 (e in, 4 out), scale (4, 4), mask (4, 4), softmax (4, 4), back (4, e); backward to fp32 (e,
+ * 4), softmax (8, 4), mask (4, 4), scale (4, 4), back (4, e).
  * Source: Megatron-LM, megatron.model.fused_softmax (forward_torch_softmax).
  *
  * Eager, an operation of PyTorch a kernel:
@@ -146,7 +146,7 @@ static bool has_casts(const ms_model *model, ms_work work) {
     return work == MS_WORK_WIDE_SOFTMAX || (model->kernels == MS_KERNELS_EAGER && is_written_out);
 }
 
-/* The bytes are divided evenly over the kernels. */
+/* Add the kernels of a piece of memory-bound work, with its bytes divided evenly over them. */
 void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
                     double elements) {
     passes each = passes_of(builder->model, work, is_backward);

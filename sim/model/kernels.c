@@ -18,6 +18,8 @@ static double memory_s(const ms_gpu_type *gpu, double bytes) {
     return bytes > 0 ? bytes / (gpu->hbm_Bps * gpu->memory_efficiency) : 0;
 }
 
+/* Time of work by the roofline: the longer of arithmetic and memory traffic, plus the launch
+ * [s]. */
 double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double efficiency,
                      bool *is_memory_bound_out) {
     double computing_s = arithmetic_s(gpu, flop, efficiency), moving_s = memory_s(gpu, bytes);
@@ -114,6 +116,7 @@ static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape, ms_op
            aligned_share(gpu, shape, operands.element_B) * shape.k / (shape.k + depth_half);
 }
 
+/* Time of a matrix product by the cost model, without a job [s]. */
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double elements = shape.m * shape.k + shape.k * shape.n + shape.m * shape.n;
     const ms_operands plain = {.element_B = element_B, .speed = 1};
@@ -197,6 +200,7 @@ static void use_kernel(ms_cost_builder *builder, const ms_kernel *called_kernel)
     called->uses++;
 }
 
+/* Time of a kernel: the roofline's, plus that of the exposed bytes [s]. */
 double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
                       bool *is_memory_bound_out) {
     double time_s =
@@ -210,6 +214,7 @@ static double slowed(const ms_cost_builder *builder, double efficiency) {
     return efficiency / fmax(1, builder->layout->slowest_gpu);
 }
 
+/* Add a kernel at the pace of the slowest GPU, with its measured ratio if there is one. */
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work) {
     work.efficiency = slowed(builder, work.efficiency);
     ms_kernel kernel = {.name = name, .shape = work.shape, .flop = work.flop, .bytes = work.bytes};
@@ -233,6 +238,7 @@ void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {
     ms_cost_slow_memory(builder, name, bytes, 1);
 }
 
+/* Add a memory-bound kernel that takes `slower` times as long as its bytes at full speed. */
 void ms_cost_slow_memory(ms_cost_builder *builder, const char *name, double bytes, double slower) {
     char shape[40];
     write_shape(builder, shape, sizeof shape, "%.0f B", bytes);
@@ -322,8 +328,9 @@ void ms_cost_product(ms_cost_builder *builder, const char *name, ms_gemm_shape s
                          builder->shard.element_B});
 }
 
-/* Fused accumulation reads and writes the gradient buffer in place of writing a result. A gradient
- * that is made anew for every microbatch (ms_makes_gradients_anew) is not accumulated. */
+/* Add the product for a weight's gradient, with the gradient's accumulation. Fused accumulation
+ * reads and writes the gradient buffer in place of writing a result. A gradient that is made anew
+ * for every microbatch (ms_makes_gradients_anew) is not accumulated. */
 void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm_shape shape) {
     bool is_fused =
         builder->model->has_fused_accumulation && !ms_makes_gradients_anew(builder->layout);
@@ -369,8 +376,8 @@ static ms_fused_work grouped_work(const ms_cost_builder *builder, ms_gemm_shape 
     return work;
 }
 
-/* The segment gets the mean rank's FLOP and bytes and the busiest rank's time, as the group waits
- * for that rank. */
+/* Add a grouped product of experts. The segment gets the mean rank's FLOP and bytes and the busiest
+ * rank's time, as the group waits for that rank. */
 void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm work) {
     bool is_fused = work.is_weight_gradient && builder->model->has_fused_accumulation &&
                     !ms_makes_gradients_anew(builder->layout);
@@ -393,8 +400,8 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
     }
 }
 
-/* As ms_cost_slow_memory, but with mean bytes and the busiest rank's time; tables have no such
- * kernels. */
+/* Add a memory-bound kernel over experts' copies, with the mean rank's bytes and the busiest rank's
+ * time. No measured ratio applies: tables have no such kernels. */
 void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, double busiest_B,
                     double slower) {
     char shape[40];
@@ -404,8 +411,8 @@ void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, d
     use_kernel(builder, &kernel);
 }
 
-/* With cast gradients a first kernel writes a copy in the gradient buffer's type, which the sum
- * reads. */
+/* Add the kernel that adds a microbatch's gradients to the accumulated ones. With cast gradients, a
+ * kernel before it writes a copy in the gradient buffer's type, which the addition reads. */
 void ms_cost_accumulate(ms_cost_builder *builder, double parameters) {
     const ms_shard *shard = &builder->shard;
     if (ms_makes_gradients_anew(builder->layout)) {

@@ -111,8 +111,8 @@ static void add_backward(ms_cost_builder *builder, unsigned parts) {
     add_attention(builder, parts);
 }
 
-/* A recomputed layer repeats its whole forward part before its input gradients; else the operators
- * repeat those parts of themselves that the layout lists (recompute_parts). */
+/* Add a layer's operators for a pass. A recomputed layer repeats its whole forward part before its
+ * input gradients; else the operators repeat the parts that the layout lists (recompute_parts). */
 void ms_cost_layer_body(ms_cost_builder *builder, int layer, ms_pass pass, bool is_recomputed) {
     builder->product.layer = layer;
     if (pass == MS_PASS_F) {
@@ -147,6 +147,7 @@ static bool is_unique(const ms_cost_builder *builder, int layer) {
     return ms_layer_is_moe(builder->model, layer) && builder->model->moe.spread > 0;
 }
 
+/* Whether two layers cost the same: they are of one kind, and not unique. */
 bool ms_layers_are_alike(const ms_cost_builder *builder, const int layers[2],
                          const int positions[2]) {
     int kinds[2];
@@ -156,8 +157,9 @@ bool ms_layers_are_alike(const ms_cost_builder *builder, const int layers[2],
     return kinds[0] == kinds[1] && !is_unique(builder, layers[0]);
 }
 
-/* The first layer of a kind is built, and its segments are copied for later ones (ms_cost_repeat).
- * A layer inside which a bucket of gradients is reduced is built by itself. */
+/* Add a layer's part of a pass. The first layer of a kind is built, and its segments are copied for
+ * later ones (ms_cost_repeat). A layer inside which a bucket of gradients is reduced is built by
+ * itself. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
     bool is_recomputed = ms_is_recomputed(builder->layout, layer - builder->stage_first);
     ms_built_layer *built = &builder->built_layers[kind_of(builder, layer, is_recomputed)][pass];

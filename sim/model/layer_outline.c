@@ -22,8 +22,9 @@ static ms_fsdp_unit unit_at(const ms_cost_builder *builder, ms_stage_content con
     return ms_stage_fsdp_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
 }
 
-/* A unit continues a run if it is like the unit before it and completes the same buckets. Buckets
- * count units in the order of the backward pass (index). */
+/* Find the longest run of alike layers of a pass. A unit continues a run if it is like the unit
+ * before it and completes the same buckets. Buckets count units in the order of the backward pass
+ * (index). */
 ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content content,
                                 ms_pass pass, ms_repeat *repeat_out) {
     ms_outline_run longest = {.repeat = repeat_out};
@@ -81,7 +82,8 @@ static bool repeats(const ms_outline_run *run, const ms_cost_builder *builder) {
     return is_same;
 }
 
-/* Note where the segments of the second to fourth unit of a run begin; behind the third, decide. */
+/* The unit to add after `unit`. Up to the third unit of a run, note where the segments of the next
+ * one begin; behind the third, skip to the run's last unit if the third can be repeated. */
 int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int unit) {
     int index = unit - run->from;
     bool is_long = run->until - run->from > LEADING + 1; /* more than the units that are kept */
@@ -97,7 +99,8 @@ int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int uni
     return run->until - 1;
 }
 
-/* The pipeline's first and last stage are never alike; of others each layer must be. */
+/* Whether a stage costs the same as the stage before it. The pipeline's first and last stage are
+ * like no other; of other stages each layer must be alike. */
 bool ms_outline_is_alike(const ms_cost_builder *builder, ms_stage_content before,
                          ms_stage_content content) {
     bool is_same = builder->wanted.is_outline && before.layers == content.layers &&

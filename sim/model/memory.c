@@ -311,7 +311,8 @@ static double working_B(const ms_cost_builder *builder, ms_stage_content content
            ms_fsdp_unit_buffers_B(builder, largest_unit(builder, content));
 }
 
-/* States are computed twice: for all units, and for the transformer layers alone. */
+/* All parts of a stage's memory on one rank. States are computed twice: for all units, and for the
+ * transformer layers alone. */
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content) {
     ms_parameter_count layers = {.dense = 0};
     int count = ms_stage_fsdp_unit_count(builder, content);

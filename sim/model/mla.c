@@ -87,6 +87,8 @@ static void expand_latents(ms_cost_builder *builder, unsigned parts, double toke
     }
 }
 
+/* Sizes of the attention core with latent attention, in the expanded form: a key and value for each
+ * head. */
 ms_core ms_mla_core(const ms_model *model, const ms_shard *shard) {
     return (ms_core){.heads = shard->heads,
                      .kv_heads = shard->heads,
@@ -102,8 +104,8 @@ static bool makes_keys_of_all(const ms_cost_builder *builder) {
     return builder->shard.cp > 1 && builder->layout->cp_kind == MS_CP_ALL_GATHER;
 }
 
-/* Recomputation of the products out of the latents moves q, k and v to the pass that repeats
- * them. */
+/* Bytes that the half keeps for the backward pass, besides the core's. Recomputation of the
+ * products out of the latents moves q, k and v to the pass that repeats them. */
 ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -232,7 +234,8 @@ static void add_backward(ms_cost_builder *builder, unsigned parts) {
     ms_cost_norm(builder, parts);
 }
 
-/* Forward is costed by itself; `parts` never has forward and backward bits together. */
+/* Add the attention half with latent attention. `parts` is the forward part alone, or backward
+ * parts. */
 void ms_cost_mla(ms_cost_builder *builder, unsigned parts) {
     if (parts & MS_PART_FORWARD) {
         add_forward(builder);

@@ -9,6 +9,7 @@ double ms_mla_query_dim(const ms_model *model) {
     return (double)model->mla.qk_nope + model->mla.qk_rope;
 }
 
+/* Widths of the products with `heads` heads on a rank [elements]. */
 ms_mla_width ms_mla_width_of(const ms_model *model, double heads) {
     const ms_mla *mla = &model->mla;
     return (ms_mla_width){.down = (double)mla->q_rank + mla->kv_rank + mla->qk_rope,

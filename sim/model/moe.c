@@ -107,17 +107,19 @@ typedef struct router_work {
     int choices, searches;   /* kernels of the two other sorts */
 } router_work;
 
-/* Work of an eager router; bytes per entry of a table in brackets, e in the working type.
- * Forward: scores (e in, 4 out), the search, five operations on the chosen entries (sum, its
- * bound, quotient, scale, copy); probabilities as a table (zeros, a copy to scatter into: 3 e) and
- * as a map (zeros, copy to integers, one to scatter into, copy to bits: 2 e + 17). For the
- * auxiliary loss scores, search and map once more, the sums of map and scores (1 and 4 in), three
- * operations on the sums; three scatters. Backward: eight operations on the chosen entries, a table
- * of zeros to scatter into (4 out), two softmaxes (8 in, e out), the gradient of the sums (4 out),
- * the sum of both scores' gradients (3 e).
- * Dropping, where an expert takes a bounded number of tokens: a search along the tokens, its map
- * (zeros, a copy to scatter into, copy to bits: 4 e + 1), the probabilities that are left
- * (2 e + 1); backward the gradient of the last.
+/* Work of an eager router; in brackets, bytes per entry of a table, e in the working type.
+ * - Forward: scores (e in, 4 out), the search, five operations on the chosen entries (sum, its
+ *   bound, quotient, scale, copy); probabilities as a table (zeros, a copy to scatter into: 3 e)
+ *   and as a map (zeros, copy to integers, one to scatter into, copy to bits: 2 e + 17). For the
+ *   auxiliary loss scores, search and map once more, the sums of map and scores (1 and 4 in), three
+ *   operations on the sums; three scatters.
+ * - Backward: eight operations on the chosen entries, a table of zeros to scatter into (4 out), two
+ *   softmaxes (8 in, e out), the gradient of the sums (4 out), the sum of both scores' gradients (3
+ *   e).
+ * - Dropping, where an expert takes a bounded number of tokens: a search along the tokens, its map
+ *   (zeros, a copy to scatter into, copy to bits: 4 e + 1), the probabilities that are left (2 e +
+ *   1); backward the gradient of the last.
+ *
  * Source: megatron.core.transformer.moe.moe_utils (topk_routing_with_score_function,
  * compute_routing_scores_for_aux_loss, switch_load_balancing_loss_func,
  * apply_router_token_dropping); bytes derived here. */
@@ -526,7 +528,8 @@ static void add_weight_gradients(const moe_half *half) {
     add_router(half, MS_PART_WEIGHT);
 }
 
-/* Without sequence parallelism one collective over tp sums the partial results of routed and shared
+/* Add the half for `parts`: forward, backward with input gradients, or weight gradients alone.
+ * Without sequence parallelism one collective over tp sums the partial results of routed and shared
  * experts. */
 void ms_cost_moe(ms_cost_builder *builder, unsigned parts) {
     moe_half half = half_of(builder, parts);

@@ -6,6 +6,8 @@
 #include "base/random.h"
 #include "model/moe.h"
 
+/* Whether a layer has experts: it is not at the front, not listed as dense, and the last of its
+ * `every` layers. MTP modules' layers are as the model's last one. */
 bool ms_layer_is_moe(const ms_model *model, int layer) {
     const ms_moe *moe = &model->moe;
     int index = layer < model->layers ? layer : model->layers - 1;
@@ -66,7 +68,8 @@ static bool is_even(const ms_moe *moe) {
     return moe->imbalance == MS_IMBALANCE_NONE || moe->spread <= 0;
 }
 
-/* The random numbers of a layer follow from (seed, layer) alone. They are scaled to a mean of 1. */
+/* Draw how often each expert of a layer is chosen, scaled to a mean of 1. The random numbers of a
+ * layer follow from (seed, layer) alone. */
 void ms_moe_popularity(const ms_moe *moe, int layer, double *popularity_out) {
     if (is_even(moe)) {
         for (int i = 0; i < moe->experts; i++) {
@@ -116,7 +119,8 @@ static double capacity_of(const ms_moe *moe, double tokens) {
     return ceil(moe->capacity_factor * tokens * moe->top_k / moe->experts);
 }
 
-/* An expert gets a token at most once, so `tokens` bounds its copies before the capacity does. */
+/* Copies that each expert receives of `tokens` tokens of one rank. An expert gets a token at most
+ * once, so `tokens` bounds its copies before the capacity does. */
 double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity) {
     double mean = tokens * moe->top_k / moe->experts, sum = 0;
     for (int i = 0; i < moe->experts; i++) {
@@ -148,8 +152,8 @@ static ms_moe_load even_load(const ms_moe *moe, double tokens) {
     return (ms_moe_load){.sent = sent, .busiest = sent, .delivered = sent};
 }
 
-/* Every rank of the group sends the same mix, so that a rank receives ep times what one rank sends
- * to its experts. */
+/* Copies that ranks of an ep group send and receive. Every rank of the group sends the same mix, so
+ * that a rank receives ep times what one rank sends to its experts. */
 ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, double *scratch) {
     ms_moe_load load = even_load(moe, tokens);
     if (!is_even(moe)) {
@@ -171,7 +175,8 @@ ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, 
     return load;
 }
 
-/* Tokens are those that a tp rank holds outside the split products. */
+/* Loads of all layers and MTP modules, for the tokens that a tp rank holds outside the split
+ * products. */
 ms_status ms_moe_loads_new(const ms_cost_builder *builder, const ms_moe_load **loads_out) {
     const ms_model *model = builder->model;
     if (model->moe.experts == 0) {
@@ -202,7 +207,8 @@ static double touched(double all, double group, int k) {
     return 1 - none;
 }
 
-/* Each of the allowed nodes, and each rank on one, is reached with the same probability. */
+/* Expected nodes and ranks that hold a token's experts. Each of the allowed nodes, and each rank on
+ * one, is reached with the same probability. */
 ms_moe_reach ms_moe_reach_of(const ms_moe *moe, int nodes, int node_ranks) {
     int allowed = moe->node_limit > 0 && moe->node_limit < nodes ? moe->node_limit : nodes;
     double per_node = (double)moe->experts / nodes;

@@ -9,13 +9,15 @@ static double matrices_of(const ms_model *model) {
     return model->is_gated ? 3 : 2;
 }
 
-/* tp ranks hold different tokens with sequence parallelism; ranks of an expert mesh always do. */
+/* Ranks that share an expert and hold different tokens: tp ranks do so with sequence parallelism,
+ * and ranks of an expert mesh always. */
 double ms_moe_gather_ranks(const ms_model_layout *layout) {
     bool is_split = layout->expert_mesh.tp > 0 || layout->has_sequence_parallel;
     return is_split ? ms_expert_tp(layout) : 1;
 }
 
-/* Experts are spread over ep, and each over tp. */
+/* Parameters of one layer's routed experts on one rank: experts are spread over ep, and each over
+ * tp. */
 double ms_moe_expert_parameters(const ms_model *model, const ms_model_layout *layout) {
     const ms_moe *moe = &model->moe;
     double width = moe->ffn / ms_expert_tp(layout);
@@ -25,6 +27,7 @@ double ms_moe_expert_parameters(const ms_model *model, const ms_model_layout *la
     return (matrices_of(model) * model->hidden * width + biases) * moe->experts / ms_ep_of(layout);
 }
 
+/* Parameters of one layer's router and shared experts on one rank; tp splits the latter only. */
 double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {
     const ms_moe *moe = &model->moe;
     double width = (double)moe->shared_experts * moe->shared_ffn / shard->tp;
@@ -33,6 +36,7 @@ double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {
     return router + matrices_of(model) * model->hidden * width;
 }
 
+/* Weights that one token meets in the MLP half of a layer with experts. */
 double ms_moe_active_weights(const ms_model *model) {
     const ms_moe *moe = &model->moe;
     double width = (double)moe->top_k * moe->ffn + (double)moe->shared_experts * moe->shared_ffn;
@@ -86,6 +90,8 @@ static double computed_copies(const ms_cost_builder *builder, const ms_moe_load 
     return load->busiest * ms_moe_gather_ranks(builder->layout);
 }
 
+/* Bytes kept for the copies that the busiest rank computes [B]: the copies and the experts' inner
+ * tensors. */
 double ms_moe_copies_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     const ms_model *model = builder->model;
     double copy_B = copy_element_B(builder) * model->hidden +
@@ -93,7 +99,8 @@ double ms_moe_copies_kept_B(const ms_cost_builder *builder, const ms_moe_load *l
     return computed_copies(builder, load) * copy_B;
 }
 
-/* The tokens' tensors, the shared experts', the copies', and the dropout mask. */
+/* Bytes that the half keeps for the backward pass [B]: the tokens' tensors, the shared experts',
+ * the copies', and the dropout mask. */
 double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     const ms_model *model = builder->model;
     const ms_moe *moe = &model->moe;
@@ -114,7 +121,8 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     return token_B + shared_B + ms_moe_copies_kept_B(builder, load) + mask_B;
 }
 
-/* In the working type, whatever the copies are sent and kept in. */
+/* Bytes of the half that exist during a pass only [B], in the working type, whatever the copies are
+ * sent and kept in. */
 double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -131,7 +139,8 @@ static bool fits(const ms_split *split, int degree) {
     return split->size % degree == 0 || (split->is_shared && degree % split->size == 0);
 }
 
-/* The nearest degrees below and above that fit are searched one by one. */
+/* Check that a degree fits the size that it splits. The nearest degrees below and above that fit
+ * are searched one by one for the message. */
 ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
     if (fits(split, split->degree)) {
         return MS_OK;
@@ -152,6 +161,7 @@ ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
                          split->degree, split->verb, split->size, split->what, below, other);
 }
 
+/* Whether a list of statuses has a fault, as a status. */
 ms_status ms_any_fault(const ms_status *found, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (found[i] != MS_OK) {
@@ -216,7 +226,8 @@ static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout 
     return ms_diag_error(diag, "%s", fault);
 }
 
-/* The mesh is checked first. Without experts only ep of 1 is left to check. */
+/* Check the degrees that the experts of a model are spread over. Without experts, only ep of 1 is
+ * legal. */
 ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     const ms_moe *moe = &model->moe;
     int ep = ms_ep_of(layout);

@@ -47,7 +47,7 @@ static void add_forward(ms_cost_builder *builder, int module) {
     ms_cost_head(builder, MS_PASS_F);
 }
 
-/* Backward passes go from the head to the embedding. */
+/* Add an MTP module's part of a pass. Backward passes go from the head to the embedding. */
 void ms_cost_mtp(ms_cost_builder *builder, int module, ms_pass pass) {
     static const unsigned PARTS[MS_PASS_COUNT] = {[MS_PASS_I] = MS_PART_INPUT,
                                                   [MS_PASS_W] = MS_PART_WEIGHT,

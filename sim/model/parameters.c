@@ -41,6 +41,7 @@ static int layer_norms(const ms_model *model) {
     return before + (model->parts.has_post_norms ? 2 : 0);
 }
 
+/* Parameters of a layer on one rank without its routed experts. */
 double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer) {
     if (model->parameters_override > 0) {
         return model->parameters_override / (model->layers * shard->tp);
@@ -53,8 +54,8 @@ double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *
     return ms_layer_is_moe(model, layer) ? ms_moe_expert_parameters(model, layout) : 0;
 }
 
-/* These are norms, biases of row-parallel products, products into latents, and routers with
- * gates. */
+/* Parameters of a layer that every tp rank holds whole: norms, biases of row-parallel products,
+ * products into latents, and routers with gates. */
 double ms_layer_split_parameters(const ms_model *model, int layer) {
     bool is_moe = ms_layer_is_moe(model, layer);
     double biases = ms_has_bias(model, MS_BIAS_ATTENTION_OUTPUT) ? model->hidden : 0;
@@ -70,6 +71,7 @@ double ms_mtp_parameters(const ms_model *model) {
     return 2.0 * model->hidden * model->hidden + 3 * ms_norm_parameters(model);
 }
 
+/* Parameters of the word embedding, and of learned positions, on one rank. */
 double ms_embedding_parameters(const ms_model *model, const ms_shard *shard) {
     if (model->vocab == 0 || model->parameters_override > 0) {
         return 0;
@@ -90,7 +92,8 @@ static double layer_sum(const ms_model *model, const ms_model_layout *whole,
     return sum;
 }
 
-/* Counted as on a single rank, with the vocabulary as given instead of padded. */
+/* Parameters of the whole model, counted as on a single rank, with the vocabulary as given instead
+ * of padded. */
 double ms_model_parameters(const ms_model *model) {
     ms_model_layout whole = {.tp = 1, .micro_batch = 1};
     ms_precision none = {.parameter_B = 0};
@@ -105,7 +108,8 @@ double ms_model_parameters(const ms_model *model) {
     return layers + ms_embedding_parameters(model, &shard) + head + ms_norm_parameters(model);
 }
 
-/* The modules' share is what is missing in the same model without modules. */
+/* Parameters of the model part by part. The modules' share is what is missing in the same model
+ * without modules. */
 ms_parameter_parts ms_model_parameter_parts(const ms_model *model) {
     ms_model plain = *model;
     plain.mtp_layers = 0;
@@ -135,6 +139,7 @@ static double layer_weights(const ms_model *model, int layer) {
     return attention + mlp;
 }
 
+/* Parameters that one token meets: all but the routed experts that the token does not go to. */
 double ms_model_active_parameters(const ms_model *model) {
     double sum = ms_model_parameters(model);
     const ms_model_layout whole = {.tp = 1};
@@ -152,7 +157,8 @@ int ms_layer_window(const ms_model *model, int layer) {
     return every > 0 && (layer + 1) % every == 0 ? 0 : model->window;
 }
 
-/* With w = share * s: pairs in the window w s - w^2 / 2 over the causal pairs s^2 / 2. */
+/* Share of the causal pairs that lie inside a window. With w = share * s: pairs in the window w s -
+ * w^2 / 2 over the causal pairs s^2 / 2. */
 double ms_window_share(int window, double sequence) {
     double share = window > 0 ? fmin(window / sequence, 1) : 1;
     return share * (2 - share);
@@ -192,7 +198,8 @@ static double recomputed_flop(const ms_model *model, const ms_model_layout *layo
     return sum;
 }
 
-/* A product of s tokens with w weights is 2 s w FLOP. */
+/* Set the FLOP of one sequence in the whole model. A product of s tokens with w weights is 2 s w
+ * FLOP. */
 void ms_count_flop(const ms_model *model, const ms_model_layout *layout, ms_stage_costs *costs) {
     double s = model->sequence, h = model->hidden;
     int count = model->layers + model->mtp_layers;

@@ -9,8 +9,9 @@ bool ms_has_bias(const ms_model *model, ms_bias bias) {
     return is_in_all || (model->parts.biases & (unsigned)bias) != 0;
 }
 
-/* The first and the last layers may keep the working type; MTP modules behind the last layer are as
- * the layers between. Source: Megatron-LM, --first-last-layers-bf16. */
+/* Whether all products of a layer multiply in the working type. The first and the last layers may
+ * keep the working type; MTP modules behind the last layer are as the layers between. Source:
+ * Megatron-LM, --first-last-layers-bf16. */
 bool ms_has_plain_products(const ms_cost_builder *builder, int layer) {
     const ms_products *products = &builder->precision->products;
     int from_end = builder->model->layers - layer; /* 1: the last layer; below 1: MTP modules */
@@ -18,7 +19,8 @@ bool ms_has_plain_products(const ms_cost_builder *builder, int layer) {
            (from_end > 0 && from_end <= products->last_plain_layers);
 }
 
-/* Without a list of kinds, all products of layers are quantized and the head is not. */
+/* Whether products of a kind multiply in fewer bits. Without a list of kinds, all products of
+ * layers do and the head does not. */
 bool ms_is_quantized(const ms_cost_builder *builder, ms_product_kind kind) {
     enum { USUAL = MS_PRODUCT_PROJECTIONS | MS_PRODUCT_MLP | MS_PRODUCT_EXPERTS };
     const ms_products *products = &builder->precision->products;
@@ -32,6 +34,7 @@ bool ms_is_rotated(const ms_model *model) {
     return !model->has_positions && !model->has_alibi;
 }
 
+/* Whether the layer being added multiplies attention in fp8 in this direction. */
 bool ms_has_fp8_attention(const ms_cost_builder *builder, bool is_backward) {
     ms_attention_format format = builder->precision->products.attention;
     bool is_asked = format != MS_ATTENTION_IN_PARAMETERS &&
@@ -44,9 +47,10 @@ bool ms_attention_gives_fp8(const ms_cost_builder *builder) {
            ms_is_quantized(builder, MS_PRODUCT_PROJECTIONS);
 }
 
-/* Nothing that takes the working type may stand between the qkv product and the attention: no
- * rotation, norms or copies. Source: Transformer Engine, MultiheadAttention (fp8_mha: the product
- * of q, k and v gives fp8 where no rotary embedding follows). */
+/* Whether the attention takes fp8 from the qkv product. Nothing that takes the working type may
+ * stand between the qkv product and the attention: no rotation, norms or copies. Source:
+ * Transformer Engine, MultiheadAttention (fp8_mha: the product of q, k and v gives fp8 where no
+ * rotary embedding follows). */
 bool ms_attention_takes_fp8(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
     bool is_copied = model->projections == MS_PROJECTIONS_INTERLEAVED || model->repeats_key_values;
@@ -118,7 +122,8 @@ double ms_quantized_B(const ms_cost_builder *builder) {
     return element_B(products) + scale_B(products);
 }
 
-/* Weight gradients may be left in the working type by the user. */
+/* Operands of a product of a kind: bytes, scales and speed. The user may leave weight gradients in
+ * the working type. */
 ms_operands ms_operands_of(const ms_cost_builder *builder, ms_product_kind kind,
                            bool is_weight_gradient) {
     const ms_products *products = &builder->precision->products;

@@ -237,7 +237,8 @@ static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_di
     return status;
 }
 
-/* Defaults of the type, then the keys, then what follows from them. */
+/* Read the `model:` mapping: defaults of the type, then the keys, then sizes that follow from
+ * others, then the checks across keys. */
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out) {
     model_text text = defaults_of(mapping);
@@ -282,7 +283,8 @@ ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mappi
     return ms_config_write(MS_MODEL_FIELDS, &text, arena, mapping_out);
 }
 
-/* Each key by the table first, and only then the sizes together. */
+/* Check a model that was not read from a file: each key by the table first, and only then the sizes
+ * together. */
 ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
                          ms_diag *diag) {
     const model_text text = text_of(model);

@@ -175,8 +175,8 @@ static ms_status check_mla(const place *at, const ms_model *model) {
     return status;
 }
 
-/* Words become element sizes and enumerations; sizes that are not given become those of the
- * model. */
+/* Move `moe:` as it was read into the model. Words become element sizes and enumerations; sizes
+ * that are not given become those of the model. */
 void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
     ms_moe *moe = &model->moe;
     *moe = text->moe;
@@ -199,6 +199,7 @@ void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
     }
 }
 
+/* The keys of `moe:` that a model's experts are written as. */
 ms_moe_text ms_moe_text_of(const ms_moe *moe) {
     return (ms_moe_text){.moe = *moe,
                          .dispatch = moe->dispatch_element_B > 0,
@@ -209,6 +210,7 @@ ms_moe_text ms_moe_text_of(const ms_moe *moe) {
                          .imbalance = (int)moe->imbalance};
 }
 
+/* Check the keys of `moe:` and `mla:`, where the model has these. */
 ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
                             const ms_model *model) {
     place at = {.model = mapping, .key_path = key_path, .diag = diag};

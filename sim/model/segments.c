@@ -4,6 +4,7 @@
 
 #include "model/internal.h"
 
+/* Initialise the builder's vectors; no layer is being added. */
 void ms_cost_begin(ms_cost_builder *builder) {
     ms_vector_init(&builder->segments, sizeof(ms_segment));
     ms_vector_init(&builder->kernels, sizeof(ms_kernel));
@@ -22,6 +23,7 @@ bool ms_cost_failed(const ms_cost_builder *builder) {
            builder->arena->has_failed;
 }
 
+/* The newest segment; NULL: there is none, or an allocation has failed. */
 ms_segment *ms_cost_last_segment(ms_cost_builder *builder) {
     if (ms_cost_failed(builder) || builder->segments.count == 0) {
         return NULL;
@@ -49,8 +51,9 @@ static ms_segment new_segment(const ms_cost_builder *builder) {
                         .kernels = {.use_first = (int)builder->uses.count}};
 }
 
-/* Segments before unit.open_first are closed: those of earlier plans, and those that must not be
- * joined with what follows, such as computation before a unit's gather. */
+/* Open a compute segment, or continue the last one. Segments before unit.open_first are closed:
+ * those of earlier plans, and those that must not be joined with what follows, such as computation
+ * before a unit's gather. */
 void ms_cost_compute(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
@@ -62,6 +65,7 @@ void ms_cost_compute(ms_cost_builder *builder) {
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
+/* Open a compute segment before which the host waits for the GPU. */
 void ms_cost_host_wait(ms_cost_builder *builder) {
     drop_empty(builder);
     ms_segment segment = new_segment(builder);
@@ -74,8 +78,8 @@ static double degree(int value) {
     return value > 0 ? value : 1;
 }
 
-/* A group of experts has the axes of the experts' own mesh, where cp and the user's axis are folded
- * into dp. */
+/* Ranks of a group along a set of axes. A group of experts has the axes of the experts' own mesh,
+ * whose dp includes the ranks of cp and of the user's axis. */
 double ms_group_size(const ms_model_layout *layout, unsigned axes) {
     const double SIZES[MS_AXIS_COUNT] = {
         [MS_AXIS_TP] = degree(layout->tp), [MS_AXIS_CP] = degree(layout->cp),
@@ -119,7 +123,8 @@ static void add_blocking_launch(ms_cost_builder *builder) {
     }
 }
 
-/* Group of one member or nothing to send: no segment. Numbers count from 1 in the pass. */
+/* Add a collective; none if its group has one member or nothing to send. Returns its number in the
+ * pass, from 1, if it is asynchronous. */
 int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
     unsigned axes = comm->group_axes != 0 ? comm->group_axes : MS_AXIS_BIT(comm->axis);
     double members = comm->is_between_directions ? degree(builder->layout->directions)
@@ -148,8 +153,8 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
     return comm->is_async ? number : 0;
 }
 
-/* A segment's list is shared by its copies, so that a longer one is made anew. Lists count from
- * 0. */
+/* Add an asynchronous collective to those that a segment waits for. The list is made anew, because
+ * copies of the segment share it. Numbers count from 1, entries of the list from 0. */
 void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after) {
     int count = segment->wait_count;
     int *waits = after == 0 ? NULL : MS_NEW(builder->arena, int, count + 1);
@@ -164,6 +169,7 @@ void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after) {
     segment->wait_count = count + 1;
 }
 
+/* Open a compute segment that waits for an asynchronous collective. */
 void ms_cost_compute_after(ms_cost_builder *builder, int after) {
     if (after == 0) {
         ms_cost_compute(builder);
@@ -179,8 +185,9 @@ void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double byte
     ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP, .kind = kind, .bytes = bytes});
 }
 
-/* Waits inside the layer are moved along with it. Waits for segments before the layer (gathers) are
- * dropped: ms_fsdp_unit_end sets those of the copy. */
+/* Append the segments of a built layer for another layer. Waits inside the layer are moved along
+ * with it. Waits for segments before the layer (gathers) are dropped: ms_fsdp_unit_end sets those
+ * of the copy. */
 void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int layer) {
     /* segments of the pass before the built layer; by how many segments the copy lies further on */
     int before = (int)((size_t)built->plan.first - built->pass_first);

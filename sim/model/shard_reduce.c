@@ -7,8 +7,8 @@ enum {
     DENSE_REPLICAS = REPLICAS | MS_AXIS_BIT(MS_AXIS_EP) /* experts differ over ep */
 };
 
-/* Parameters of experts differ over ep; with a mesh of their own their groups have that mesh's
- * axes. */
+/* Axes over which parameters are replicated and sharded. Parameters of experts differ over ep; with
+ * a mesh of their own their groups have that mesh's axes. */
 ms_shard_group ms_shard_group_of(const ms_model_layout *layout, bool is_expert) {
     unsigned all = is_expert ? REPLICAS : DENSE_REPLICAS;
     unsigned shard = layout->shard_axes != 0 ? all & layout->shard_axes : all;
@@ -34,11 +34,12 @@ static ms_when when_reduced(const ms_model_layout *layout) {
     return WHEN[layout->reduce];
 }
 
-/* With sharded state gradients are reduce-scattered to shards; with several sets of shards (hybrid
- * sharding) each shard is then all-reduced over the sets. Else they are all-reduced, also in a ZeRO
- * 1 of which each replica keeps whole gradients, as DeepSpeed's BF16_Optimizer does. With two
- * directions they are always reduce-scattered: the two ranks of a stage sum the shards at the
- * step's end, and gather them there if nothing is sharded. */
+/* Add the reduction of gradients over the replicas. With sharded state gradients are
+ * reduce-scattered to shards; with several sets of shards (hybrid sharding) each shard is then
+ * all-reduced over the sets. Else they are all-reduced, also in a ZeRO 1 of which each replica
+ * keeps whole gradients, as DeepSpeed's BF16_Optimizer does. With two directions they are always
+ * reduce-scattered: the two ranks of a stage sum the shards at the step's end, and gather them
+ * there if nothing is sharded. */
 void ms_shard_reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end) {
     const ms_model_layout *layout = builder->layout;
     ms_shard_group group = ms_shard_group_of(layout, is_expert);

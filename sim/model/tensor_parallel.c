@@ -45,9 +45,10 @@ bool ms_splits_halves(const ms_cost_builder *builder) {
     return builder->layout->tp > 1 && builder->layout->tp_overlap != MS_TP_OVERLAP_NONE;
 }
 
-/* In a half whose collectives do not run beside its products, the collectives are added at the
- * half's two ends, although its norm and residual run outside of them. The half's time is the same,
- * because the collectives block what follows in either place. */
+/* Add the gathers of tokens that open a half with sequence parallelism. In a half whose collectives
+ * do not run beside its products, the collectives are added at the half's two ends, although its
+ * norm and residual run outside of them. The half's time is the same, because the collectives block
+ * what follows in either place. */
 void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
     if (builder->layout->has_sequence_parallel) {
         /* gathered tensors: forward the input; backward the output's gradient, and the input for
@@ -70,6 +71,8 @@ static ms_coll_kind reduction(const ms_cost_builder *builder) {
     return builder->layout->has_sequence_parallel ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE;
 }
 
+/* Add the collective that sums a half's partial results, forward its output's, backward its input
+ * gradient's. */
 void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
     if (parts & (MS_PART_FORWARD | MS_PART_INPUT)) {
         add_ordering(builder, plane_B(builder));
@@ -196,9 +199,9 @@ static void add_column(ms_cost_builder *builder, unsigned parts, const ms_linear
     builder->product.side = MS_SIDE_NONE;
 }
 
-/* Products that could be several stay one where their collectives overlap. A concatenated gradient
- * takes a kernel of its own, but behind unfused attention, which has counted it
- * (attention_core.c). */
+/* Add the linear layer that opens a half. Products that could be several stay one where their
+ * collectives overlap. A kernel concatenates the result's gradient for models that need it, but
+ * behind unfused attention, which has counted that copy (attention_core.c). */
 void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                      ms_side_products apart, double out) {
     ms_projections projections = builder->model->projections;
@@ -217,8 +220,9 @@ void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_n
     builder->product.apart = (ms_side_products){.more = 0};
 }
 
-/* Where collectives overlap: forward, product and reduction piece by piece; backward, the output's
- * gradient is gathered and multiplied piece by piece. */
+/* Add the linear layer that closes a half. Where collectives overlap: forward, product and
+ * reduction piece by piece; backward, the output's gradient is gathered and multiplied piece by
+ * piece. */
 void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
                  double out) {
     const ms_linear_size size = {builder->shard.tokens, in, out};

@@ -170,8 +170,8 @@ static void copy_in(ms_cost_builder *builder, int layer) {
     add_copy(builder, layer, "unit_copy_in", all * (is_flat ? flat_B : e + g));
 }
 
-/* Computation that was added before the gather is closed, so that only the unit's own waits for
- * it. */
+/* Begin a unit of a pass: gather parameters, and copy them out of the gathered buffer. Computation
+ * that was added before is closed, so that only the unit's own waits for the gather. */
 void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
                         const ms_fsdp_unit *next) {
     if (unshards_in(builder->layout, pass)) {
@@ -188,6 +188,8 @@ void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_un
     }
 }
 
+/* The plan that gathers all parameters of a stage at once; empty unless the schedule places
+ * gathers. */
 ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count) {
     ms_cost_begin_plan(builder);
     if (builder->layout->has_placed_unshards) {
@@ -211,8 +213,9 @@ static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert)
     }
 }
 
-/* Gradients are reduced by the stage's buckets, if it has any; else units are put together until
- * they make a bucket, and reduced behind the unit that fills it, or the last. */
+/* End a unit of a pass: set its waits for gathers, and reduce gradients. The stage's buckets are
+ * reduced, if it has any; else units are put together until they make a bucket, and reduced behind
+ * the unit that fills it, or the last. */
 void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
                       bool is_last) {
     const ms_model_layout *layout = builder->layout;
@@ -284,7 +287,8 @@ static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *st
     }
 }
 
-/* With sequence parallelism the parameters that tp ranks share are first summed over tp. */
+/* The plan of a step's end before the optimizer. With sequence parallelism the parameters that tp
+ * ranks share are first summed over tp. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
                               ms_parameter_count held, double split_tokens) {
     double gradient_B = builder->precision->gradient_B;
@@ -305,7 +309,8 @@ static void gather_behind(ms_cost_builder *builder, ms_parameter_count gathered,
                             .bytes = gathered_B(builder, gathered, is_expert)});
 }
 
-/* Bucket by bucket where gradients have buckets, else all at once. */
+/* The plan of a step's end behind the optimizer: gathers of updated parameters, bucket by bucket
+ * where gradients have buckets, else all at once. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
                              ms_parameter_count gathered) {
     bool has_any = gathered.dense + gathered.expert > 0;
@@ -367,13 +372,13 @@ static double update_B(const ms_cost_builder *builder) {
                : 4 * precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B;
 }
 
-/* Traffic of an optimizer step. Gradients are zeroed on every rank, read for the norm, read and
- * written by clipping, and read by the update. The update reads and writes master copy and moments,
- * and writes the working copy. Source: derived from Adam (Kingma and Ba 2015) in mixed precision
- * (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1). A separate fp32 copy of 2-byte
- * gradients is not counted. Offloaded, one after the other: clipped gradients go to the host, the
- * update runs at the speed of the host's memory, parameters come back. Source: Ren et al. 2021,
- * arXiv:2101.06840, section 4.1 (what crosses). */
+/* Time of an optimizer step of one rank [s]. Traffic of an optimizer step. Gradients are zeroed on
+ * every rank, read for the norm, read and written by clipping, and read by the update. The update
+ * reads and writes master copy and moments, and writes the working copy. Source: derived from Adam
+ * (Kingma and Ba 2015) in mixed precision (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1).
+ * A separate fp32 copy of 2-byte gradients is not counted. Offloaded, one after the other: clipped
+ * gradients go to the host, the update runs at the speed of the host's memory, parameters come
+ * back. Source: Ren et al. 2021, arXiv:2101.06840, section 4.1 (what crosses). */
 double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count) {
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
@@ -415,8 +420,8 @@ static double prefetched_B(const ms_cost_builder *builder, ms_parameter_count co
     return share * (gathered_B(builder, count, false) + gathered_B(builder, count, true));
 }
 
-/* What each part counts: parameters whole below ZeRO 3; gradients whole unless passes leave shards;
- * optimizer state by the parameters that the rank updates. */
+/* Bytes that a rank holds from step to step: parameters whole below ZeRO 3, gradients whole unless
+ * passes leave shards, optimizer state of the parameters that the rank updates. */
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count) {
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
@@ -439,7 +444,8 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
         .unsharded_B = layout->has_placed_unshards ? all * precision->parameter_B : 0};
 }
 
-/* With overlap two units are gathered at a time, the current and the next one. */
+/* Bytes of gathered units and of a bucket of gradients during a pass [B]. With overlap two units
+ * are gathered at a time, the current and the next one. */
 double ms_fsdp_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
     const ms_model_layout *layout = builder->layout;
     const ms_precision *precision = builder->precision;

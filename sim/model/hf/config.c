@@ -348,8 +348,8 @@ static const ms_node *text_of(const ms_node *config, const char **key_out) {
     return NULL;
 }
 
-/* A lack of memory inside the reading shows in arena->has_failed, and is reported once at the
- * end. */
+/* Make the `model:` mapping of a config. A lack of memory inside the reading shows in
+ * arena->has_failed, and is reported once at the end. */
 ms_status ms_hf_model(const ms_node *types, const ms_node *config, ms_arena *arena, ms_diag *diag,
                       ms_hf_result *result_out) {
     const char *place = NULL;
@@ -396,7 +396,8 @@ static bool is_models_name(const char *path, const struct stat *facts) {
     return !is_file && path[0] != '\0' && (is_page || strstr(path, ".json") == NULL);
 }
 
-/* A folder stands for its config.json. Nothing is downloaded. */
+/* Read a config file; a folder stands for its config.json. Nothing is downloaded: for a name or
+ * page of a model the message says what to do. */
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out) {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;

@@ -8,8 +8,8 @@
 
 enum { MS_HF_TAKEN_MAX = 96, MS_HF_FAULTY_MAX = 32 };
 
-/* What is fixed in the code of a type of models: bits, in the order of MS_HF_TRAITS. The
- * head of workloads/families/hugging-face.yaml says what each means. */
+/* Traits: features that are fixed in the code of a type of models, bits in the order of
+ * MS_HF_TRAITS. The head of workloads/families/hugging-face.yaml says what each means. */
 typedef enum ms_hf_trait {
     MS_HF_GATED = 1 << 0,
     MS_HF_LAYER_NORM = 1 << 1,

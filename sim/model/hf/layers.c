@@ -166,8 +166,9 @@ static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
     ms_hf_put_list(r, "moe.dense_layers", texts, count);
 }
 
-/* Layers that follow a step from the start need no front; else the front is counted, and the rest
- * is a step or, if it follows none, a list. */
+/* Put into the model which layers keep a dense MLP. If all layers follow a step, the step says it
+ * alone; else the dense layers at the front are counted, and those behind follow a step or are
+ * listed. */
 bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers) {
     dense_layers dense = {.count = layers < LAYERS_MAX ? layers : LAYERS_MAX};
     int front = 0, marked = 0;

@@ -25,7 +25,7 @@ static bool was_reported(ms_hf_reader *r, const ms_node *node) {
     return false;
 }
 
-/* The first fault's status is kept. */
+/* Report a fault at a key's value, once for each value. The first fault's status is kept. */
 void ms_hf_fault(ms_hf_reader *r, const ms_node *node, const char *key, const char *format, ...) {
     char path[PATH_SIZE];
     char message[MESSAGE_SIZE];
@@ -117,7 +117,8 @@ static void list_names(ms_hf_reader *r, const char *key, const char **names) {
     names[count] = NULL;
 }
 
-/* All names that the config has are noted as used, and must give equal values. */
+/* Look a key up under any of its names. All names that the config has are noted as used, and must
+ * give equal values. */
 const ms_node *ms_hf_take(ms_hf_reader *r, const char *key, const char *goal) {
     const ms_node *fact = ms_hf_fact(r->types, key, "gives");
     const ms_node *found = NULL;
@@ -179,6 +180,7 @@ static const ms_node *common_of(ms_hf_reader *r, const ms_node *list, const char
     return list->first == NULL ? list : list->first;
 }
 
+/* A node as a whole number; -1: it is no plain number, negative, or too large for an int. */
 int ms_hf_whole_of(const ms_node *node) {
     bool is_number = node != NULL && node->type == MS_NODE_SCALAR && !node->is_quoted &&
                      node->text[0] != '\0' && node->text[strspn(node->text, "0123456789")] == '\0';
@@ -187,8 +189,8 @@ int ms_hf_whole_of(const ms_node *node) {
     return errno != 0 || value > INT_MAX ? -1 : (int)value;
 }
 
-/* A list becomes its common entry in families with such lists; any other node than a number is a
- * fault. */
+/* Look a key up as a whole number. A list becomes its common entry in families with such lists; any
+ * other node than a number is a fault. */
 bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node != NULL && node->type == MS_NODE_SEQUENCE && (r->traits & MS_HF_LISTS) != 0) {
@@ -208,7 +210,7 @@ bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     return true;
 }
 
-/* Quoted words are no flags. */
+/* Look a key up as true or false; quoted words are no flags. */
 bool ms_hf_flag(ms_hf_reader *r, const char *key, bool *out) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node == NULL) {
@@ -226,8 +228,8 @@ bool ms_hf_flag(ms_hf_reader *r, const char *key, bool *out) {
     return true;
 }
 
-/* The node is returned instead of the number, so that the model gets the number as it is
- * written. */
+/* Look a key up as a number of 0 to 1. The node is returned instead of the number, so that the
+ * model gets the number as it is written. */
 const ms_node *ms_hf_share(ms_hf_reader *r, const char *key) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node == NULL) {
@@ -271,7 +273,8 @@ static ms_node *new_value(ms_hf_reader *r, const char *path, ms_node_type type) 
     return new_child(r, mapping, dot + 1, type);
 }
 
-/* Without `text` the value is copied from `from`, which must then be there. */
+/* Put a value into the model. Without `text` the value is copied from `from`, which must then be
+ * there. */
 void ms_hf_put(ms_hf_reader *r, const char *key, const ms_node *from, const char *text) {
     ms_node *node = new_value(r, key, MS_NODE_SCALAR);
     if (node != NULL) {
@@ -288,6 +291,7 @@ void ms_hf_put_int(ms_hf_reader *r, const char *key, const ms_node *from, int va
     }
 }
 
+/* Put a list of texts into the model. */
 void ms_hf_put_list(ms_hf_reader *r, const char *key, const char *const *texts, size_t count) {
     ms_node *list = new_value(r, key, MS_NODE_SEQUENCE);
     for (size_t i = 0; i < count; i++) {
@@ -298,6 +302,8 @@ void ms_hf_put_list(ms_hf_reader *r, const char *key, const char *const *texts, 
     }
 }
 
+/* Copy a whole number from the config to the model. Its goal is a dotted path, from which "model."
+ * is removed. */
 bool ms_hf_copy(ms_hf_reader *r, const char *key, const char *goal) {
     static const char MODEL[] = "model.";
     const ms_node *fact = ms_hf_fact(r->types, key, "gives");
@@ -378,7 +384,8 @@ static void list_text_keys(const ms_hf_reader *r, ms_source_keys *keys) {
     }
 }
 
-/* Keys beside the text model's first, then the text model's, then defaults that were assumed. */
+/* List what became of each key: keys beside the text model's first, then the text model's, then
+ * defaults that were assumed. */
 void ms_hf_list_keys(ms_hf_reader *r, ms_source_keys *keys) {
     for (const ms_node *node = r->root == r->config ? NULL : r->root->first; node != NULL;
          node = node->next) {

@@ -69,6 +69,7 @@ static void refuse(ms_hf_reader *r, const rule *one) {
     ms_hf_fault(r, node == NULL ? r->config : node, one->key, "%s%s", message, rest);
 }
 
+/* Apply rules in their order: each can change the traits that later rules see. */
 void ms_hf_apply_rules(ms_hf_reader *r, const ms_node *rules) {
     for (const ms_node *node = ms_hf_first(rules); node != NULL; node = node->next) {
         rule one = {.key = NULL};
