@@ -1,7 +1,7 @@
-/* Lays a spec (what a workload says) out to a job: mesh and GPUs, layout, batch, order of passes,
- * layers over stages. Each step checks the keys that only make sense together; faults are reported
- * at the key that has to change. `checking` carries the state of one such check through its
- * steps. */
+/* Lays a spec (the keys of a workload as a struct) out to a job: mesh and GPUs, layout, batch,
+ * order of passes, layers over stages. Each step checks the keys that only make sense together;
+ * faults are reported at the key that has to change. `checking` carries the state of one such check
+ * through its steps. */
 #include <stdio.h>
 #include <string.h>
 
@@ -295,7 +295,7 @@ static bool lay_out_shape(checking *check) {
     return has_layout && keep_status(check, count_microbatches(check));
 }
 
-/* Build the order of passes, and check what needs the number of its stages. */
+/* Build the order of passes, and check given costs against the number of its stages. */
 static ms_status lay_out_order(const checking *check) {
     const ms_job_spec *spec = check->spec;
     ms_status status = ms_spec_build_program(check->out, check->arena, check->diag);

@@ -163,7 +163,7 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
         }
     }
     if (choices != NULL && !lookup->is_alone) {
-        ms_node_drop(choices, "type"); /* the workload says the type itself */
+        ms_node_drop(choices, "type"); /* the workload's own type counts */
     }
     bool has_experts = ms_node_get(model, "moe") != NULL;
     if (has_experts || ms_node_get(choices, "moe") == NULL) {
@@ -282,7 +282,7 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     bool is_odd_bucket = choices->bucketing == MS_BUCKETS_MEGATRON && choices->zero >= 2;
     if (drop_choice(root, is_odd_bucket || choices->units != MS_UNITS_IN_PLACE,
                     (choice_key){"data_parallel", "bucketing"})) {
-        choices->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
+        choices->bucketing = MS_BUCKETS_LAYERS; /* whole units are reduced */
     }
 }
 

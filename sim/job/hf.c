@@ -1,12 +1,12 @@
-/* `model: {hf: config.json}` of a workload: what a Hugging Face config says, laid below the model's
- * own keys. */
+/* `model: {hf: config.json}` of a workload: the model of a Hugging Face config is laid below the
+ * model's own keys, which count first. */
 #include <string.h>
 
 #include "job/internal.h"
 #include "model/hf.h"
 
-/* Lay the model of the Hugging Face config that `model.hf` names below the model's other keys. The
- * key itself is removed: all that the config says is in the tree afterwards. */
+/* Lay the model of the Hugging Face config that `model.hf` names below the model's other keys. Then
+ * the key `hf` is removed, as the tree has all of the config's model. */
 ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *root,
                          ms_arena *arena, ms_diag *diag) {
     ms_node *model = ms_node_get(root, "model");

@@ -62,7 +62,7 @@ static ms_status find_gaps(const ms_job *job, ms_arena *arena, ms_diag *diag, bo
     return status;
 }
 
-/* Keys of the schedule, and of given costs. has_no_gaps: of find_gaps. */
+/* Note idle keys of the schedule, and of given costs. has_no_gaps: of find_gaps. */
 static void check_schedule(key_search *search, bool has_no_gaps) {
     const ms_spec_schedule *schedule = &search->spec->schedule;
     bool is_alone = search->layout->pp <= 1;
@@ -111,7 +111,7 @@ static bool has_all_reduce(const key_search *search) {
     return is_tied;
 }
 
-/* Keys of the hosts that launch kernels. */
+/* Note idle keys of the hosts that launch kernels. */
 static void check_host(key_search *search) {
     static const char GIVEN[] = "given 'costs' are launched in no time";
     const ms_spec_host *host = &search->spec->host;
@@ -132,7 +132,7 @@ static void check_host(key_search *search) {
               "the platform has no slow nodes");
 }
 
-/* The algorithm of all-reduces. */
+/* Note an idle choice of the algorithm of all-reduces. */
 static void check_algorithms(key_search *search) {
     note_idle(search, "collectives.algorithms.all_reduce",
               search->spec->algorithms.of[MS_COLL_ALL_REDUCE] != MS_ALGORITHM_AUTO &&
@@ -140,7 +140,7 @@ static void check_algorithms(key_search *search) {
               "no ranks do an all-reduce");
 }
 
-/* Keys of tensor parallelism, and of messages between stages. */
+/* Note idle keys of tensor parallelism, and of messages between stages. */
 static void check_tensor(key_search *search) {
     static const char ALONE[] = "mesh.tp is 1: no ranks share a layer";
     const ms_model_layout *layout = search->layout;
@@ -180,7 +180,7 @@ static void check_tensor(key_search *search) {
               "with 'tensor_parallel.sequence' each tp rank sends its own share anyway");
 }
 
-/* Keys of context parallelism. */
+/* Note idle keys of context parallelism. */
 static void check_context(key_search *search) {
     static const char ALONE[] = "mesh.cp is 1: no ranks share a sequence";
     const ms_model_layout *layout = search->layout;
@@ -189,9 +189,9 @@ static void check_context(key_search *search) {
     note_idle(search, "context_parallel.overlap", layout->cp <= 1, ALONE);
 }
 
-/* Keys of data parallelism. A single replica has no collectives of parameters and gradients, but it
- * has the buffers for them: whole parameters beside their shards (ZeRO 3), a bucket beside the
- * shards of gradients. */
+/* Note idle keys of data parallelism. A single replica has no collectives of parameters and
+ * gradients, but it has the buffers for them: whole parameters beside their shards (ZeRO 3), a
+ * bucket beside the shards of gradients. */
 static void check_replicas(key_search *search) {
     static const char ALONE[] = "the mesh has one replica: dp, cp and ep are 1";
     const ms_model_layout *layout = search->layout;
@@ -252,7 +252,8 @@ static bool recomputes_all(const ms_model_layout *layout) {
     return is_all;
 }
 
-/* Offloaded activations that the model does not have, or that are recomputed anyway. */
+/* Note `memory.offload` where the model does not have the activations that it names, or recomputes
+ * all. */
 static void check_offloading(key_search *search) {
     unsigned there = MS_OFFLOAD_NORMS | MS_OFFLOAD_ATTENTION;
     there |= search->spec->model.moe.experts > 0 ? MS_OFFLOAD_EXPERTS : 0;
@@ -264,8 +265,8 @@ static void check_offloading(key_search *search) {
               "'recompute: full' repeats every layer as a whole");
 }
 
-/* Buffers and workspaces of the framework. used: MS_BUFFER_ bits of the buffers that this job has a
- * use for. */
+/* Note idle keys of the framework's buffers and workspaces. used: MS_BUFFER_ bits of the buffers
+ * that this job has a use for. */
 static void check_framework(key_search *search) {
     const ms_framework_memory *framework = &search->layout->framework_memory;
     const ms_model *model = &search->spec->model;
@@ -287,7 +288,7 @@ static void check_framework(key_search *search) {
               "no libraries are named ('memory.libraries')");
 }
 
-/* Traits of kernels that the model does not run. */
+/* Note idle traits of kernels that the model does not run. */
 static void check_kernels(key_search *search) {
     const ms_model *model = &search->spec->model;
     const ms_kernel_traits *traits = &model->kernel_traits;
@@ -306,7 +307,7 @@ static void check_kernels(key_search *search) {
               "gradients are accumulated in the type that they are made in");
 }
 
-/* Keys of products in fewer bits. */
+/* Note idle keys of products in fewer bits. */
 static void check_products(key_search *search) {
     static const char PLAIN[] = "'precision.products' is parameters: no product has fewer bits";
     const ms_products *products = &search->spec->precision.products;
@@ -365,7 +366,7 @@ static void check_products(key_search *search) {
               "'first_plain_layers' and 'last_plain_layers' leave no layer over");
 }
 
-/* Keys of `precision`, and of recomputed parts. */
+/* Note idle keys of `precision`, and of recomputed parts. */
 static void check_precision(key_search *search) {
     note_idle(search, "data_parallel.update",
               search->layout->update == MS_UPDATE_OPERATIONS && search->layout->is_offloaded,
@@ -378,8 +379,8 @@ static void check_precision(key_search *search) {
               "'recompute: full' repeats every layer as a whole");
 }
 
-/* `model.projections`. Only plain attention (q, k, v) and a dense gated MLP (gate, value) have
- * products that could be one. has_all_experts: no layer has a dense MLP. */
+/* Note an idle `model.projections`. Only plain attention (q, k, v) and a dense gated MLP (gate,
+ * value) have products that could be one. has_all_experts: no layer has a dense MLP. */
 static void check_projections(key_search *search, bool has_all_experts) {
     const ms_model *model = &search->spec->model;
     const ms_model_layout *layout = search->layout;
@@ -405,7 +406,7 @@ static void check_projections(key_search *search, bool has_all_experts) {
               "products that 'tensor_parallel.overlap' runs beside collectives stay whole");
 }
 
-/* Keys of the model's shape. */
+/* Note idle keys of the model's shape. */
 static void check_model(key_search *search) {
     const ms_model *model = &search->spec->model;
     bool is_latent = model->mla.kv_rank > 0;
@@ -474,7 +475,8 @@ static bool drops_nothing(const ms_moe *moe, bool is_even) {
     return moe->capacity_factor >= most && !moe->has_padding;
 }
 
-/* Keys of how unevenly tokens choose experts, and of the experts' capacity. */
+/* Note idle keys of how unevenly tokens choose experts, and of the experts' capacity. is_unseen:
+ * one rank computes the copies of all experts, and none is dropped. */
 static void check_choice(key_search *search) {
     const ms_moe *moe = &search->spec->model.moe;
     bool has_kind = moe->imbalance != MS_IMBALANCE_NONE;
@@ -499,7 +501,7 @@ static void check_choice(key_search *search) {
     note_idle(search, "model.moe.seed", is_unseen, UNSEEN);
 }
 
-/* Keys of the exchange with experts' ranks, and of shared experts. */
+/* Note idle keys of the exchange with experts' ranks, and of shared experts. */
 static void check_experts(key_search *search) {
     static const char ALONE[] = "mesh.ep is 1: no token is sent to another rank";
     const ms_moe *moe = &search->spec->model.moe;

@@ -1,7 +1,7 @@
-/* Checks and sets which virtual stage has which layers (schedule.partition): what the spec gives
- * for the first and the last stage or for all, and even shares for the open stages between. A
- * balanced partition needs times, and is made in layer_partition.h; here only its possibility is
- * checked. */
+/* Checks and sets which virtual stage has which layers (schedule.partition): numbers that the spec
+ * gives for the first and the last stage, or for all stages, and even shares for the open stages
+ * between. A balanced partition needs times, and is made in layer_partition.h; here only its
+ * possibility is checked. */
 #include "job/internal.h"
 
 /* Check a list of all stages' layers: its length, and that no other key of the partition is given.

@@ -1,5 +1,5 @@
-/* Sets a job's order of passes (its program): built by the schedule's kind, or read from a CSV
- * file; with what the order says of the layout. */
+/* Sets a job's order of passes (its program), built by the schedule's kind or read from a CSV file,
+ * and the members of the layout that follow from the order. */
 #include <string.h>
 
 #include "job/internal.h"
@@ -213,7 +213,7 @@ static ms_status check_rounds(const ms_job *job, ms_diag *diag) {
                          job->program.name);
 }
 
-/* Set what the order says of the layout. */
+/* Set the members of the layout that follow from the order. */
 static void apply_order(ms_job *job) {
     const ms_program *program = &job->program;
     job->layout.has_placed_unshards =

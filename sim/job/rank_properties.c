@@ -1,5 +1,5 @@
 /* Gives single ranks of a job factors on the time of their computations and of their links
- * (stragglers, slow links), and sets what all readers need of the factors. */
+ * (stragglers, slow links), and sets the summaries of the factors that readers use. */
 #include <math.h>
 
 #include "job/spec.h"

@@ -16,9 +16,9 @@ typedef struct reading {
     ms_node *root;
     ms_spec_text text;
     bool keeps_platform; /* text.spec has its platform already, and none is loaded */
-    bool lacks_model; /* the config that `model.hf` names could not be read, so the keys beside it
-                         say too little of the model */
-    ms_status status; /* first fault of any part */
+    bool lacks_model;    /* the config that `model.hf` names could not be read, so that the model's
+                            keys are incomplete */
+    ms_status status;    /* first fault of any part */
 } reading;
 
 /* Keep a step's status if it is the first that is not MS_OK. Returns whether the step went well. */
@@ -355,7 +355,7 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
     if (status == MS_OK) {
         ms_node *word = ms_node_get(ms_node_get(reader.root, "framework"), "name");
         word->text = name;
-        word->mark = (ms_mark){.file = NULL}; /* no file says it */
+        word->mark = (ms_mark){.file = NULL}; /* the name is in no file */
     }
     begin(&reader);
     if (status != MS_OK || reader.text.spec.folder == NULL) {
@@ -380,7 +380,7 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     }
     status = apply_request(&request, reader.root, arena, diag);
     const ms_node *hf = ms_node_get(ms_node_get(reader.root, "model"), "hf");
-    if (status == MS_OK && hf != NULL) { /* below keys that are all given it would say nothing */
+    if (status == MS_OK && hf != NULL) { /* all keys of the model are given and count first */
         status = ms_config_fault(diag, hf, "model.hf",
                                  "cannot take the place of a model that was "
                                  "read already; set its keys");

@@ -1,7 +1,7 @@
-/* Jobs that a framework refuses to run. A profile holds what a framework chooses. What it refuses
- * is listed here, a row for each assertion of its code, so that no time is predicted for a run that
- * would end before its first step. A row applies to the profile names that it lists, whether the
- * profile's choices were read from it or are part of the workload's file. */
+/* Jobs that a framework refuses to run, a row for each assertion of its code, so that no time is
+ * predicted for a run that would end before its first step. (A profile holds only choices.) A row
+ * applies to the profile names that it lists, whether the profile's choices were read from it or
+ * are part of the workload's file. */
 #include <string.h>
 
 #include "job/internal.h"
@@ -67,8 +67,8 @@ static bool loops_one_stage(const ms_job_spec *spec, const ms_model_layout *layo
 typedef struct refusal {
     const char *const *frameworks;
     bool (*holds)(const ms_job_spec *spec, const ms_model_layout *layout);
-    const char *key;  /* what to change */
-    const char *text; /* what is refused, and what would be taken */
+    const char *key;  /* key to change */
+    const char *text; /* the refused combination, and values that are accepted */
 } refusal;
 
 static const refusal REFUSALS[] = {

@@ -32,8 +32,7 @@ static ms_node *copy_given(const resolving *listing) {
         ms_node_drop(given, "platform");
         ms_node *framework = ms_node_get(given, "framework");
         if (framework != NULL) {
-            ms_node_drop(framework,
-                         "expanded"); /* the key says how the file is written, not what is run */
+            ms_node_drop(framework, "expanded"); /* a property of the file, not of the job */
         }
     }
     return given;

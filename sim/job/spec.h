@@ -12,12 +12,13 @@
  * Nouns of the room `job`, and what the same words mean elsewhere:
  * - workload: a file that describes a job. It names a platform, and may name a framework, whose
  *   profile holds choices.
- * - spec: what a workload says, as a struct (ms_job_spec).
+ * - spec: the keys of a workload as a struct (ms_job_spec).
  * - job: a spec that is checked and laid out: mesh, layout, order of passes, costs (ms_job).
  * - layout: parallel degrees and choices by which the model is cut up (ms_model_layout).
  * - partition: which stage has which layers (schedule.partition).
  * - request: a workload's file, --set overrides and options (ms_job_request).
- * - step end: what follows the last backward pass: reductions, the gradient's norm, the update.
+ * - step end: the part of a step behind the last backward pass: reductions, the gradient's norm,
+ *   the update.
  * - factor: multiple of the time that a rank's computations, or its links, take
  *   (ms_rank_properties).
  */
@@ -307,7 +308,7 @@ ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);
  * the key asks for. */
 typedef struct ms_idle_key {
     const char *key; /**< dotted path of the key, such as "data_parallel.bucket" */
-    ms_mark mark;    /**< where it stands */
+    ms_mark mark;    /**< place of the key in its file */
     const char *why; /**< as the end of "changes nothing: ..." */
 } ms_idle_key;
 

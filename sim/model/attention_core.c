@@ -126,8 +126,8 @@ static ms_fused_work flash_work(const ms_cost_builder *builder, const attention_
                                builder, shape_of(builder, work, is_backward), is_backward)};
 }
 
-/* What flash_curve_s needs besides the sizes of a call: the GPU type and element sizes (builder),
- * and the direction. */
+/* A fused attention call without its sizes, for flash_curve_s: the GPU type and element sizes
+ * (builder), and the direction. */
 typedef struct flash_curve {
     const ms_cost_builder *builder;
     bool is_backward;
@@ -411,8 +411,8 @@ static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *cor
         add_ring_copies(builder, core, is_forward, step);
         arriving = next;
     }
-    if (!is_forward) { /* the last gradients have come back to the block's owner; on the way each
-                          step but the first has added its own to those that it received */
+    if (!is_forward) { /* the block's gradients are back at its owner; on their way each step but
+                          the first has added its own gradients to the received sums */
         ms_cost_compute_after(builder, arriving);
         for (int step = 1; step < steps; step++) {
             add_merge(builder, "kv_gradient_merge", core->shared_width);

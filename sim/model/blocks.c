@@ -7,9 +7,8 @@
 #include "model/buckets.h"
 
 /* Add the operators of a half of a layer. A backward pass runs them in reverse. That order matters
- * only where something stands between two operators: a collective over tp or cp, or the reduction
- * of a bucket. In a single compute segment times and bytes are sums, and the order given will
- * do. */
+ * only where a collective over tp or cp, or the reduction of a bucket, is added between two
+ * operators. In a single compute segment times and bytes are sums, and the order given will do. */
 void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operator *operators,
                        size_t count) {
     bool is_backward = !(parts & MS_PART_FORWARD);

@@ -78,9 +78,9 @@ void ms_buckets_end_unit(ms_cost_builder *builder, int layer) {
     }
 }
 
-/* Take the gathers of one unit for those of another in an outline. An outline leaves out the units
- * between two that are alike. The gather that was started for unit `from` stands for that of unit
- * `to`. Units are counted in the order of the backward pass. */
+/* Take the gathers of one unit for those of another. An outline leaves out the units between two
+ * that are alike, so unit `to` waits for the gather that was started for unit `from`. Units are
+ * counted in the order of the backward pass. */
 void ms_buckets_skip(ms_cost_builder *builder, int from, int to) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     for (int kind = 0; buckets != NULL && kind < MS_BUCKET_KINDS; kind++) {

@@ -41,8 +41,8 @@ static double limit_of(const ms_cost_builder *builder, bool is_first_stage) {
     return layout->bucket_B / builder->precision->gradient_B;
 }
 
-/* Whether gradients are cut into buckets between weights. They are not where whole units are what
- * is reduced (MS_BUCKETS_LAYERS), nor where a rank has no replica to reduce with. */
+/* Whether gradients are cut into buckets between weights. They are not where whole units are
+ * reduced (MS_BUCKETS_LAYERS), nor where a rank has no replica to reduce with. */
 static bool has_buckets(const ms_model_layout *layout) {
     unsigned all = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP) |
                    MS_AXIS_BIT(MS_AXIS_OTHER);
@@ -65,7 +65,7 @@ typedef struct bucket_finder {
     ms_cost_builder *builder;
     ms_stage_buckets *found;           /* the result */
     ms_vector closed[MS_BUCKET_KINDS]; /* ms_bucket: full ones of each kind */
-    ms_bucket open[MS_BUCKET_KINDS];   /* the one that the next weight goes to */
+    ms_bucket open[MS_BUCKET_KINDS];   /* bucket of each kind that weights are added to */
     ms_vector weights;                 /* ms_made_weights of the unit being added */
     double limit;                      /* as limit_of */
     double alone; /* a weight of at least this many parameters is a bucket of its own; 0: no weight
@@ -107,8 +107,8 @@ static void add_weight(bucket_finder *finder, ms_bucket_unit *unit, int kind, ms
     }
 }
 
-/* The kind of bucket that a weight's gradient goes to. Routed experts have buckets of their own
- * where their replicas are other ranks than those of the rest. */
+/* The kind of bucket for a weight's gradient. Routed experts have buckets of their own where their
+ * replicas are other ranks than those of all other parameters. */
 static int kind_of(const ms_cost_builder *builder, bool is_expert) {
     bool is_separate = ms_ep_of(builder->layout) > 1 || builder->layout->expert_mesh.tp > 0;
     return is_expert && is_separate ? MS_BUCKET_EXPERT : MS_BUCKET_DENSE;

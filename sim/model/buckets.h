@@ -7,7 +7,8 @@
 
 #include "model/internal.h"
 
-/** Whose gradients a bucket holds: replicas of experts are other ranks than those of the rest. */
+/** Kinds of buckets: gradients of routed experts, and of all other parameters, are reduced over
+ * different ranks. */
 enum { MS_BUCKET_DENSE, MS_BUCKET_EXPERT, MS_BUCKET_KINDS };
 
 /** Parameters whose gradients are reduced, and which are gathered, as one buffer. */
@@ -33,7 +34,7 @@ typedef struct ms_bucket_unit {
                                      forward order; the list's count: none of them has a bucket */
 } ms_bucket_unit;
 
-/** The buckets of a stage, and where a pass stands among them. Units are counted in the order of
+/** The buckets of a stage, and the position of a pass among them. Units are counted in the order of
  * the backward pass. */
 typedef struct ms_stage_buckets {
     ms_bucket_list of[MS_BUCKET_KINDS];
@@ -48,8 +49,8 @@ typedef struct ms_stage_buckets {
     int event;                     /**< index of the unit's next event */
     int next[MS_BUCKET_KINDS];     /**< next bucket to be reduced */
     bool is_reducing;              /**< the pass reduces gradients */
-    bool is_ordered; /**< a bucket ends inside the unit, whose kernels stand in the order they run
-                      */
+    bool is_ordered; /**< a bucket ends inside the unit, whose kernels are added in the order they
+                        run */
 } ms_stage_buckets;
 
 /** The parameters whose gradients one kernel makes. */

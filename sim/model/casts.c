@@ -176,9 +176,9 @@ static bool keeps_columns(const ms_products *products) {
     return products->kept == MS_TYPE_OF_PRODUCTS && !is_later;
 }
 
-/* Whether the forward pass makes the input's columns: where they are what is kept, and with one
- * scale per tensor, only where a single cast kernel makes both forms. It does not where the norm
- * casts, nor where tp ranks cast their own tokens and gather them afterwards. */
+/* Whether the forward pass makes the input's columns: if columns are kept for the backward pass
+ * and, with one scale per tensor, if a single cast kernel makes both forms. The latter does not
+ * where the norm casts, nor where tp ranks cast their own tokens and gather them afterwards. */
 static bool has_early_columns(const ms_cost_builder *builder) {
     const ms_products *products = products_of(builder);
     bool is_split = builder->product.side == MS_SIDE_COLUMN && ms_gathers_quantized(builder);

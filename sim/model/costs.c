@@ -6,7 +6,8 @@
 #include "model/buckets.h"
 #include "model/moe.h"
 
-/* What virtual stage `stage` holds. layer_first: its first layer, 0-based in the model. */
+/* Layers of virtual stage `stage`, and whether it is at an end of the pipeline. layer_first: its
+ * first layer, 0-based in the model. */
 static ms_stage_content content_of(const ms_model_layout *layout, int stage, int layer_first) {
     return (ms_stage_content){.layer_first = layer_first,
                               .layers = layout->stage_layers[stage],
@@ -116,6 +117,7 @@ static void fill_stage(ms_cost_builder *builder, ms_stage_content content,
 /* Make the buckets of a stage the builder's current ones; the first slice finds them, and they are
  * the same in every slice. Returns false, and marks the builder as failed, when memory is short. */
 static bool find_buckets(ms_cost_builder *builder, int slice, int stage, ms_stage_content content) {
+    /* stages below pp are the first virtual stages of their ranks */
     struct ms_stage_buckets **found = &builder->unit.buckets.of_stages[stage];
     ms_status status =
         slice == 0 ? ms_buckets_find(builder, content, stage < builder->layout->pp, found) : MS_OK;

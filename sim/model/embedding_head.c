@@ -1,6 +1,5 @@
-/* What the first stage runs before its layers and the last stage behind its own: word embedding,
- * final norm, head (the product with the vocabulary) and loss. The vocabulary is split over tp as
- * in Megatron-LM. */
+/* The first stage's word embedding, and the last stage's final norm, head (the product with the
+ * vocabulary) and loss. The vocabulary is split over tp as in Megatron-LM. */
 #include <math.h>
 
 #include "model/internal.h"
@@ -137,7 +136,7 @@ static void add_head_forward(ms_cost_builder *builder) {
                     (ms_gemm_shape){shard->tokens, shard->vocab, shard->hidden, 1});
     add_loss(builder, "cross_entropy", loss_B(builder, builder->model->loss, false));
     add_metrics(builder);
-    /* three reductions of one fp32 per token (maximum, predicted logit, sum) stand as one */
+    /* three reductions of one fp32 per token (maximum, predicted logit, sum), added as one */
     ms_cost_collective(builder, MS_COLL_ALL_REDUCE, 3 * 4 * shard->tokens);
 }
 

@@ -15,10 +15,10 @@
 typedef struct ms_sequence_slice {
     double count; /**< K, passes that a sequence is cut into */
     double index; /**< number of the slice in the sequence, 0-based */
-    double keys;  /**< tokens of the sequence up to the slice's last: what its queries can see */
+    double keys;  /**< tokens of the sequence up to the slice's last, to which queries attend */
 } ms_sequence_slice;
 
-/** Sizes as one tensor-parallel rank sees them. Doubles: their products pass 2^31. */
+/** Sizes of a layer's share on one rank. Doubles, because their products pass 2^31. */
 typedef struct ms_shard {
     double tp; /**< ranks that share a layer [count] */
     double cp; /**< ranks that share a sequence [count] */
@@ -53,8 +53,8 @@ typedef struct ms_operands {
  * model.  Pure. */
 ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision);
-/** Set the sizes to those of slice `slice`: it has as many tokens as the first slice, and `slice`
- * times as many tokens stand before it. */
+/** Set the sizes to those of slice `slice` (0-based) of a sequence. It has as many tokens as every
+ * slice, and its queries attend to `slice` times as many earlier ones. */
 void ms_shard_set_slice(ms_shard *shard, int slice);
 /** Whether activations are in fp32. A copy to fp32 then costs nothing: PyTorch's Tensor.to returns
  * the tensor itself. */
@@ -146,7 +146,7 @@ typedef struct ms_fsdp_unit_progress {
     ms_builder_buckets buckets;
 } ms_fsdp_unit_progress;
 
-/** Where a product stands in its half of a layer. */
+/** Position of a product in its half of a layer. */
 typedef enum ms_side {
     MS_SIDE_NONE,
     MS_SIDE_COLUMN, /**< column-parallel: the half's first product, behind the norm, with columns
@@ -161,7 +161,7 @@ typedef struct ms_side_products {
                    [elements] */
 } ms_side_products;
 
-/** The product that is being added, and where it stands in its layer. */
+/** The product that is being added, and its position in its layer. */
 typedef struct ms_product_place {
     ms_product_kind kind; /**< 0: the product is of no kind whose format the user chooses */
     ms_side side;
@@ -291,8 +291,8 @@ double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, bool *i
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work);
 /** Products of several experts in one kernel. */
 typedef struct ms_grouped_gemm {
-    ms_gemm_shape mean;      /**< what a rank of the group computes on average */
-    ms_gemm_shape busiest;   /**< what the busiest one does: all wait for it */
+    ms_gemm_shape mean;      /**< product of a rank of the group on average */
+    ms_gemm_shape busiest;   /**< product of the busiest rank, which all others wait for */
     bool is_weight_gradient; /**< adds to the accumulated gradient */
 } ms_grouped_gemm;
 /** Add the products of a group of experts: FLOP and bytes of the mean rank, time of the busiest. */
@@ -336,8 +336,7 @@ void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after);
 /** Start computing after an asynchronous collective.  after: as ms_cost_communicate returned it; 0:
  * plain ms_cost_compute. */
 void ms_cost_compute_after(ms_cost_builder *builder, int after);
-/** Add a collective over tp that holds up what follows; nothing when tp is 1.  bytes: full buffer
- * [B]. */
+/** Add a blocking collective over tp; nothing when tp is 1. bytes: full buffer [B]. */
 void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes);
 /** Append a copy of a built layer's segments for another layer of the pass being built. Waits for
  * segments outside of the layer are left out. */
@@ -416,7 +415,7 @@ bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_par
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts);
 /** Add the norm before the product that opens a half. */
 void ms_cost_opening_norm(ms_cost_builder *builder, unsigned parts);
-/** Add what ends a half of a layer: its post-norm, if any, bias, dropout and residual. */
+/** Add the end of a half of a layer: its post-norm, if any, bias, dropout and residual. */
 void ms_cost_residual(ms_cost_builder *builder, unsigned parts);
 /** Add a linear layer of the rank's tokens, `in` to `out` columns on this rank. */
 void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
@@ -507,7 +506,7 @@ typedef struct ms_kept_bytes {
  * own tokens only [count]. */
 double ms_layer_split_parameters(const ms_model *model, int layer);
 
-/** What a virtual stage holds. */
+/** Contents of a virtual stage. */
 typedef struct ms_stage_content {
     int layer_first, layers;
     bool is_first, is_last;
@@ -581,7 +580,7 @@ ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count
 /** Time of zeroing, clipping and update of one rank's parameters [s]. */
 double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count);
 
-/** Bytes of what a rank holds from step to step. */
+/** Bytes that a rank holds from step to step [B]. */
 typedef struct ms_state_bytes {
     double parameter_B, gradient_B, optimizer_B;
     double round_B;     /**< whole gradients, while a round of microbatches makes them */

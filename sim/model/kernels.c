@@ -47,7 +47,7 @@ static const tile_choice TILES[] = {
 static const double IDLE_WAVE = 0.75;
 
 /* Share of the traffic for accumulating into a result that arithmetic does not hide. The writing of
- * a plain result is not counted in it, as the depth ramp (gemm_efficiency) stands for that. */
+ * a plain result is not part of it: the depth ramp (gemm_efficiency) includes that. */
 static const double EXPOSED_RESULT = 0.5;
 
 /* Share of the SMs' time that falls on elements of C. The rest is lost to tiles that stick out over
@@ -249,7 +249,7 @@ void ms_cost_slow_memory(ms_cost_builder *builder, const char *name, double byte
     ms_cost_fused(builder, name, work);
 }
 
-/* What a matrix product multiplies, and how it treats its result. */
+/* Operands of a matrix product, and the traffic of its result. */
 typedef struct gemm_kind {
     ms_operands operands;
     double result_B; /* bytes moved per element of C: written, or read and written [B] */
@@ -269,7 +269,7 @@ static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape sha
                            .efficiency = gemm_efficiency(builder->gpu, shape, kind.operands)};
 }
 
-/* What gemm_curve_s needs besides a product's shape. */
+/* A matrix product without its shape, for gemm_curve_s. */
 typedef struct gemm_curve {
     const ms_cost_builder *builder;
     gemm_kind kind;

@@ -1,8 +1,8 @@
 /* Outlines (ms_model_outline) leave out layers that are like others. Of a run of alike layers a
- * pass has the first three and the last one. The third must equal the second segment by segment,
- * and then stands for those that are left out (ms_repeat). The first may differ, because the unit
- * before it is no layer of its kind; the last hands over to the unit behind the run. "Unit" is an
- * FSDP unit. */
+ * pass has the first three and the last one. The third must equal the second segment by segment, so
+ * that it can be repeated in place of those that are left out (ms_repeat). The first may differ,
+ * because the unit before it is no layer of its kind; the last hands over to the unit behind the
+ * run. "Unit" is an FSDP unit. */
 #include "model/buckets.h"
 
 enum { LEADING = 3 };

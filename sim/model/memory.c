@@ -138,7 +138,7 @@ static double loss_working_B(const ms_cost_builder *builder) {
 
 /* Bytes of a layer's kept activations that wait on the host instead of the GPU [B]: of norms, the
  * fronts of both halves; of attention, all but its front and its mask; of routed experts, the
- * copies of tokens and what follows from them. */
+ * copies of tokens and the experts' inner tensors. */
 static double offloaded_B(const ms_cost_builder *builder, int layer) {
     unsigned parts = builder->layout->offloaded;
     bool is_moe = ms_layer_is_moe(builder->model, layer);

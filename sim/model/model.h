@@ -116,7 +116,7 @@ typedef enum ms_loss {
     MS_LOSS_VOCAB_PARALLEL,     /**< Megatron-LM's, in place */
     MS_LOSS_PLAIN,              /**< PyTorch's over fp32 logits */
     MS_LOSS_FUSED,              /**< one kernel each way, the gradient in place of the logits */
-    MS_LOSS_COMPILED,           /**< Megatron-LM's with what lies between its reductions compiled */
+    MS_LOSS_COMPILED,           /**< Megatron-LM's, compiled between its reductions */
     MS_LOSS_TRANSFORMER_ENGINE, /**< Transformer Engine's, the gradient in place of the logits
                                    before the backward pass */
 } ms_loss;
@@ -222,7 +222,7 @@ typedef struct ms_model {
                        last layer's kind with the model's embedding and head */
 } ms_model;
 
-/** Activation recomputation in the backward pass: what is repeated as a whole. */
+/** Activation recomputation in the backward pass. */
 typedef enum ms_recompute {
     MS_RECOMPUTE_NONE,
     MS_RECOMPUTE_FULL,      /**< whole layers from their inputs */
@@ -341,7 +341,7 @@ typedef struct ms_products {
     ms_attention_format attention; /**< of the attention; other than IN_PARAMETERS with fp8 only */
 } ms_products;
 
-/** Bytes per element of what is stored, and what products multiply. */
+/** Bytes per element of stored tensors, and number formats of products. */
 typedef struct ms_precision {
     double parameter_B; /**< working parameters and activations, 2 or 4 */
     double gradient_B;  /**< accumulated gradients, 2 or 4 */
@@ -506,8 +506,8 @@ typedef struct ms_model_layout {
                               after direction; NULL: stage mod P */
 } ms_model_layout;
 
-/** Why the attention cannot multiply in fp8 as `products->attention` asks.
- * Returns words that follow its name and a colon; NULL: it can, or is not asked to. */
+/** Why the attention cannot multiply in fp8 as `products->attention` chooses.  Returns words for a
+ * message, to follow the name of the choice and a colon; NULL: it can, or fp8 is not chosen. */
 const char *ms_attention_format_against(const ms_model *model, const ms_model_layout *layout,
                                         const ms_products *products, const ms_gpu_type *gpu);
 
@@ -521,9 +521,9 @@ extern const ms_field MS_MODEL_FIELDS[];
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out);
 
-/** The `model:` mapping of a model: ms_model_read makes an equal one of it. Sizes that follow from
- * others stand in it as if they were given.  *mapping_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.
- */
+/** Write a model as a `model:` mapping, from which ms_model_read makes an equal model. Sizes that
+ * follow from others are in it as if they were given.  *mapping_out: in `arena`.  Returns MS_OK;
+ * MS_E_NOMEM. */
 ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mapping_out);
 
 /** Check a model that does not come from a file, or was changed since: the ranges of its keys, and
@@ -589,10 +589,9 @@ ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
  * modules are on the last stage, which then needs the embedding as with tied embeddings; their
  * segments have no layer.
  *
- * Two directions: a rank's optimizer, gradients and gathers are those of the stages of
- * both directions on it. Each direction reduces over its own replicas and shards its state over
- * them; the two ranks with the same stages sum what each then holds: shards, unless the passes
- * reduced whole gradients.
+ * Two directions: a rank's optimizer, gradients and gathers are those of the stages of both
+ * directions on it. Each direction reduces over its own replicas and shards its state over them;
+ * the two ranks with the same stages then sum the shards that each holds.
  *
  * Slices: the queries of a slice attend to the keys of earlier slices and, causally, of their own.
  * Forward passes run from the first slice to the last, backward passes from the last to the first.

@@ -447,8 +447,8 @@ static void add_shared_gate(const moe_half *half) {
     }
 }
 
-/* Add the half's forward part. The shared experts stand behind the dispatch (first product) and the
- * combine (second product), so that they run beside the all-to-alls where these are
+/* Add the half's forward part. The shared experts' first product is added behind the dispatch, and
+ * the second behind the combine, so that they run beside the all-to-alls where these are
  * asynchronous. */
 static void add_forward(const moe_half *half) {
     ms_cost_builder *builder = half->builder;
@@ -512,7 +512,7 @@ static void add_backward(const moe_half *half) {
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_permute_backward", half->back_B);
     add_router(half, half->parts);
-    add_sums(half, 1 + half->has_shared); /* gradients of what router and experts read */
+    add_sums(half, 1 + half->has_shared); /* router, routed and shared experts share their input */
     ms_cost_norm(builder, half->parts);
 }
 

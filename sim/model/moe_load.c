@@ -119,8 +119,8 @@ static double capacity_of(const ms_moe *moe, double tokens) {
     return ceil(moe->capacity_factor * tokens * moe->top_k / moe->experts);
 }
 
-/* Copies that each expert receives of `tokens` tokens of one rank. An expert gets a token at most
- * once, so `tokens` bounds its copies before the capacity does. */
+/* Copies that each expert receives of `tokens` tokens of one rank, in place of its popularity. An
+ * expert gets a token at most once, so `tokens` bounds its copies before the capacity does. */
 double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity) {
     double mean = tokens * moe->top_k / moe->experts, sum = 0;
     for (int i = 0; i < moe->experts; i++) {

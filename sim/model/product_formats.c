@@ -47,10 +47,10 @@ bool ms_attention_gives_fp8(const ms_cost_builder *builder) {
            ms_is_quantized(builder, MS_PRODUCT_PROJECTIONS);
 }
 
-/* Whether the attention takes fp8 from the qkv product. Nothing that takes the working type may
- * stand between the qkv product and the attention: no rotation, norms or copies. Source:
- * Transformer Engine, MultiheadAttention (fp8_mha: the product of q, k and v gives fp8 where no
- * rotary embedding follows). */
+/* Whether the attention takes fp8 from the qkv product. No operator that takes the working type may
+ * come between the two: no rotation, norms or copies. Source: Transformer Engine,
+ * MultiheadAttention (fp8_mha: the product of q, k and v gives fp8 where no rotary embedding
+ * follows). */
 bool ms_attention_takes_fp8(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
     bool is_copied = model->projections == MS_PROJECTIONS_INTERLEAVED || model->repeats_key_values;

@@ -1,4 +1,4 @@
-/* What one rank holds of a layer: its share of heads, columns, vocabulary and tokens. */
+/* Sizes of one rank's share of a layer: heads, columns, vocabulary and tokens. */
 #include <math.h>
 
 #include "model/internal.h"

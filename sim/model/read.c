@@ -181,8 +181,8 @@ __attribute__((format(printf, 5, 6))) static ms_status fault(const ms_node *mapp
     return ms_config_fault(diag, node ? node : mapping, path, "%s", why);
 }
 
-/* Fill in the sizes that follow from others, and the flags that words stand for. A size that does
- * not follow stays 0, and check_sizes reports it. */
+/* Fill in the sizes that follow from others, and the flags that words give. A size that does not
+ * follow stays 0, and check_sizes reports it. */
 static void derive(model_text *text) {
     ms_model *model = &text->model;
     ms_moe_defaults(&text->moe, model);
@@ -265,8 +265,8 @@ static int norm_of(const ms_model *model) {
     return model->is_rms_norm ? NORM_RMS : with_mean;
 }
 
-/* A model as its keys say it. The type only sets defaults, and all values that it would decide are
- * written, so that either word would do. */
+/* A model in the form of its table of keys. The type only sets defaults, and all values that it
+ * would decide are written, so that either word would do. */
 static model_text text_of(const ms_model *model) {
     return (model_text){.type = model->is_gated ? TYPE_LLAMA : TYPE_GPT,
                         .norm = norm_of(model),

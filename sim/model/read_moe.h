@@ -1,6 +1,4 @@
-/*
- * Tables of `moe:` and `mla:`, and what follows from them.
- */
+/* Tables of `moe:` and `mla:`, sizes that follow from their keys, and checks. */
 #ifndef MESHSIM_MODEL_READ_MOE_H
 #define MESHSIM_MODEL_READ_MOE_H
 

@@ -1,5 +1,6 @@
 /* The builder's segments: the computations and collectives of the pass under construction, in
- * order, and what each waits for. Kernels are added to the last computation, the open segment. */
+ * order, and the asynchronous collectives that each waits for. Kernels are added to the last
+ * computation, the open segment. */
 #include <string.h>
 
 #include "model/internal.h"

@@ -184,7 +184,7 @@ static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs,
 /** Times of passes given in place of a model: one value, or a list. */
 typedef struct ms_given_costs {
     ms_numbers forward, input_gradient, weight_gradient; /**< one, or one per virtual stage [s] */
-    ms_numbers p2p;       /**< one, or one per virtual stage: what it sends either way [B] */
+    ms_numbers p2p;       /**< one, or one per virtual stage: bytes that it sends either way [B] */
     ms_numbers optimizer; /**< one, or one per pipeline rank [s] */
 } ms_given_costs;
 
@@ -212,10 +212,9 @@ ms_status ms_costs_write(const ms_given_costs *costs, ms_arena *arena, ms_node *
 ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, const ms_node *root,
                          ms_diag *diag);
 
-/** Lay given costs out: the same result as a model's, with one compute segment per pass, B = I + W,
- * no kernels, no memory.
- *  given: every list has one value, or P*V (optimizer: P).  *costs_out: in `arena`.  Returns MS_OK;
- * MS_E_NOMEM, reported. */
+/** Lay given costs out in the form of a model's costs, with one compute segment per pass, B = I +
+ * W, no kernels, no memory. given: every list has one value, or P*V (optimizer: P).  *costs_out: in
+ * `arena`.  Returns MS_OK; MS_E_NOMEM, reported. */
 ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
 

@@ -97,8 +97,8 @@ static int gather_kind(ms_cost_builder *builder, int kind) {
     return own >= 0 ? buckets->gathers[kind][own] : 0;
 }
 
-/* Start the gathers of both kinds of buckets for the unit that begins. Returns what the unit waits
- * for. */
+/* Start the gathers of both kinds of buckets for the unit that begins. Returns the numbers of the
+ * gathers that the unit waits for. */
 static ms_fsdp_unit_unshards gather_buckets(ms_cost_builder *builder) {
     int dense = gather_kind(builder, MS_BUCKET_DENSE);
     return (ms_fsdp_unit_unshards){.dense = dense,
@@ -256,9 +256,8 @@ static void sum_directions(ms_cost_builder *builder, double bytes) {
                                             .is_between_directions = true});
 }
 
-/* Add what a rank's gradients still need when the passes are over: their reduction, where passes
- * have not reduced them, and the sum over both directions of the pipeline. bytes: of the rank's
- * whole gradients [B]. */
+/* Add the step's end for a rank's gradients: their reduction, where passes have not reduced them,
+ * and the sum over both directions of the pipeline. bytes: of the rank's whole gradients [B]. */
 static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *stages, double bytes,
                              bool is_expert) {
     const ms_model_layout *layout = builder->layout;
@@ -348,6 +347,7 @@ static bool keeps_shards(const ms_model_layout *layout) {
 static double separate_B(const ms_cost_builder *builder, double all, double own) {
     const double MASTER_B = 4;
     const ms_model_layout *layout = builder->layout;
+    /* a rank without replicas has nothing to divide by */
     double passes = ms_group_size(layout, ms_shard_group_of(layout, false).all) > 1 ? 3 : 1;
     return layout->update == MS_UPDATE_SEPARATE
                ? all * passes * builder->precision->gradient_B + own * MASTER_B

@@ -401,7 +401,7 @@ static bool is_models_name(const char *path, const struct stat *facts) {
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out) {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;
-    if (!is_there && errno == EIO) {
+    if (!is_there && errno == EIO) { /* other errors are reported when the file is opened */
         ms_failure_note_file(path, errno);
         ms_diag_error(diag, "%s", ms_failure_text());
         return MS_E_IO;

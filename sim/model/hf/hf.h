@@ -53,7 +53,7 @@ typedef struct ms_hf_family {
     const ms_node *keys;     /* usual name of a key: name or path of it in this type's configs; a
                                 config that lacks it, without a default, may use the usual ones */
     const ms_node *rules;
-    const char *left_out; /* what of such models is not simulated; NULL: nothing */
+    const char *left_out; /* features of such models that are not simulated; NULL: none */
 } ms_hf_family;
 
 /* A key that was looked up, for the listing of what became of each key. */
@@ -89,14 +89,16 @@ const char *ms_hf_text(const ms_node *node);
 /* The first child of a mapping or list; NULL: there is none, or `node` is NULL. */
 const ms_node *ms_hf_first(const ms_node *node);
 
-/* What the file of types says of a key: "gives" or "also"; NULL: nothing. */
+/* A fact of the file of types about a key: "gives" (the workload's keys) or "also" (other names);
+ * NULL: none. */
 const ms_node *ms_hf_fact(const ms_node *types, const char *key, const char *fact);
 
-/* Read the type of models of a name into r->family, with what the type that it is `like` gives.
- * Returns whether there is one; a fault of the file is kept in r->status. */
+/* Read the row of a type of models into r->family, laid over the row of the type that it is `like`.
+ * Returns whether there is a row; a fault of the file is kept in r->status. */
 bool ms_hf_read_family(ms_hf_reader *r, const char *model_type);
 
-/* What a type of models has that is not built; NULL: nobody knows the type. */
+/* The feature for which a known type of models is not built; NULL: the type is not known as
+ * such. */
 const char *ms_hf_unbuilt(const ms_node *types, const char *model_type);
 
 /* Why a key that is known does not change a simulation; NULL: it is not among those. */

@@ -1,6 +1,6 @@
-/* Which layers of a Hugging Face config have experts and which keep a dense MLP. Families say it by
- * a first layer, by steps, or by lists; the layers are marked one by one, and then put into the
- * model in its own terms: layers at the front, a step, or a list. */
+/* Which layers of a Hugging Face config have experts and which keep a dense MLP. Families give a
+ * first layer with experts, steps, or lists. The layers are marked one by one, and then put into
+ * the model in its own terms: layers at the front, a step, or a list. */
 #include <string.h>
 
 #include "model/hf/layers.h"
@@ -82,8 +82,7 @@ static void mark_types(ms_hf_reader *r, dense_layers *dense) {
     }
 }
 
-/* The value of a key that says that every so many-th layer has experts; 1 where the config has
- * none, or a list. */
+/* The step of layers with experts that a key gives; 1 where the config has none, or a list. */
 static int read_step(ms_hf_reader *r, const char *key) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     int step = 1;
@@ -161,14 +160,13 @@ static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
         }
     }
     if (r->arena->has_failed) {
-        return; /* told of at the end of the reading */
+        return; /* reported at the end of the reading */
     }
     ms_hf_put_list(r, "moe.dense_layers", texts, count);
 }
 
-/* Put into the model which layers keep a dense MLP. If all layers follow a step, the step says it
- * alone; else the dense layers at the front are counted, and those behind follow a step or are
- * listed. */
+/* Put into the model which layers keep a dense MLP. If all layers follow a step, it is put alone;
+ * else the dense layers at the front are counted, and those behind follow a step or are listed. */
 bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers) {
     dense_layers dense = {.count = layers < LAYERS_MAX ? layers : LAYERS_MAX};
     int front = 0, marked = 0;

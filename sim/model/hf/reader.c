@@ -54,7 +54,7 @@ static const ms_node *node_of(const ms_hf_reader *r, const char *name) {
     const ms_node *node = strchr(name, '.') == NULL ? ms_node_get(r->config, name)
                                                     : ms_node_at(r->config, name, &is_there);
     node = strchr(name, '.') == NULL || is_there ? node : NULL;
-    /* in a config of several models this key may stand beside the text model's keys */
+    /* in a config of several models this key may be beside the mapping of the text model */
     bool may_be_above = strcmp(name, "tie_word_embeddings") == 0;
     return node == NULL && may_be_above ? ms_node_get(r->root, name) : node;
 }
@@ -71,9 +71,9 @@ static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
     }
 }
 
-/* A node with Transformers' default for a key, as if it stood in the config; NULL: the family has
- * no default. goal: the workload's key that gets the value; NULL: none does, and the key is not
- * noted as looked up. */
+/* A node with Transformers' default for a key, as if the config had it; NULL: the family has no
+ * default. goal: the workload's key that gets the value; NULL: none does, and the key is not noted
+ * as looked up. */
 static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal) {
     const ms_node *usual = ms_node_get(r->family.defaults, key);
     ms_node *node = usual == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);

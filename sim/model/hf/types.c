@@ -1,5 +1,5 @@
-/* The file of the types of models (workloads/families/hugging-face.yaml): where it is found, and
- * what it says of a type or of a key. */
+/* The file of the types of models (workloads/families/hugging-face.yaml): finds it, and looks up
+ * its facts about a type or a key. */
 #include <fnmatch.h>
 #include <stddef.h>
 #include <string.h>

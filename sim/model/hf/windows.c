@@ -1,5 +1,5 @@
-/* Sliding windows of a Hugging Face config. Which layers have a window is said by a list of layer
- * types, by a pattern (every N-th layer has none), or by the first layer with one. */
+/* Sliding windows of a Hugging Face config. The layers with a window follow from a list of layer
+ * types, from a pattern (every N-th layer has none), or from the first layer with one. */
 #include <string.h>
 
 #include "model/hf/windows.h"
