@@ -267,17 +267,16 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     bool is_odd_round = spec->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
     if (drop_choice(root, choices->zero < 2 || is_odd_round,
                     (choice_key){"data_parallel", "reduce"})) {
-        spec->reduce = MS_SPEC_USUAL; /* below ZeRO 2 whole gradients are reduced once per step */
+        spec->reduce = MS_SPEC_USUAL; /* every reduction needs ZeRO 2, and rounds a schedule */
     }
     if (drop_choice(root, choices->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
-        choices->all_reduces_gradients =
-            false; /* gradients that are all-reduced go with ZeRO 1 alone */
+        choices->all_reduces_gradients = false;
     }
     if (drop_choice(root, choices->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
-        choices->has_gather_overlap = false; /* nothing is gathered */
+        choices->has_gather_overlap = false; /* without ZeRO no parameters are gathered */
     }
     if (drop_choice(root, choices->zero < 2, (choice_key){"data_parallel", "units"})) {
-        choices->units = MS_UNITS_IN_PLACE; /* there are no units */
+        choices->units = MS_UNITS_IN_PLACE; /* FSDP units are those of ZeRO 2 and 3 */
     }
     bool is_odd_bucket = choices->bucketing == MS_BUCKETS_MEGATRON && choices->zero >= 2;
     if (drop_choice(root, is_odd_bucket || choices->units != MS_UNITS_IN_PLACE,

@@ -125,7 +125,7 @@ static ms_status check_sizes(const ms_job *job, const ms_program *program, ms_di
                  {"microbatches", "batch", found->microbatches, job->microbatches}};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
-            bool may_be_slices =
+            bool may_be_slices = /* of microbatches, the last row */
                 i == 2 && found->slices == 1 && SIZES[i].found % SIZES[i].wanted == 0;
             return ms_spec_fault(spec, diag, "schedule.kind",
                                  "'csv:%s' has %d %s, and '%s' gives %d%s", spec->schedule.csv,

@@ -309,21 +309,23 @@ static ms_status check_stages(const ms_model *model, const ms_model_layout *layo
 static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
     int stages = layout->pp * layout->chunks;
     for (int stage = 0; stage < stages; stage++) {
-        int one = ms_stage_owner(layout, 0, stage), two = ms_stage_owner(layout, 1, stage);
-        if (one == two) {
+        int rank = ms_stage_owner(layout, 0, stage), partner = ms_stage_owner(layout, 1, stage);
+        if (rank == partner) {
             return ms_diag_error(diag, "both copies of stage %d are on pipeline rank %d", stage,
-                                 one);
+                                 rank);
         }
         for (int other = stage + 1; other < stages; other++) {
             int first = ms_stage_owner(layout, 0, other), second = ms_stage_owner(layout, 1, other);
-            bool is_same = (first == one && second == two) || (first == two && second == one);
-            bool is_disjoint = first != one && first != two && second != one && second != two;
+            bool is_same =
+                (first == rank && second == partner) || (first == partner && second == rank);
+            bool is_disjoint =
+                first != rank && first != partner && second != rank && second != partner;
             if (!is_same && !is_disjoint) {
                 return ms_diag_error(
                     diag,
                     "the copies of stage %d are on pipeline ranks %d and %d, those of "
                     "stage %d on %d and %d: ranks that share one stage have to share all",
-                    stage, one, two, other, first, second);
+                    stage, rank, partner, other, first, second);
             }
         }
     }

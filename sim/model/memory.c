@@ -114,8 +114,8 @@ static double loss_kept_B(const ms_cost_builder *builder) {
 
 /* Bytes that exist during the loss's passes only [B].
  * - Megatron-LM's: forward the logits, of which a copy in fp32 becomes the probabilities in place.
- *   Backward the probabilities become their own gradient, of which a copy in the logits' type goes
- *   on. Logits in fp32 need no copies.
+ *   Backward the probabilities become the logits' gradient in place, which is copied to the logits'
+ *   type. Logits in fp32 need no copies.
  * - PyTorch's: two gradients in fp32 and, over a split vocabulary, the probabilities.
  * - Fused: nothing.
  * - Compiled: a compiled function between two reductions does not write to its inputs, so that the
@@ -219,9 +219,9 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     return kept;
 }
 
-/* Bytes that exist only while a layer's backward pass runs [B]: the widest gradients of a half, the
- * layer's own two planes, and activations that are recomputed or fetched back from the host. A
- * layer that is recomputed as a whole then has all its activations at once, those of
+/* Bytes that exist only while a layer's backward pass runs [B]: the widest gradients inside a half,
+ * two gradients of the hidden state, and activations that are recomputed or fetched back from the
+ * host. A layer that is recomputed as a whole has all its activations at once then, those of
  * recompute_parts included. position: of the layer in its virtual stage, 0-based. */
 static double layer_working_B(const ms_cost_builder *stage, int layer, int position) {
     bool is_whole = ms_is_recomputed(stage->layout, position);

@@ -473,8 +473,8 @@ static void add_forward(const moe_half *half) {
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_unpermute", half->back_B);
     add_shared_gate(half);
-    add_sums(half,
-             half->has_shared); /* add the shared experts' result to that of the routed experts */
+    /* the shared experts' result is added to that of the routed experts */
+    add_sums(half, half->has_shared);
     ms_cost_residual(builder, half->parts);
 }
 

@@ -92,9 +92,9 @@ typedef struct place {
     ms_diag *diag;
 } place;
 
-__attribute__((format(printf, 4, 5))) static ms_status
 /* Report a fault of `map`.`key` (such as moe.top_k), at the key's place in the file, or else the
  * mapping's. Returns MS_E_INPUT. */
+__attribute__((format(printf, 4, 5))) static ms_status
 fault(const place *at, const char *map, const char *key, const char *format, ...) {
     const ms_node *mapping = ms_node_get(at->model, map);
     char why[160];

@@ -195,11 +195,11 @@ void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int l
     int moved = (int)(builder->segments.count - builder->pass_first) - before;
     for (int i = 0; i < built->plan.count && !ms_cost_failed(builder); i++) {
         ms_segment segment = MS_AT(&builder->segments, ms_segment, built->plan.first + i);
-        const ms_segment *first = &MS_AT(&builder->segments, ms_segment, built->plan.first + i);
+        const ms_segment *original = &MS_AT(&builder->segments, ms_segment, built->plan.first + i);
         segment.layer = layer;
         segment.wait_count = 0;
-        for (int k = 0; k < first->wait_count; k++) {
-            int awaited = first->waits[k]; /* from 0; ms_cost_wait counts from 1 */
+        for (int k = 0; k < original->wait_count; k++) {
+            int awaited = original->waits[k]; /* from 0; ms_cost_wait counts from 1 */
             ms_cost_wait(builder, &segment, awaited >= before ? awaited + moved + 1 : 0);
         }
         ms_vector_add(&builder->segments, &segment, 1);

@@ -93,7 +93,7 @@ static void read_ffn(ms_hf_reader *r) {
     if (ms_hf_int(r, KEY, &ffn)) {
         ms_hf_put_int(r, "ffn", ms_hf_take(r, KEY, NULL), has(r, MS_HF_HALF_FFN) ? ffn / 2 : ffn);
     } else if (has(r, MS_HF_GATED)) {
-        copy_size(r, KEY, NULL); /* a fault */
+        copy_size(r, KEY, NULL); /* reports that the key is missing */
     }
 }
 
