@@ -1,6 +1,6 @@
 /*
- * Buckets of gradients that are cut between weights: which there are, and where passes reduce and
- * gather them (buckets.md).
+ * Gradient buckets that end between any two weights: the buckets of a stage (buckets.c), and where
+ * passes reduce and gather them (bucket_passes.c). buckets.md has the rules and the reasons.
  */
 #ifndef MESHSIM_MODEL_BUCKETS_H
 #define MESHSIM_MODEL_BUCKETS_H
@@ -40,9 +40,8 @@ typedef struct ms_stage_buckets {
     ms_bucket_list of[MS_BUCKET_KINDS];
     ms_bucket_unit *units; /**< [unit_count] */
     int unit_count;
-    bool
-        is_gathered; /**< parameters are gathered in these buckets; else, in later stages of a
-                        rank, layer by layer, in place of a gather that was started a stage ahead */
+    bool is_gathered; /**< parameters are gathered in these buckets; in later stages of a rank they
+                         are gathered layer by layer, in place of a gather one stage ahead */
     int *gathers[MS_BUCKET_KINDS]; /**< [of[kind].count] gather of each bucket, by the number that
                                       ms_cost_communicate returned */
     int unit;                      /**< unit being added */

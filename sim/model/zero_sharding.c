@@ -372,13 +372,15 @@ static double update_B(const ms_cost_builder *builder) {
                : 4 * precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B;
 }
 
-/* Time of an optimizer step of one rank [s]. Traffic of an optimizer step. Gradients are zeroed on
- * every rank, read for the norm, read and written by clipping, and read by the update. The update
- * reads and writes master copy and moments, and writes the working copy. Source: derived from Adam
- * (Kingma and Ba 2015) in mixed precision (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1).
- * A separate fp32 copy of 2-byte gradients is not counted. Offloaded, one after the other: clipped
- * gradients go to the host, the update runs at the speed of the host's memory, parameters come
- * back. Source: Ren et al. 2021, arXiv:2101.06840, section 4.1 (what crosses). */
+/* Time of an optimizer step of one rank [s], by its traffic. Gradients are zeroed on every rank,
+ * read for the norm, read and written by clipping, and read by the update. The update reads and
+ * writes master copy and moments, and writes the working copy. Source: derived from Adam (Kingma
+ * and Ba 2015) in mixed precision (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1). A
+ * separate fp32 copy of 2-byte gradients is not counted.
+ *
+ * Offloaded, one after the other: clipped gradients are copied to the host, the host updates at the
+ * speed of its memory, and parameters are copied back. Source: Ren et al. 2021, arXiv:2101.06840,
+ * section 4.1 (traffic between GPU and host). */
 double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count) {
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;

@@ -49,11 +49,11 @@ typedef struct ms_hf_family {
     const char *model_type;
     const char *like;        /* type that gives what this one's row leaves out; NULL: none */
     unsigned traits;         /* MS_HF_ bits */
-    const ms_node *defaults; /* of the keys that its config class knows */
+    const ms_node *defaults; /* Transformers' defaults of the type's keys */
     const ms_node *keys;     /* usual name of a key: name or path of it in this type's configs; a
                                 config that lacks it, without a default, may use the usual ones */
-    const ms_node *rules;
-    const char *left_out; /* features of such models that are not simulated; NULL: none */
+    const ms_node *rules;    /* applied before those for all types (rules.c) */
+    const char *left_out;    /* features of such models that are not simulated; NULL: none */
 } ms_hf_family;
 
 /* A key that was looked up, for the listing of what became of each key. */
@@ -69,8 +69,8 @@ typedef struct ms_hf_reader {
     const ms_node *types;  /* the file of all types */
     const ms_node *root;   /* the whole config */
     const ms_node *config; /* the mapping that holds the text model's keys */
-    const char *prefix;    /* of their paths: "" or "text_config." */
-    const ms_node *place;  /* node of model_type, whose place defaults are given */
+    const char *prefix;    /* of the paths of these keys: "" or such as "text_config." */
+    const ms_node *place;  /* node of model_type; defaults get its place in the file */
     ms_hf_family family;
     unsigned traits; /* the family's, as the config adapts them */
     ms_arena *arena; /* a lack of memory is reported at the end of the reading */
@@ -79,8 +79,8 @@ typedef struct ms_hf_reader {
     int taken_count;
     const ms_node *faulty[MS_HF_FAULTY_MAX]; /* values whose faults were reported, each once */
     int faulty_count;
-    ms_node *model; /* the mapping that is made */
-    ms_status status;
+    ms_node *model;   /* the `model:` mapping that is made */
+    ms_status status; /* first fault */
 } ms_hf_reader;
 
 /* The text of a scalar, "" for any other node or none. */
@@ -101,7 +101,8 @@ bool ms_hf_read_family(ms_hf_reader *r, const char *model_type);
  * such. */
 const char *ms_hf_unbuilt(const ms_node *types, const char *model_type);
 
-/* Why a key that is known does not change a simulation; NULL: it is not among those. */
+/* Why a known key does not change a simulation; NULL: the key is not in the file's list of such
+ * keys. */
 const char *ms_hf_ignored_why(const ms_node *types, const char *key);
 
 /* Change r->traits by a list of rules, or refuse the config by one. */
@@ -116,7 +117,7 @@ const ms_node *ms_hf_take(ms_hf_reader *r, const char *key, const char *goal);
 /* A key's value by one name, or its default, without counting it as used; NULL: none, or `null`. */
 const ms_node *ms_hf_look(ms_hf_reader *r, const char *key);
 
-/* A node as a whole number >= 0; -1: the node is none, or NULL. */
+/* A node as a whole number >= 0; -1: it is no such number, or NULL. */
 int ms_hf_whole_of(const ms_node *node);
 
 /* The value of a key as a whole number >= 0, as a flag, or (ms_hf_share) the node of a number of 0
