@@ -21,8 +21,8 @@
  *   back (4, e);
  * - GELU is one kernel each way; SwiGLU two (SiLU e, e; product 2 e, e), backward three of 3 e;
  * - rotary embedding in complex fp32: to fp32 (e, 4), product (4, 4), back (4, e), also backward;
- * - softmax stands behind a kernel that masks the scores (2 e), backward too;
- * - dropout stands before the residual (e in, e and its mask out).
+ * - softmax follows a kernel that masks the scores (2 e), backward too;
+ * - dropout precedes the residual (e in, e and its mask out).
  * Source: torchtitan, its Llama of 2024 (norm, rotary embedding, feed-forward); PyTorch,
  * derivatives.yaml and aten/src/ATen/native/cuda (what a backward pass calls); bytes derived here.
  *

@@ -90,10 +90,10 @@ static double alignment_B(double elements, double element_B) {
 }
 
 /* Share of a product's throughput that is left when its rows are not aligned to the 16 bytes that
- * an SM copies at a time. Each halving of the alignment, down to 2 bytes, takes the same factor.
- * Batched products may have no kernel with matrix units for such rows, and run at the vector units'
- * rate. Source: NVIDIA, Matrix Multiplication Background User's Guide, section 2.2 (dimensions in
- * multiples of 16 bytes); steps between are an interpolation. */
+ * an SM copies at a time. The GPU type gives the share at 2 bytes, three halvings below; each
+ * halving takes the same factor. Batched products may have no kernel with matrix units for such
+ * rows, and run at the vector units' rate. Source: NVIDIA, Matrix Multiplication Background User's
+ * Guide, section 2.2 (dimensions in multiples of 16 bytes); steps between are an interpolation. */
 static double aligned_share(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double bytes = fmin(fmin(alignment_B(shape.m, element_B), alignment_B(shape.n, element_B)),
                         alignment_B(shape.k, element_B));

@@ -81,9 +81,8 @@ typedef struct ms_segment {
     double coll_intra_node_B; /**< all-to-all that sends to a node once and forwards inside it: full
                            buffer of the all-to-all among the members of a node that runs beside the
                            exchange between nodes [B]; 0: every two members exchange their own */
-    double
-        coll_load_imbalance;    /**< all-to-all: bytes of the busiest member over the mean member's
-                         (coll_B); the busiest one's decide its time. 0: all members have the same */
+    double coll_load_imbalance; /**< all-to-all: bytes of the busiest member, which decide its time,
+                                   over those of the mean member (coll_B); 0: all are equal */
     bool is_between_directions; /**< collective of a step's end: between the two pipeline ranks that
                                hold the same stages, rank by rank, once all segments of the passes
                                have ended; group_axes is not used */

@@ -64,7 +64,7 @@ typedef struct ms_hf_taken {
     bool is_assumed;     /* the config lacks it: the value is Transformers' default */
 } ms_hf_taken;
 
-/* The reading of one config. */
+/* The reading of one config; it is `r` in all files of this folder. */
 typedef struct ms_hf_reader {
     const ms_node *types;  /* the file of all types */
     const ms_node *root;   /* the whole config */
