@@ -1,11 +1,17 @@
-/* Evaluates a schedule on paper: start and end of every action from given costs of stages and
- * latencies, without a simulated network (ms_schedule_evaluate). */
+/* Evaluates a schedule on paper (ms_schedule_evaluate): start and end of every action from given
+ * costs of stages and latencies between stages, without a simulated network. From these times
+ * follow the makespan and, per rank, the busy and idle times, activations in flight and messages. A
+ * stop is a step of a walk over a rank's list: one action, or both actions of an overlapped pair
+ * (ms_program_stop). */
 #include <math.h>
 
 #include "schedule/order.h"
 
+/* Check that costs[0..count-1] are numbers from 0 to the maximum. name: of one entry, in the
+ * message. */
 static bool check_cost(const char *name, const double *costs, int count, ms_diag *diag) {
     for (int i = 0; i < count; i++) {
+        /* negated, so that it refuses NaN too */
         if (!(costs[i] >= 0 && costs[i] <= MS_SCHEDULE_COST_MAX)) {
             ms_diag_error(diag, "%s %d must be a number from 0 to %g, got '%g'", name, i,
                           MS_SCHEDULE_COST_MAX, costs[i]);
@@ -15,6 +21,7 @@ static bool check_cost(const char *name, const double *costs, int count, ms_diag
     return true;
 }
 
+/* Check the factor by which the time of overlapped pairs is scaled. */
 static bool check_scale(double scale, ms_diag *diag) {
     if (scale >= 0 && scale <= MS_SCHEDULE_SCALE_MAX) {
         return true;
@@ -24,6 +31,7 @@ static bool check_scale(double scale, ms_diag *diag) {
     return false;
 }
 
+/* Check all costs of a program; reports the first that is out of range. */
 static bool check_costs(const ms_program *program, const ms_schedule_costs *costs, ms_diag *diag) {
     int stages = program->model_stages;
     return check_cost("forward cost of stage", costs->forward, stages, diag) &&
@@ -33,7 +41,7 @@ static bool check_costs(const ms_program *program, const ms_schedule_costs *cost
            check_scale(costs->pair_scale, diag);
 }
 
-/* A program on paper: its actions in an order of readiness, with times. */
+/* An evaluation under way: the walk over the program's actions, and the times of those visited. */
 typedef struct paper {
     const ms_program *program;
     const ms_schedule_costs *costs;
@@ -41,7 +49,8 @@ typedef struct paper {
     ms_schedule_slot *slots; /* [actions] */
 } paper;
 
-/* Time of an action alone; a whole backward pass takes its input and its weight gradient. */
+/* Duration of an action that is not overlapped. B takes the time of its input and its weight
+ * gradient. */
 static double cost_of_action(const paper *p, const ms_action *action) {
     const ms_schedule_costs *costs = p->costs;
     int stage = ms_program_model_stage(p->program, action->stage);
@@ -59,6 +68,8 @@ static double cost_of_action(const paper *p, const ms_action *action) {
     return costs->input_grad[stage] + costs->weight_grad[stage];
 }
 
+/* Duration of a stop: of its action, or the scaled sum of the durations of a pair (a scale of 0
+ * means 1). */
 static double cost_of_stop(const paper *p, const ms_program_stop *stop) {
     double cost = 0;
     for (int member = 0; member < stop->width; member++) {
@@ -68,7 +79,8 @@ static double cost_of_stop(const paper *p, const ms_program_stop *stop) {
     return is_scaled ? p->costs->pair_scale * cost : cost;
 }
 
-/* Latency between two stages that follow each other. */
+/* Latency of a message between two stages: neighbours in the model, or the same stage, which is 0.
+ */
 static double latency(const paper *p, int stage, int other) {
     if (other == stage) {
         return 0;
@@ -76,8 +88,8 @@ static double latency(const paper *p, int stage, int other) {
     return ms_schedule_latency(p->program, p->costs, other < stage ? other : stage);
 }
 
-/* When a rank is free for the action at `index`: at the end of the one before, or once its messages
- * have arrived. */
+/* Time from which a rank is free for its action at `index`: the end of the action before; with
+ * blocking sends, the time at which the messages of the action (or pair) before have arrived. */
 static double free_at(const paper *p, int rank, size_t index) {
     size_t begin = p->program->first[rank];
     if (index == begin) {
@@ -89,7 +101,7 @@ static double free_at(const paper *p, int rank, size_t index) {
         return end;
     }
     bool is_pair = index - 1 > begin && last[-1].is_overlapped != 0 && !p->costs->is_serial;
-    double held = 0;
+    double held = 0; /* longest latency of the messages sent */
     for (int member = 0; member <= is_pair; member++) {
         int receiver = ms_action_receiver(p->program, last - member);
         double wait = receiver < 0 ? 0 : latency(p, (last - member)->stage, receiver);
@@ -98,7 +110,8 @@ static double free_at(const paper *p, int rank, size_t index) {
     return end + held;
 }
 
-/* When a rank that is free at `start` has what the actions of a stop need. */
+/* Earliest start of a stop on a rank that is free at `start`: once the results of all producers of
+ * the stop's actions have arrived. has_latency: false leaves out the latency of messages. */
 static double start_of_stop(const paper *p, const ms_program_stop *stop, double start,
                             bool has_latency) {
     for (int member = 0; member < stop->width; member++) {
@@ -106,6 +119,7 @@ static double start_of_stop(const paper *p, const ms_program_stop *stop, double 
         ms_producer producers[2];
         int count = ms_action_producers(p->program, action, producers);
         for (int i = 0; i < count; i++) {
+            /* - 1: ms_ready_order_done returns an index + 1, as every producer has been visited */
             double arrival = p->slots[ms_ready_order_done(&p->order, &producers[i]) - 1].end;
             arrival += has_latency ? latency(p, action->stage, producers[i].stage) : 0;
             start = arrival > start ? arrival : start;
@@ -115,8 +129,8 @@ static double start_of_stop(const paper *p, const ms_program_stop *stop, double 
 }
 
 /* Set start and end of all actions. Both actions of an overlapped pair get the times of the pair,
- * unless the costs are serial. Returns MS_E_NOMEM, reported, or the status of
- * ms_ready_order_check. */
+ * unless the costs say that pairs run serially. Returns MS_E_NOMEM or, on a deadlock, MS_E_INPUT,
+ * both reported. */
 static ms_status time_actions(paper *p, ms_arena *scratch, ms_diag *diag) {
     if (ms_ready_order_init(p->program, p->costs->is_serial, scratch, &p->order) != MS_OK) {
         return ms_diag_no_memory(diag);
@@ -133,6 +147,7 @@ static ms_status time_actions(paper *p, ms_arena *scratch, ms_diag *diag) {
     return ms_ready_order_check(&p->order, diag);
 }
 
+/* The positions in a rank's list that separate its warm-up, steady and cool-down phases. */
 static ms_pipeline_phases find_phases(const ms_program *program, int rank) {
     ms_pipeline_phases phases = MS_NO_PHASES;
     size_t begin = program->first[rank];
@@ -142,6 +157,7 @@ static ms_pipeline_phases find_phases(const ms_program *program, int rank) {
     return phases;
 }
 
+/* Add idle time to the total of the phase in which it lies. */
 static void add_gap(ms_schedule_rank *rank, ms_pipeline_phase phase, double gap) {
     switch (phase) {
     case MS_PHASE_WARMUP:
@@ -156,7 +172,10 @@ static void add_gap(ms_schedule_rank *rank, ms_pipeline_phase phase, double gap)
     }
 }
 
-/* Activations held: until the weight gradient is done, and until the input gradient is done. */
+/* Count the activations of one pass and raise the rank's peaks. whole, input: activations in flight
+ * on the rank, where a microbatch of a chunk counts until its weight gradient, or until its input
+ * gradient, is done. The peak is taken before the pass releases its own, as it holds them while it
+ * runs. */
 static void count_inflight(const ms_action *action, int *whole, int *input,
                            ms_schedule_rank *rank) {
     if (action->pass == MS_PASS_F) {
@@ -170,17 +189,21 @@ static void count_inflight(const ms_action *action, int *whole, int *input,
     *input -= action->pass == MS_PASS_I || action->pass == MS_PASS_B;
 }
 
-/* Count the messages and activations of a stop's actions. */
+/* Add the messages and activations of a stop's actions to the measures of a rank. whole, input: as
+ * in count_inflight. */
 static void count_actions(const paper *p, const ms_program_stop *stop, int *whole, int *input,
                           ms_schedule_rank *rank) {
     for (int member = 0; member < stop->width; member++) {
         rank->messages_sent += ms_action_receiver(p->program, &stop->actions[member]) >= 0;
-        /* both passes of a pair run together, whichever the list names first */
+        /* the forward pass of a pair counts first: both run together, so the activations of both
+         * are in flight, whichever the list names first */
         bool is_swapped = stop->width == 2 && stop->actions[0].pass != MS_PASS_F;
         count_inflight(&stop->actions[is_swapped ? 1 - member : member], whole, input, rank);
     }
 }
 
+/* Measures of one rank from the times of its actions. Idle time after the rank's last action, up to
+ * the makespan of all ranks, counts as cool-down. */
 static ms_schedule_rank measure_rank(const paper *p, int rank, double makespan) {
     size_t begin = p->program->first[rank];
     ms_schedule_rank measured = {0};
@@ -195,6 +218,7 @@ static ms_schedule_rank measure_rank(const paper *p, int rank, double makespan) 
         const ms_schedule_slot *slot = &p->slots[stop.index];
         add_gap(&measured, ms_phase_before(&phases, (int64_t)(stop.index - begin)),
                 slot->start - previous);
+        /* the start that free messages would allow: the rest of the wait is latency */
         measured.exposed_p2p += slot->start - start_of_stop(p, &stop, previous, false);
         measured.busy += cost_of_stop(p, &stop);
         count_actions(p, &stop, &whole, &input, &measured);
@@ -205,6 +229,7 @@ static ms_schedule_rank measure_rank(const paper *p, int rank, double makespan) 
     return measured;
 }
 
+/* The makespan: the latest end of a rank's last action. */
 static double latest_end(const ms_program *program, const ms_schedule_slot *slots) {
     double latest = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
@@ -216,6 +241,8 @@ static double latest_end(const ms_program *program, const ms_schedule_slot *slot
     return latest;
 }
 
+/* Fill in the sums and maxima over all ranks, and the bubble fraction. result: makespan and ranks
+ * are already set. */
 static void sum_up(const ms_program *program, ms_schedule_result *result) {
     double busy = 0;
     for (int i = 0; i < program->spec.pipeline_ranks; i++) {
@@ -230,6 +257,8 @@ static void sum_up(const ms_program *program, ms_schedule_result *result) {
     result->bubble_fraction = whole > 0 ? 1 - busy / whole : 0;
 }
 
+/* Make the result from the times of all actions, with the closed forms of the kind where they hold.
+ */
 static ms_status evaluate(const paper *p, ms_arena *arena, ms_diag *diag,
                           ms_schedule_result *result_out) {
     const ms_program *program = p->program;

@@ -1,4 +1,7 @@
-/* What can be asked of any program: which stage follows which, and who needs whose result. */
+/* Queries of any program, however it was made: which stage follows which, which actions need the
+ * result of which, and where a fault in it is reported. In a program of two directions (DualPipe,
+ * Chimera), stages 0 to S-1 are the model in the first direction and stages S to 2S-1 the same
+ * model in the second. */
 #include <stdarg.h>
 #include <stdio.h>
 
