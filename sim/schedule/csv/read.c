@@ -225,8 +225,8 @@ static bool read_action(cell_reader *r, ms_span text, ms_csv_cell *cell) {
     return true;
 }
 
-/* Read an overlapped pair, `(<action>;<action>)OVERLAP_F_B`, and append its two cells. That one is
- * a forward and the other a backward pass is checked later, with the program. */
+/* Read an overlapped pair, `(<action>;<action>)OVERLAP_F_B`, and append its two cells. Whether
+ * these are a forward and a backward pass is checked later, with the program. */
 static void read_pair(cell_reader *r, ms_span text) {
     size_t end = sizeof PAIR_END - 1;
     size_t length = (size_t)(text.to - text.from);

@@ -1,4 +1,7 @@
-/* What the kinds make lists from: placements, and patterns of passes. */
+/* Parts that several schedule kinds share: placements of stages on ranks, and the two orders that a
+ * rank's list is generated from, 1F1B (ms_generate_1f1b) and 1F1B with the backward pass split into
+ * I and W (ms_generate_split). An order counts a rank's forward passes, and its backward passes,
+ * from k = 0; the kind's function `add` maps k to a stage and a microbatch. */
 #include "schedule/internal.h"
 
 void ms_action_list_add(ms_action_list *list, ms_pass pass, int stage, int mb) {
@@ -40,7 +43,7 @@ ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedu
                          spec->pipeline_ranks);
 }
 
-/* Add the passes of one stage's microbatches, one microbatch after the other. */
+/* `add` of kinds with one stage per rank: pass k is of the rank's stage and microbatch k. */
 static void add_in_order(const ms_1f1b_order *order, ms_pass pass, int64_t k,
                          ms_action_list *list) {
     ms_action_list_add(list, pass, order->rank, (int)k);
@@ -65,7 +68,7 @@ void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
         order->add(order, MS_PASS_F, order->warmup + k, list);
         order->add(order, MS_PASS_B, k, list);
     }
-    for (int64_t k = steady; k < order->total; k++) {
+    for (int64_t k = steady; k < order->total; k++) { /* cool-down: the backward passes left */
         order->add(order, MS_PASS_B, k, list);
     }
 }
@@ -83,6 +86,7 @@ void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list
             order->add(order, MS_PASS_W, k - lag, list);
         }
     }
+    /* the weight gradients of the last `lag` steps */
     for (int64_t k = order->total > lag ? order->total - lag : 0; k < order->total; k++) {
         order->add(order, MS_PASS_W, k, list);
     }
