@@ -151,13 +151,13 @@ static void generate_groups(const ms_schedule_spec *spec, int rank, int group, i
     ms_generate_1f1b(&order, list);
 }
 
-/* Append a rank's list with Megatron-LM's warm-up: enough forward passes for the first microbatch
- * to come back, which are 2 per rank behind, and the first group on all chunks but the last. */
+/* Append a rank's list with Megatron-LM's warm-up: 2(P-1-r) + (V-1)N forward passes, and P-1-r,
+ * that of plain 1F1B, for V = 1. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int64_t distance = spec->pipeline_ranks - 1 - rank;
     int group = ms_schedule_group(spec);
-    int64_t warmup = spec->chunks == 1 ? distance /* one chunk is plain 1F1B */
-                                       : 2 * distance + (int64_t)(spec->chunks - 1) * group;
+    int64_t warmup =
+        spec->chunks == 1 ? distance : 2 * distance + (int64_t)(spec->chunks - 1) * group;
     generate_groups(spec, rank, group, warmup, list);
 }
 
@@ -191,8 +191,8 @@ ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *s
                          (long long)below, (long long)above);
 }
 
-/* Append a rank's list in PyTorch's order: groups of equal size, and Megatron-LM's warm-up for V =
- * 1 too. */
+/* Append a rank's list in PyTorch's order: groups of equal size, and a warm-up of 2(P-1-r) + (V-1)N
+ * passes for V = 1, too. */
 static void generate_torch(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int64_t distance = spec->pipeline_ranks - 1 - rank;
     int group = ms_torch_group(spec);
