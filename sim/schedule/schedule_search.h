@@ -19,7 +19,7 @@ typedef struct ms_search_spec {
     int memory_cap; /**< maximum of activations that a rank holds at once; V of them are those of
                        one whole microbatch. >= V; 0: no cap */
     long effort;    /**< maximum number of evaluations for each improvement of a schedule; 0: the
-                       default,    by the number of passes */
+                       default, by the number of passes */
 } ms_search_spec;
 
 /** The best schedule found. The goal is the shortest span: the longest time of any rank from its
@@ -30,15 +30,15 @@ typedef struct ms_search_result {
     double span;
     double makespan;
     double heuristic_span; /**< span of the schedule before the local improvement */
-    const char
-        *start;        /**< origin of the schedule before the improvement: "heuristic" (zero-bubble
-                          heuristic), "list" (list scheduling), "block" (a periodic building block), or the
-                          kind of the fixed pattern whose order it has or follows; static storage */
-    int variant;       /**< number of the rule of this origin; -1: a fixed pattern as it is */
-    int peak_inflight; /**< maximum of activations held on any rank */
-    double bound;      /**< lower bound: no schedule under this cap has a shorter span */
-    int bound_rank;    /**< the rank from which the bound follows */
-    bool is_optimal;   /**< the span equals the bound */
+    const char *start;     /**< origin of the schedule before the improvement: "heuristic" (the
+                              zero-bubble heuristic), "list" (list scheduling), "block" (a periodic
+                              building block), or the kind of the fixed pattern whose order it has
+                              or follows; static storage */
+    int variant;           /**< number of the rule of this origin; -1: a fixed pattern as it is */
+    int peak_inflight;     /**< maximum of activations held on any rank */
+    double bound;          /**< lower bound: no schedule under this cap has a shorter span */
+    int bound_rank;        /**< the rank from which the bound follows */
+    bool is_optimal;       /**< the span equals the bound */
     bool is_cut_short; /**< not all rules or caps were tried, as the sizes are too large: a better
                           schedule may exist, and a larger cap may give a longer span */
     long evaluations;  /**< programs evaluated */
@@ -51,11 +51,11 @@ typedef struct ms_search_result {
  * the weight gradients placed anew; list scheduling by many rules; with one stage per rank also the
  * zero-bubble heuristic in eight variants, and periodic building blocks.  costs: [PV] per stage,
  * [PV-1] per boundary.  *result_out: in `arena`. Returns MS_OK; MS_E_INPUT for sizes out of range
- * (reported); MS_E_RANGE for costs; MS_E_NOMEM. O((effort + P) * P * V * M) for each cap, of which
- * there are few, as bounds are tight; cut short after about ten seconds' worth of passes (not a
- * clock: the same input gives the same result). Source: Qi et al., "Zero Bubble Pipeline
- * Parallelism", ICLR'24, section on automatic scheduling, for the heuristic; "Pipeline Parallelism
- * with Controllable Memory", 2024, for building blocks. */
+ * (reported); MS_E_RANGE for costs; MS_E_NO if no schedule was found (reported); MS_E_NOMEM.
+ * O((effort + P) * P * V * M) for each cap, of which there are few, as bounds are tight; cut short
+ * after about ten seconds' worth of passes (not a clock: the same input gives the same result).
+ * Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24, section on automatic scheduling,
+ * for the heuristic; "Pipeline Parallelism with Controllable Memory", 2024, for building blocks. */
 ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
                              ms_arena *arena, ms_diag *diag, ms_search_result *result_out);
 
