@@ -1,3 +1,5 @@
+/* Entry of the layout of collectives (ms_coll_plan_build): chooses the row of the table of
+ * algorithms for a request, and has the row's function fill in the phases of the plan. */
 #include "collective/collective.h"
 
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
