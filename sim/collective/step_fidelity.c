@@ -1,11 +1,14 @@
+/* Plans of fidelity `step`, in which every step of an algorithm is a phase by itself, instead of
+ * one flow for the whole collective. The steps made here send the same messages, so they share one
+ * list of flows. See decision note steps.md. */
 #include "collective/step_fidelity.h"
 
 #include <math.h>
 
 #include "collective/route_kinds.h"
 
-/* What a channel of NCCL's Simple hands on at a time: a slot of a buffer of 4 MiB with 8 of them.
- * Source: NVIDIA/nccl, NCCL_STEPS and DEFAULT_BUFFSIZE. */
+/* Bytes that a channel of NCCL's Simple protocol sends at a time: one of the 8 slots of its buffer
+ * of 4 MiB. Source: NVIDIA/nccl, NCCL_STEPS and DEFAULT_BUFFSIZE. */
 static const double CHUNK_B = 512.0 * 1024;
 
 int ms_steps_of_chunks(const ms_platform *platform, double size_B) {
@@ -15,6 +18,7 @@ int ms_steps_of_chunks(const ms_platform *platform, double size_B) {
     return (int)fmin(MS_STEPS_MAX, fmax(1.0, ceil(size_B / channels / CHUNK_B)));
 }
 
+/* Visit the messages of a step (ms_message_set.visit). source: an ms_step_messages. */
 static void visit(const void *source, ms_message_visit *each, void *context) {
     const ms_step_messages *all = source;
     for (int i = 0; i < all->count; i++) {
@@ -22,8 +26,8 @@ static void visit(const void *source, ms_message_visit *each, void *context) {
     }
 }
 
-/* Fill in phases that are all the same. */
-static ms_status repeat(const ms_phase *step, int steps, ms_arena *arena, ms_coll_plan *plan) {
+/* Give a plan `steps` phases that are all copies of `step` and share its flows. */
+static ms_status fill_phases(const ms_phase *step, int steps, ms_arena *arena, ms_coll_plan *plan) {
     plan->phases = MS_NEW(arena, ms_phase, steps);
     plan->phase_count = plan->phases == NULL ? 0 : steps;
     for (int s = 0; s < plan->phase_count; s++) {
@@ -42,7 +46,7 @@ ms_status ms_steps_repeat(const ms_platform *platform, const ms_step_messages *m
     ms_phase step = {.latency_s = 0.0};
     ms_status status = ms_route_kinds_fold(&set, false, arena, &step, &plan->tier);
     step.latency_s = latency_s / steps;
-    return status == MS_OK ? repeat(&step, steps, arena, plan) : status;
+    return status == MS_OK ? fill_phases(&step, steps, arena, plan) : status;
 }
 
 ms_status ms_steps_split(int steps, ms_arena *arena, ms_coll_plan *plan) {
@@ -51,7 +55,7 @@ ms_status ms_steps_split(int steps, ms_arena *arena, ms_coll_plan *plan) {
     for (int f = 0; f < step.count; f++) {
         step.flows[f].bytes /= steps;
     }
-    return repeat(&step, steps, arena, plan);
+    return fill_phases(&step, steps, arena, plan);
 }
 
 ms_status ms_steps_plan(ms_crossings *crossings, double crossing_B, double latency_s, int steps,
