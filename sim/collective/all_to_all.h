@@ -6,8 +6,8 @@
 #include "collective/collective.h"
 #include "collective/group_nodes.h"
 
-/* Families of messages; those of one family are equally large. PAIRS: sent directly; FORWARDS:
- * forwarded inside a node. */
+/* Families of messages; those of one family are equally large. PAIRS: to the destination, or to the
+ * member that forwards; FORWARDS: from that member to the destination. */
 enum { MS_FAMILY_PAIRS = 0, MS_FAMILY_FORWARDS = 1, MS_FAMILY_COUNT = 2 };
 
 /* An all-to-all laid out. */

@@ -15,10 +15,9 @@
 
 /** A use: the crossing of a link by a flow. */
 typedef struct ms_fluid_use {
-    int32_t link;   /**< any number that identifies the link */
-    int32_t weight; /**< capacity that a rate of 1 takes, >= 1 */
-    double
-        capacity_Bps; /**< capacity of the link, the same in all its uses, > 0 and finite [B/s] */
+    int32_t link;        /**< any number that identifies the link */
+    int32_t weight;      /**< capacity that a rate of 1 takes, >= 1 */
+    double capacity_Bps; /**< of the link, the same in all its uses, > 0 and finite [B/s] */
 } ms_fluid_use;
 
 /** Time that a link needs for a flow of `bytes` [B], with nothing else on the link [s]. */

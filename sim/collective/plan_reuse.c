@@ -1,18 +1,20 @@
-/* Lays out the same collective in many groups of GPUs. Most groups are copies of an earlier group,
- * shifted to other nodes or slots; a copy reuses the plan of its original, over its own links. */
+/* Lays out the same collective in many groups of GPUs (ms_coll_plans_build). Most groups are copies
+ * of an earlier group, shifted to other nodes or slots (a slot is a GPU's index in its node). A
+ * copy gets the plan of this group, its original, with shifted links. */
 #include "collective/coll_class.h"
 
-/* Originals that are kept: the latest ones. */
+/* Number of originals that are kept to compare with, the latest ones. */
 enum { ORIGINALS_MAX = 8 };
 
 /* A group that was laid out by itself. */
 typedef struct original {
     const int *gpus; /* [members] */
     const ms_coll_plan *plan;
-    int group;
-    ms_group_move extent; /* where its GPUs lie; the distance to a copy is not set */
+    int group;            /* its index among the groups */
+    ms_group_move extent; /* its lowest and highest GPU and slot, and tier; no distances */
 } original;
 
+/* The layout of many groups under way. */
 typedef struct plan_reuse {
     const ms_platform *platform;
     int members;
@@ -21,11 +23,14 @@ typedef struct plan_reuse {
     int count; /* number of originals: groups that were laid out by themselves so far */
 } plan_reuse;
 
+/* Extend an interval [low, high] to contain a value. */
 static void widen(int bounds[2], int value) {
     bounds[0] = value < bounds[0] ? value : bounds[0];
     bounds[1] = value > bounds[1] ? value : bounds[1];
 }
 
+/* Keep a group that was laid out by itself as an original, in place of the oldest one if there are
+ * ORIGINALS_MAX already. */
 static void remember(plan_reuse *m, int group, const int *gpus, const ms_coll_plan *plan) {
     int node = m->platform->gpus_per_node;
     ms_group_move extent = {
@@ -43,7 +48,7 @@ static void remember(plan_reuse *m, int group, const int *gpus, const ms_coll_pl
  * plans.  shifts_out: see ms_platform_moves_alike. */
 static bool is_moved(const plan_reuse *m, const original *from, const int *gpus, int *shifts_out) {
     int node = m->platform->gpus_per_node;
-    int on = gpus[0] - from->gpus[0];
+    int on = gpus[0] - from->gpus[0]; /* shift of every GPU: over nodes, then slots */
     ms_group_move move = from->extent;
     move.slots_on = gpus[0] % node - from->gpus[0] % node;
     move.nodes = (on - move.slots_on) / node;
@@ -58,7 +63,8 @@ static bool is_moved(const plan_reuse *m, const original *from, const int *gpus,
     return is_same;
 }
 
-/* Copy the flows of a phase to the links of a shifted copy.  shifts: of links, by tier. */
+/* Copy a phase and its flows, with link numbers shifted.  shifts: [tiers] to add to link numbers.
+ * Returns false if memory runs out. */
 static bool move_flows(const plan_reuse *m, const ms_phase *from, const int *shifts,
                        ms_phase *phase) {
     *phase = *from;
@@ -70,7 +76,7 @@ static bool move_flows(const plan_reuse *m, const ms_phase *from, const int *shi
         if (flow->links == NULL) {
             return false;
         }
-        int tier = 0; /* of the link at hand: they come in order, tier after tier */
+        int tier = 0; /* of the current link: links are numbered, and sorted, tier after tier */
         for (int i = 0; i < flow->count; i++) {
             ms_flow_link link = from->flows[f].links[i];
             while (tier + 1 < m->platform->tier_count &&
@@ -78,13 +84,15 @@ static bool move_flows(const plan_reuse *m, const ms_phase *from, const int *shi
                 tier++;
             }
             link.link += shifts[tier];
-            link.load = link.weight; /* the original's own may have been loaded since */
+            link.load = link.weight; /* load_class may have changed that of the original */
             flow->links[i] = link;
         }
     }
     return phase->flows != NULL;
 }
 
+/* Make the plan of a shifted copy from that of its original.  shifts: [tiers] to add to link
+ * numbers.  Phases that share their flows do so in the copy, too. */
 static ms_status move_plan(const plan_reuse *m, const original *one, const int *shifts,
                            ms_coll_plan *plan_out) {
     const ms_coll_plan *from = one->plan;
@@ -106,7 +114,7 @@ static ms_status move_plan(const plan_reuse *m, const original *one, const int *
     return MS_OK;
 }
 
-/* The original that a group is a moved copy of, NULL: none. */
+/* The original of which a group is a shifted copy; NULL: none of those kept. */
 static const original *find_original(const plan_reuse *m, const int *gpus, int *shifts_out) {
     int kept = m->count < ORIGINALS_MAX ? m->count : ORIGINALS_MAX;
     for (int i = 0; i < kept; i++) {
@@ -125,7 +133,7 @@ ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request
     for (int g = 0; g < groups && status == MS_OK; g++) {
         int shifts[MS_TIER_MAX];
         group.gpus = first->gpus + (size_t)g * (size_t)first->members;
-        /* a copy gets its original's time, so the links of both have to be alike */
+        /* links with factors of their own are not alike, so copies would take other times */
         const original *from =
             platform->link_factors == NULL ? find_original(&m, group.gpus, shifts) : NULL;
         if (from != NULL) {
