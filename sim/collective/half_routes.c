@@ -128,20 +128,20 @@ static uint64_t colours_of(const ms_folding *f, const half_route *h) {
 /* Find a kind of half routes by the sum of colours, or add it. Returns its index; -1: there are too
  * many kinds. */
 static int find_half_kind(route_end *s, uint64_t colours) {
-    int v = 0;
-    while (v < s->kind_count && s->half_kinds[v] != colours) {
-        v++;
+    int kind_index = 0;
+    while (kind_index < s->kind_count && s->half_kinds[kind_index] != colours) {
+        kind_index++;
     }
-    if (v == HALF_KINDS_MAX) {
+    if (kind_index == HALF_KINDS_MAX) {
         s->kind_count = HALF_KINDS_MAX + 1;
         return -1;
     }
-    if (v == s->kind_count) {
-        s->half_kinds[v] = colours;
-        s->totals[v] = 0;
+    if (kind_index == s->kind_count) {
+        s->half_kinds[kind_index] = colours;
+        s->totals[kind_index] = 0;
         s->kind_count++;
     }
-    return v;
+    return kind_index;
 }
 
 /* Find the kind of every member's half route at one end, and the number of members of each kind.
@@ -150,10 +150,10 @@ static bool find_half_kinds(ms_folding *f, route_end *s) {
     s->kind_count = 0;
     for (int i = 0; i < s->count && s->kind_count <= HALF_KINDS_MAX; i++) {
         const half_route *h = half_of(f, s, s->members[i]);
-        int v = h->count < 0 ? -1 : find_half_kind(s, colours_of(f, h));
-        s->half_kind[s->members[i]] = v;
-        if (v >= 0) {
-            s->totals[v]++;
+        int kind_index = h->count < 0 ? -1 : find_half_kind(s, colours_of(f, h));
+        s->half_kind[s->members[i]] = kind_index;
+        if (kind_index >= 0) {
+            s->totals[kind_index]++;
             s->tier = h->tier;
         }
     }
@@ -181,9 +181,11 @@ static void count_member(ms_folding *f, const route_end *own, const route_end *o
                          const int64_t *inside) {
     const half_route *h = half_of(f, own, member);
     int kind = own->half_kind[member];
-    for (int v = 0; v < other->kind_count && kind >= 0; v++) {
-        int64_t messages = other->totals[v] - inside[v];
-        int k = messages == 0 ? -1 : own->end == 0 ? kind_of(f, kind, v) : kind_of(f, v, kind);
+    for (int kind_index = 0; kind_index < other->kind_count && kind >= 0; kind_index++) {
+        int64_t messages = other->totals[kind_index] - inside[kind_index];
+        int k = messages == 0   ? -1
+                : own->end == 0 ? kind_of(f, kind, kind_index)
+                                : kind_of(f, kind_index, kind);
         for (int i = 0; i < h->count && k >= 0; i++) {
             ms_folding_cross(f, k, MS_AT(&f->halves->link_indices, int32_t, h->first + i),
                              messages);

@@ -28,67 +28,67 @@ typedef struct planner {
 } planner;
 
 /* Insert a stage into `order`, which is sorted by the index of the next pass. */
-static void insert_stage(planner *p, upcoming entry) {
-    int at = p->waiting++;
-    for (; at > 0 && p->order[at - 1].at > entry.at; at--) {
-        p->order[at] = p->order[at - 1];
+static void insert_stage(planner *plan, upcoming entry) {
+    int at = plan->waiting++;
+    for (; at > 0 && plan->order[at - 1].at > entry.at; at--) {
+        plan->order[at] = plan->order[at - 1];
     }
-    p->order[at] = entry;
+    plan->order[at] = entry;
 }
 
 /* Fill in `next` for every pass of the list, and `order` with all stages that have passes. first:
  * [stages] scratch; receives the index of each stage's first pass, `count` for a stage without
  * passes. */
-static void look_ahead(planner *p, size_t *first, int stages) {
+static void look_ahead(planner *plan, size_t *first, int stages) {
     for (int stage = 0; stage < stages; stage++) {
-        first[stage] = p->count;
+        first[stage] = plan->count;
     }
-    for (size_t i = p->count; i > 0; i--) { /* backwards, so that first[] holds the next pass */
-        int stage = p->actions[i - 1].stage;
-        p->next[i - 1] = first[stage];
+    for (size_t i = plan->count; i > 0; i--) { /* backwards, so that first[] holds the next pass */
+        int stage = plan->actions[i - 1].stage;
+        plan->next[i - 1] = first[stage];
         first[stage] = i - 1;
     }
     for (int stage = 0; stage < stages; stage++) {
-        if (first[stage] < p->count) {
-            insert_stage(p, (upcoming){.at = first[stage], .stage = (int16_t)stage});
+        if (first[stage] < plan->count) {
+            insert_stage(plan, (upcoming){.at = first[stage], .stage = (int16_t)stage});
         }
     }
 }
 
 /* Go past the current pass: its stage, the first in `order`, moves to the place of its next pass,
  * or leaves. */
-static void go_past_pass(planner *p) {
-    upcoming entry = p->order[0];
-    p->waiting--;
-    memmove(p->order, p->order + 1, (size_t)p->waiting * sizeof *p->order);
-    entry.at = p->next[entry.at];
-    if (entry.at < p->count) {
-        insert_stage(p, entry);
+static void go_past_pass(planner *plan) {
+    upcoming entry = plan->order[0];
+    plan->waiting--;
+    memmove(plan->order, plan->order + 1, (size_t)plan->waiting * sizeof *plan->order);
+    entry.at = plan->next[entry.at];
+    if (entry.at < plan->count) {
+        insert_stage(plan, entry);
     }
 }
 
 /* Number of stages at the front of `order` that are to be unsharded now: `active` of them, or one
  * more where the next pass of the last of them is the first of an overlapped pair with that further
  * stage. */
-static int count_wanted(const planner *p, int active) {
-    if (p->waiting <= active) {
-        return p->waiting;
+static int count_wanted(const planner *plan, int active) {
+    if (plan->waiting <= active) {
+        return plan->waiting;
     }
-    size_t last = p->order[active - 1].at;
-    bool is_parted = p->actions[last].is_overlapped != 0 && p->order[active].at == last + 1;
+    size_t last = plan->order[active - 1].at;
+    bool is_parted = plan->actions[last].is_overlapped != 0 && plan->order[active].at == last + 1;
     return active + is_parted;
 }
 
 /* Append a move before the pass at index `before` of the list. */
-static void add_move(planner *p, size_t before, int stage, bool is_unshard) {
+static void add_move(planner *plan, size_t before, int stage, bool is_unshard) {
     ms_shard_move entry = {.before = before, .stage = (int16_t)stage, .is_unshard = is_unshard};
-    ms_vector_add(p->moves, &entry, 1);
+    ms_vector_add(plan->moves, &entry, 1);
 }
 
 /* Whether a stage is among the first `wanted` stages of `order`. */
-static bool is_wanted(const planner *p, int wanted, int stage) {
+static bool is_wanted(const planner *plan, int wanted, int stage) {
     for (int i = 0; i < wanted; i++) {
-        if (p->order[i].stage == stage) {
+        if (plan->order[i].stage == stage) {
             return true;
         }
     }
@@ -96,65 +96,66 @@ static bool is_wanted(const planner *p, int wanted, int stage) {
 }
 
 /* Reshard every unsharded stage that is not among the first `wanted` stages of `order`. */
-static void reshard_unwanted(planner *p, size_t before, int wanted) {
+static void reshard_unwanted(planner *plan, size_t before, int wanted) {
     int kept = 0;
-    for (int i = 0; i < p->held; i++) {
-        if (is_wanted(p, wanted, p->unsharded[i])) {
-            p->unsharded[kept++] = p->unsharded[i];
+    for (int i = 0; i < plan->held; i++) {
+        if (is_wanted(plan, wanted, plan->unsharded[i])) {
+            plan->unsharded[kept++] = plan->unsharded[i];
         } else {
-            add_move(p, before, p->unsharded[i], false);
+            add_move(plan, before, plan->unsharded[i], false);
         }
     }
-    p->held = kept;
+    plan->held = kept;
 }
 
 /* Unshard a stage unless it is unsharded already. */
-static void unshard_stage(planner *p, size_t before, int16_t stage) {
-    int at = p->held;
-    for (; at > 0 && p->unsharded[at - 1] > stage; at--) {
+static void unshard_stage(planner *plan, size_t before, int16_t stage) {
+    int at = plan->held;
+    for (; at > 0 && plan->unsharded[at - 1] > stage; at--) {
     }
-    if (at > 0 && p->unsharded[at - 1] == stage) {
+    if (at > 0 && plan->unsharded[at - 1] == stage) {
         return;
     }
-    add_move(p, before, stage, true);
-    memmove(p->unsharded + at + 1, p->unsharded + at,
-            (size_t)(p->held - at) * sizeof *p->unsharded);
-    p->unsharded[at] = stage;
-    p->held++;
+    add_move(plan, before, stage, true);
+    memmove(plan->unsharded + at + 1, plan->unsharded + at,
+            (size_t)(plan->held - at) * sizeof *plan->unsharded);
+    plan->unsharded[at] = stage;
+    plan->held++;
 }
 
 /* Append all moves of the list. Nothing is placed between the two passes of an overlapped pair: its
  * first pass takes care of both. At the end of the list everything is resharded. */
-static void plan_list(planner *p, int active) {
-    for (size_t i = 0; i < p->count; i++) {
-        bool is_second = i > 0 && p->actions[i - 1].is_overlapped != 0;
-        int wanted = is_second ? 0 : count_wanted(p, active);
+static void plan_list(planner *plan, int active) {
+    for (size_t i = 0; i < plan->count; i++) {
+        bool is_second = i > 0 && plan->actions[i - 1].is_overlapped != 0;
+        int wanted = is_second ? 0 : count_wanted(plan, active);
         if (!is_second) {
-            reshard_unwanted(p, i, wanted);
+            reshard_unwanted(plan, i, wanted);
         }
         for (int k = 0; k < wanted; k++) {
-            unshard_stage(p, i, p->order[k].stage);
+            unshard_stage(plan, i, plan->order[k].stage);
         }
-        go_past_pass(p);
+        go_past_pass(plan);
     }
-    reshard_unwanted(p, p->count, 0);
+    reshard_unwanted(plan, plan->count, 0);
 }
 
 bool ms_unshard_list(const ms_action *actions, size_t count, int stages, int active,
                      ms_vector *moves) {
     ms_arena scratch;
     ms_arena_init(&scratch);
-    planner p = {.actions = actions,
-                 .count = count,
-                 .next = MS_NEW(&scratch, size_t, count),
-                 .order = MS_NEW(&scratch, upcoming, stages),
-                 .unsharded = MS_NEW(&scratch, int16_t, stages),
-                 .moves = moves};
+    planner plan = {.actions = actions,
+                    .count = count,
+                    .next = MS_NEW(&scratch, size_t, count),
+                    .order = MS_NEW(&scratch, upcoming, stages),
+                    .unsharded = MS_NEW(&scratch, int16_t, stages),
+                    .moves = moves};
     size_t *first = MS_NEW(&scratch, size_t, stages);
-    bool is_short = p.next == NULL || p.order == NULL || p.unsharded == NULL || first == NULL;
+    bool is_short =
+        plan.next == NULL || plan.order == NULL || plan.unsharded == NULL || first == NULL;
     if (!is_short) {
-        look_ahead(&p, first, stages);
-        plan_list(&p, active);
+        look_ahead(&plan, first, stages);
+        plan_list(&plan, active);
     }
     ms_arena_release(&scratch);
     return !is_short && !moves->failed;

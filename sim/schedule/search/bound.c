@@ -60,11 +60,11 @@ static double most_work(double cap, double most, double one, double other) {
  *
  * With more than K microbatches the first W precedes the last F. Then the head ends before the tail
  * begins, and their idle times add up. */
-static double forced_idle_of_line(const ms_rank_way *r, double cap, double microbatches) {
+static double forced_idle_of_line(const ms_rank_way *way, double cap, double microbatches) {
     double chunks = least(cap, microbatches);
-    double gradient = r->input[0] + r->weight[0];
-    double head = fmax(0, r->forward[0] + r->turn - chunks * r->forward[0]);
-    double tail = fmax(0, r->turn + gradient - chunks * gradient);
+    double gradient = way->input[0] + way->weight[0];
+    double head = fmax(0, way->forward[0] + way->turn - chunks * way->forward[0]);
+    double tail = fmax(0, way->turn + gradient - chunks * gradient);
     return microbatches > cap ? head + tail : fmax(head, tail);
 }
 
@@ -82,29 +82,30 @@ static double forced_idle_of_line(const ms_rank_way *r, double cap, double micro
  *  - From the end of the last I1 on: I0 and W0 of chunks 0, W1 of chunks 1, K together: tail[0].
  * The first F1 starts before the last F1 ends and before the last I1 ends, and the first I1 starts
  * before the last I1 ends: these pairs of intervals do not overlap, and their idle times add up. */
-static double forced_idle_of_v(const ms_rank_way *r, double cap, double microbatches) {
-    double gradient[2] = {r->input[0] + r->weight[0], r->input[1] + r->weight[1]};
+static double forced_idle_of_v(const ms_rank_way *way, double cap, double microbatches) {
+    double gradient[2] = {way->input[0] + way->weight[0], way->input[1] + way->weight[1]};
     double chunks = least(cap, microbatches);
     double pairs = least(cap - 1, microbatches);
-    double to_chunk1 = r->forward[0] + r->down;
-    double to_input1 = to_chunk1 + r->forward[1] + r->turn;
-    double to_input0 = to_input1 + r->input[1] + r->up;
+    double to_chunk1 = way->forward[0] + way->down;
+    double to_input1 = to_chunk1 + way->forward[1] + way->turn;
+    double to_input0 = to_input1 + way->input[1] + way->up;
     /* head[1]: the larger work of two choices of F0 and F1, as many F0 as possible or as many F1 */
     double both = least(floor(cap / 2), microbatches);
-    double forwards = fmax(pairs * r->forward[0] + least(pairs, cap - pairs) * r->forward[1],
-                           least(cap - both, microbatches) * r->forward[0] + both * r->forward[1]);
+    double forwards =
+        fmax(pairs * way->forward[0] + least(pairs, cap - pairs) * way->forward[1],
+             least(cap - both, microbatches) * way->forward[0] + both * way->forward[1]);
     double head[3] = {
-        fmax(0, to_chunk1 - pairs * r->forward[0]),
+        fmax(0, to_chunk1 - pairs * way->forward[0]),
         fmax(0, to_input1 - forwards),
-        fmax(0, to_input0 - chunks * r->forward[0] - pairs * (r->forward[1] + gradient[1])),
+        fmax(0, to_input0 - chunks * way->forward[0] - pairs * (way->forward[1] + gradient[1])),
     };
-    double from_input1 = fmax(r->up + gradient[0], r->weight[1]);
-    double from_forward1 = r->turn + r->input[1] + from_input1;
-    double from_forward0 = r->down + r->forward[1] + from_forward1;
+    double from_input1 = fmax(way->up + gradient[0], way->weight[1]);
+    double from_forward1 = way->turn + way->input[1] + from_input1;
+    double from_forward0 = way->down + way->forward[1] + from_forward1;
     double tail[3] = {
-        fmax(0, from_input1 - most_work(cap, microbatches, gradient[0], r->weight[1])),
+        fmax(0, from_input1 - most_work(cap, microbatches, gradient[0], way->weight[1])),
         fmax(0, from_forward1 - most_work(cap, microbatches, gradient[0], gradient[1])),
-        fmax(0, from_forward0 - chunks * (r->forward[1] + gradient[0] + gradient[1])),
+        fmax(0, from_forward0 - chunks * (way->forward[1] + gradient[0] + gradient[1])),
     };
     double start = fmax(head[0], head[1]); /* the second interval contains the first */
     double end = fmax(tail[0], tail[1]);
@@ -120,27 +121,27 @@ static double forced_idle_of_v(const ms_rank_way *r, double cap, double microbat
  * (K-1) / 2 passes, of the shorter of the two chunks. The ramps do not overlap: K - 1 forward
  * passes and K - 1 weight gradients take less than the rank's own work, as K is at most the number
  * of its activations. cap: K. */
-static double memory_bound(const ms_search_spec *spec, const ms_rank_way *r, double cap) {
-    double chunk1 = r->forward[1] + r->turn + r->input[1] + r->weight[1];
-    double chunk0 = r->forward[0] + r->down + r->forward[1] + r->turn + r->input[1] + r->up +
-                    r->input[0] + r->weight[0];
-    double slope = r->forward[0] + r->weight[0];
+static double memory_bound(const ms_search_spec *spec, const ms_rank_way *way, double cap) {
+    double chunk1 = way->forward[1] + way->turn + way->input[1] + way->weight[1];
+    double chunk0 = way->forward[0] + way->down + way->forward[1] + way->turn + way->input[1] +
+                    way->up + way->input[0] + way->weight[0];
+    double slope = way->forward[0] + way->weight[0];
     if (spec->chunks == 2) {
-        slope = least(r->forward[0], r->forward[1]) + least(r->weight[0], r->weight[1]);
+        slope = least(way->forward[0], way->forward[1]) + least(way->weight[0], way->weight[1]);
     }
     double held = chunk0 + (spec->chunks == 2 ? chunk1 : 0);
     return spec->microbatches * held / cap + slope * (cap - 1) / 2;
 }
 
-double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *r) {
+double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way) {
     double microbatches = spec->microbatches;
     double most = spec->chunks * microbatches;
     double cap = spec->memory_cap == 0 ? most : least(spec->memory_cap, most);
-    double work =
-        r->forward[0] + r->input[0] + r->weight[0] + r->forward[1] + r->input[1] + r->weight[1];
-    double idle = spec->chunks == 2 ? forced_idle_of_v(r, cap, microbatches)
-                                    : forced_idle_of_line(r, cap, microbatches);
-    return fmax(microbatches * work + idle, memory_bound(spec, r, cap));
+    double work = way->forward[0] + way->input[0] + way->weight[0] + way->forward[1] +
+                  way->input[1] + way->weight[1];
+    double idle = spec->chunks == 2 ? forced_idle_of_v(way, cap, microbatches)
+                                    : forced_idle_of_line(way, cap, microbatches);
+    return fmax(microbatches * work + idle, memory_bound(spec, way, cap));
 }
 
 double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
@@ -149,8 +150,8 @@ double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_cost
     full.chunks = spec->chunks == 0 ? 1 : spec->chunks;
     double bound = 0;
     for (int rank = 0; rank < spec->pipeline_ranks; rank++) {
-        ms_rank_way r = ms_search_rank_way(&full, costs, rank);
-        double span = ms_search_rank_bound(&full, &r);
+        ms_rank_way way = ms_search_rank_way(&full, costs, rank);
+        double span = ms_search_rank_bound(&full, &way);
         if (span > bound) {
             bound = span;
             *rank_out = rank;

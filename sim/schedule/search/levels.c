@@ -212,10 +212,10 @@ static void set_urgency(climber *c, double bias) {
     const ms_schedule_costs *costs = c->search->costs;
     double start = 0; /* start of F of microbatch 0 on the stage */
     for (int stage = 0; stage < program->stages; stage++) {
-        const ms_rank_way *r = &c->ways[program->stage_rank[stage]];
-        double way = costs->forward[stage] + r->turn; /* from the start of F to that of I */
+        const ms_rank_way *rank_way = &c->ways[program->stage_rank[stage]];
+        double way = costs->forward[stage] + rank_way->turn; /* from the start of F to that of I */
         if (program->stage_chunk[stage] == 0) {
-            way += r->down + r->forward[1] + r->input[1] + r->up;
+            way += rank_way->down + rank_way->forward[1] + rank_way->input[1] + rank_way->up;
         }
         for (int mb = 0; mb < program->mb_count; mb++) {
             size_t key = ms_program_key(program, stage, mb);
@@ -230,13 +230,13 @@ static void set_urgency(climber *c, double bias) {
 
 /* Maximum of microbatches between F and I of chunk 0 of a rank, by a row of LIMITS. At least 1, and
  * no more than the cap leaves when chunk 1, if there is one, holds an activation. */
-static int limit_of(const climber *c, const ms_rank_way *r, int row) {
+static int limit_of(const climber *c, const ms_rank_way *rank_way, int row) {
     int cap = c->search->spec.memory_cap;
     int chunks = c->search->spec.chunks;
-    double turn = r->forward[1] + r->turn + r->input[1];
-    double way = r->forward[0] + r->down + turn + r->up + r->input[0];
-    double held = way + r->weight[0];
-    double both = held + (chunks == 2 ? turn + r->weight[1] : 0);
+    double turn = rank_way->forward[1] + rank_way->turn + rank_way->input[1];
+    double way = rank_way->forward[0] + rank_way->down + turn + rank_way->up + rank_way->input[0];
+    double held = way + rank_way->weight[0];
+    double both = held + (chunks == 2 ? turn + rank_way->weight[1] : 0);
     double share = both > 0 ? cap * held / both : cap;
     double least = c->period > 0 ? ceil(LIMITS[row].slack * way / c->period) : 1;
     double limit = LIMITS[row].slack > 0 ? least : floor(share + LIMITS[row].offset + 0.5);
@@ -442,10 +442,11 @@ static ms_status prepare(climber *c) {
         return ms_diag_no_memory(c->search->diag);
     }
     for (int rank = 0; rank < c->trial.spec.pipeline_ranks; rank++) {
-        ms_rank_way r = ms_search_rank_way(&c->search->spec, c->search->costs, rank);
-        c->ways[rank] = r;
-        c->period = fmax(c->period, r.forward[0] + r.forward[1] + r.input[0] + r.input[1] +
-                                        r.weight[0] + r.weight[1]);
+        ms_rank_way rank_way = ms_search_rank_way(&c->search->spec, c->search->costs, rank);
+        c->ways[rank] = rank_way;
+        c->period =
+            fmax(c->period, rank_way.forward[0] + rank_way.forward[1] + rank_way.input[0] +
+                                rank_way.input[1] + rank_way.weight[0] + rank_way.weight[1]);
     }
     /* rules that LEVEL_WORK allows, and all that a level has */
     double rules = fmax(1, floor(LEVEL_WORK / ms_search_list_work(&c->trial)));
