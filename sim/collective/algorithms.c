@@ -155,6 +155,8 @@ const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
     return has_protocol ? first_of(platform, request, added_count + BUILT_IN_COUNT) : NULL;
 }
 
+/* Names the protocol, if one was asked for that only a library offers; else what the first row of
+ * the kind and algorithm needs, which has refused the request. */
 void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     const char *kind = ms_coll_kind_name(request->kind);
     const ms_coll_algorithm_row *row = row_at(0);
@@ -176,6 +178,7 @@ void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     }
 }
 
+/* The name is looked for among the rows of the kind only. */
 ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
                                  ms_coll_algorithm *algorithm_out) {
     if (strcmp(name, "auto") == 0) {

@@ -121,7 +121,7 @@ typedef struct ms_coll_plan {
     ms_phase *phases; /**< [phase_count] */
     int phase_count;  /**< 0 for one member */
     int copy_of;      /**< set by ms_coll_plans_build: 1 + index of the group of which this one is a
-                         shifted copy, so that both take equally long alone on the links; 0: no copy */
+                         shifted copy, which takes as long alone on the links; 0: no copy */
 } ms_coll_plan;
 
 /** Whether a phase repeats the phase before: both share one list of flows. */

@@ -28,6 +28,8 @@ double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     return ms_crossings_add_weighted(crossings, source, destination, 1);
 }
 
+/* One entry per link of the route is appended; entries of the same link are merged in
+ * ms_crossings_plan. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
     const ms_platform *platform = crossings->platform;
     ms_route route;
@@ -139,6 +141,7 @@ static ms_status set_flow_links(ms_crossings *crossings, ms_arena *arena, ms_flo
     return MS_OK;
 }
 
+/* The one flow puts crossing_B on every crossing, times the slowness of the protocol. */
 ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
                             ms_arena *arena, ms_coll_plan *plan) {
     ms_phase *phase = MS_NEW(arena, ms_phase, 1);

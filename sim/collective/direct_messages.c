@@ -58,6 +58,7 @@ bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *req
            most_crossings(platform, members) <= INT32_MAX;
 }
 
+/* All messages run in one phase, folded into flows by kinds of routes. */
 ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_coll_plan *plan) {
     ms_exchange exchange;

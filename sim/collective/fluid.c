@@ -211,6 +211,7 @@ static bool advance_to_next_end(fluid_state *s, double *now_s, double *end_s_out
     return true;
 }
 
+/* After each end of a flow, the rates of the others are found anew. */
 ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out) {
     if (count == 1) {
         end_s_out[0] = time_alone(flows);

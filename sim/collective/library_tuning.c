@@ -7,6 +7,7 @@
 
 #include "collective/nccl.h"
 
+/* Without a protocol there is no library, and nothing is added to the platform's latencies. */
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out) {
     ms_nccl_comm comm;

@@ -430,6 +430,7 @@ double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,
     return time_s(&w, size_B);
 }
 
+/* Tries all algorithms and protocols that the request leaves open, in NCCL's order. */
 ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *comm,
                               const ms_coll_request *request, double size_B) {
     ms_nccl_choice best = {.time_s = INFINITY};
@@ -459,6 +460,8 @@ double ms_nccl_latency_s(const ms_platform *platform, const ms_nccl_comm *comm,
     return latency_s(&w) * plateau(&w, size_B);
 }
 
+/* Bandwidth by the model over that of the graph. Of rings, the measured pause between chunks
+ * (ring_turn, in steps) is spread over all steps; of NVLS, the share is a measured constant. */
 double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *way) {
     nccl_way w = way_of(platform, comm, way);

@@ -53,6 +53,8 @@ static ms_status count_sorted(const ms_platform *platform, const int *gpus, int 
     return status;
 }
 
+/* The model counts as many NICs on every node as the smallest node has members, but no more than a
+ * node has. */
 ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int members,
                             ms_nccl_comm *comm_out) {
     node_counts counts;

@@ -2,6 +2,7 @@
  * algorithms for a request, and has the row's function fill in the phases of the plan. */
 #include "collective/collective.h"
 
+/* A group of one member gets a plan without phases, which takes no time. */
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                              ms_arena *arena, ms_coll_plan *plan_out) {
     bool is_p2p = request->kind == MS_COLL_P2P;

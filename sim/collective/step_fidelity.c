@@ -58,6 +58,8 @@ ms_status ms_steps_split(int steps, ms_arena *arena, ms_coll_plan *plan) {
     return fill_phases(&step, steps, arena, plan);
 }
 
+/* Fidelity `flow`: one phase. Fidelity `step`: all messages in every phase, or, if coarse, the one
+ * flow in every phase. */
 ms_status ms_steps_plan(ms_crossings *crossings, double crossing_B, double latency_s, int steps,
                         ms_arena *arena, ms_coll_plan *plan) {
     if (!crossings->is_stepped || crossings->is_coarse) {

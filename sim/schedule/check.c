@@ -184,6 +184,8 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
     return MS_OK;
 }
 
+/* Each check relies on the ones before it: form of the actions, order of the lists, completeness,
+ * no deadlock, moves of parameters. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
                               ms_diag *diag) {
     list_checker c = {.program = program, .place = place, .diag = diag};

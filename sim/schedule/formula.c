@@ -25,6 +25,8 @@ static bool stages_are_even(const ms_program *program, const ms_schedule_costs *
     return true;
 }
 
+/* Compares all stages with the first one, and all boundaries between ranks with the first of them.
+ */
 bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out) {
     if (!stages_are_even(program, costs, false)) {

@@ -32,6 +32,8 @@ bool ms_program_has_previous(const ms_program *program, int stage) {
     return stage != 0 && stage != program->model_stages;
 }
 
+/* F needs F of the previous stage; W the I of its own stage; I and B the F of their own stage, and
+ * the gradient of the next stage. In ms_producer, is_forward false stands for I or B. */
 int ms_action_producers(const ms_program *program, const ms_action *action,
                         ms_producer producers_out[2]) {
     int count = 0;

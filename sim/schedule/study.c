@@ -204,6 +204,8 @@ static bool measure_slope(const ms_program *program, const ms_schedule_costs *co
     return true;
 }
 
+/* By the slope between two evaluations where the kind can be built again, else by the exit times of
+ * this one. */
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
                              const ms_schedule_result *result, ms_diag *diag, double *period_out) {
     ms_arena scratch;

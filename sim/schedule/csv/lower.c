@@ -287,6 +287,8 @@ static ms_status copy_rows(lowering *l, ms_arena *arena, ms_csv_table *table) {
     return MS_OK;
 }
 
+/* Writes every rank's row, then copies the rows into the table. Running out of memory is reported
+ * once, at the end. */
 ms_status ms_csv_lower(const ms_program *program, const ms_csv_form *form, ms_arena *arena,
                        ms_diag *diag, ms_csv_table *table_out) {
     ms_arena scratch;

@@ -84,6 +84,7 @@ long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
     return number;
 }
 
+/* Tables that a program made have no text to point at, so only the rank is reported. */
 ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_diag *diag,
                        const char *format, ...) {
     char what[1024];
@@ -371,6 +372,7 @@ ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_ar
     return status;
 }
 
+/* The table keeps pointers into the text, so the text is copied to the arena. */
 ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_table *table_out) {
     ms_buffer bytes;
     ms_buffer_init(&bytes);
@@ -405,6 +407,8 @@ static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buff
     }
 }
 
+/* A table that was read is written as its text, which keeps blanks and quotes; another one cell by
+ * cell. */
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out) {
     if (table->text != NULL) {
         ms_buffer_add(out, table->text, table->length_B);

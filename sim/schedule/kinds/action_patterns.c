@@ -73,6 +73,8 @@ void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
     }
 }
 
+/* The steps of the warm-up, and the F of the steady state, are those of ms_generate_1f1b; B is
+ * replaced by I and a W of `lag` steps before. */
 void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {
         order->add(order, MS_PASS_F, k, list);

@@ -172,6 +172,8 @@ static bool has_even_rounds(int64_t microbatches, int ranks) {
     return rounds <= 1 || microbatches % rounds == 0;
 }
 
+/* The nearest legal M below and above are found by trying; M <= P is always legal, so the loops
+ * end. */
 ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *spec,
                          ms_diag *diag) {
     if (has_even_rounds(spec->microbatches, spec->pipeline_ranks)) {

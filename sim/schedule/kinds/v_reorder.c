@@ -259,6 +259,8 @@ static void reorder(grid *g, ms_action *out) {
     }
 }
 
+/* Reorders a copy of the lists, and takes it over if it runs, has a shorter makespan with equal
+ * costs, and no higher peak. */
 ms_status ms_v_memory_reorder(ms_program *program, ms_arena *scratch, ms_diag *diag) {
     if (!program->spec.is_reordered) {
         return MS_OK;

@@ -10,6 +10,7 @@
 #include "schedule/schedule_search.h"
 #include "schedule/search/search.h"
 
+/* Ways add up the passes of the stages between and the latencies of all boundaries on them. */
 ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
                                int rank) {
     int ranks = spec->pipeline_ranks;
@@ -144,6 +145,7 @@ double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way) 
     return fmax(microbatches * work + idle, memory_bound(spec, way, cap));
 }
 
+/* The span of a schedule is that of its longest rank, so the largest bound of a rank counts. */
 double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
                               int *rank_out) {
     ms_search_spec full = *spec;

@@ -250,6 +250,7 @@ static bool run(heuristic *h) {
     return true;
 }
 
+/* Sets up the state of a run, with the lists written in place. */
 ms_status ms_search_heuristic(ms_search_run *search, int variant, ms_program *program) {
     int ranks = search->spec.pipeline_ranks;
     size_t keys = (size_t)ranks * (size_t)search->spec.microbatches;

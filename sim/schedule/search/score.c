@@ -40,6 +40,7 @@ static double sum_of_gradients(const ms_program *program, const ms_schedule_slot
     return sum;
 }
 
+/* Counts the evaluation and its work, also if the program deadlocks or exceeds the cap. */
 bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out) {
     ms_arena scratch;
