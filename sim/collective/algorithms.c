@@ -141,6 +141,9 @@ static const ms_coll_algorithm_row *chosen_by_library(const ms_platform *platfor
                : first_of(platform, &chosen, added_count + BUILT_IN_COUNT);
 }
 
+/* Choose the row that lays a request out: an added row that applies; else the row that the
+ * library's model predicts to be fastest; without a library, the first row that applies, which has
+ * no protocols but Simple. */
 const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
                                             const ms_coll_request *request,
                                             ms_protocol *protocol_out) {
@@ -155,8 +158,9 @@ const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
     return has_protocol ? first_of(platform, request, added_count + BUILT_IN_COUNT) : NULL;
 }
 
-/* Names the protocol, if one was asked for that only a library offers; else what the first row of
- * the kind and algorithm needs, which has refused the request. */
+/* Report why no row of the table lays a request out. Names the protocol, if one was asked for that
+ * only a library offers; else what the first row of the kind and algorithm needs, which has refused
+ * the request. */
 void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     const char *kind = ms_coll_kind_name(request->kind);
     const ms_coll_algorithm_row *row = row_at(0);
@@ -178,7 +182,8 @@ void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     }
 }
 
-/* The name is looked for among the rows of the kind only. */
+/* Find the algorithm that a name means for a kind of collective. The name is looked for among the
+ * rows of the kind only. */
 ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
                                  ms_coll_algorithm *algorithm_out) {
     if (strcmp(name, "auto") == 0) {
@@ -205,6 +210,7 @@ const char *ms_coll_algorithm_word(ms_coll_kind kind, int index) {
     return index == 0 ? "auto" : NULL;
 }
 
+/* Write the names of a kind's algorithms as "auto, ring or tree". */
 char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size) {
     size_t length = 0;
     const char *word = ms_coll_algorithm_word(kind, 0);

@@ -20,9 +20,10 @@ static double slowness(const ms_exchange *e, int members) {
     return reached > 0.0 && reached < limiting->efficiency ? limiting->efficiency / reached : 1.0;
 }
 
-/* The buffer of size_B is divided into equal parts, one per member, or per node where copies are
- * forwarded; intra_node_B into one part per member of the largest node. A member keeps its own
- * part, so it sends (ends - 1) / ends of the buffer. */
+/* Find the sizes of the messages of an all-to-all. The buffer of size_B is divided into equal
+ * parts, one per member, or per node where copies are forwarded; intra_node_B into one part per
+ * member of the largest node. A member keeps its own part, so it sends (ends - 1) / ends of the
+ * buffer. */
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_exchange *exchange_out) {
     ms_exchange e = {.platform = platform, .members = request->members};

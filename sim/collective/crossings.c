@@ -28,7 +28,8 @@ double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     return ms_crossings_add_weighted(crossings, source, destination, 1);
 }
 
-/* One entry per link of the route is appended; entries of the same link are merged in
+/* Add the route from one GPU to another, taken by `weight` messages, and return its latency. One
+ * entry per link of the route is appended; entries of the same link are merged in
  * ms_crossings_plan. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
     const ms_platform *platform = crossings->platform;
@@ -97,7 +98,7 @@ static int merge_in_table(ms_flow_link *all, size_t count, int32_t *weights, int
 }
 
 /* Merge the crossings of each link into one entry, in place, in ascending order of links. Returns
- * the number of different links. Many crossings, compared with the platform's links, are added up
+ * the number of different links. More crossings than an eighth of the platform's links are added up
  * in a table, which takes less time than a sort; if there is no memory for the table, they are
  * sorted, too. */
 static int merge_crossings(const ms_crossings *crossings, ms_flow_link *all, size_t count) {
@@ -141,7 +142,8 @@ static ms_status set_flow_links(ms_crossings *crossings, ms_arena *arena, ms_flo
     return MS_OK;
 }
 
-/* The one flow puts crossing_B on every crossing, times the slowness of the protocol. */
+/* Make a plan of one phase with one flow over all routes added. The one flow puts crossing_B on
+ * every crossing, times the slowness of the protocol. */
 ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
                             ms_arena *arena, ms_coll_plan *plan) {
     ms_phase *phase = MS_NEW(arena, ms_phase, 1);

@@ -18,6 +18,8 @@ static double message_slowness(const ms_platform *platform, const ms_coll_reques
     return isfinite(links_Bps) && links_Bps > channels_Bps ? links_Bps / channels_Bps : 1.0;
 }
 
+/* Lay out one message: a flow over its route, then the latency of the route and the library's
+ * overhead. */
 ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
     ms_crossings crossings;
@@ -58,7 +60,7 @@ bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *req
            most_crossings(platform, members) <= INT32_MAX;
 }
 
-/* All messages run in one phase, folded into flows by kinds of routes. */
+/* Lay out an all-to-all. All messages run in one phase, folded into flows by kinds of routes. */
 ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_coll_plan *plan) {
     ms_exchange exchange;

@@ -121,7 +121,8 @@ static void end_private_flows(fluid_state *s, double *end_s_out) {
     }
 }
 
-/* Begin progressive filling: no rate is known, all links have their full capacity. */
+/* Begin progressive filling: no rate is known, all links have their full capacity, and the weight
+ * of a link is the sum over the running flows that cross it. */
 static void begin_sharing(fluid_state *s) {
     for (int i = 0; i < s->link_count; i++) {
         s->links[i].left_Bps = s->links[i].capacity_Bps;
@@ -211,7 +212,8 @@ static bool advance_to_next_end(fluid_state *s, double *now_s, double *end_s_out
     return true;
 }
 
-/* After each end of a flow, the rates of the others are found anew. */
+/* Find the ends of flows that all start at 0 and share links by max-min fairness. After each end of
+ * a flow, the rates of the others are found anew. */
 ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out) {
     if (count == 1) {
         end_s_out[0] = time_alone(flows);
@@ -234,6 +236,7 @@ ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out)
     return status;
 }
 
+/* Find the max-min fair rates of flows while all of them run. */
 ms_status ms_fluid_rates(const ms_fluid_flow *flows, int count, double *rate_Bps_out) {
     ms_arena scratch;
     fluid_state s = {.flows = flows, .count = count};

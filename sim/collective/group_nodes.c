@@ -30,7 +30,8 @@ static int count_channels(const ms_platform *platform, const ms_node_order *orde
     return platform->tiers[0].is_paired ? 2 * channels : channels;
 }
 
-/* Sorts the members by node and cuts them into runs of one node each. */
+/* Sort the members of a group by node, into runs of one node each, and find the number of channels.
+ */
 ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int members,
                              ms_arena *arena, ms_node_order *order_out) {
     ms_node_order order = {.gpus = MS_NEW(arena, int, members),

@@ -7,7 +7,9 @@
 
 #include "collective/nccl.h"
 
-/* Without a protocol there is no library, and nothing is added to the platform's latencies. */
+/* Find the library's latencies of a request, and begin the collection of its routes with the
+ * protocol's slowness. Without a protocol there is no library, and nothing is added to the
+ * platform's latencies. */
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out) {
     ms_nccl_comm comm;

@@ -37,6 +37,8 @@ static bool world_leaves(const ms_platform *platform, const ms_mesh *mesh) {
     return false;
 }
 
+/* Resolve the communicator of messages on a mesh: if it spans several nodes, channels are those of
+ * MS_MESSAGES_WORLD, otherwise those of a pair of ranks. */
 ms_coll_choices ms_coll_choices_on(const ms_platform *platform, const ms_mesh *mesh,
                                    ms_coll_choices asked) {
     bool leaves = asked.messages == MS_MESSAGES_WORLD      ? world_leaves(platform, mesh)

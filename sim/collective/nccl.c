@@ -430,7 +430,8 @@ double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,
     return time_s(&w, size_B);
 }
 
-/* Tries all algorithms and protocols that the request leaves open, in NCCL's order. */
+/* Find the algorithm and protocol with the shortest time by the model. Tries all algorithms and
+ * protocols that the request leaves open, in NCCL's order. */
 ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *comm,
                               const ms_coll_request *request, double size_B) {
     ms_nccl_choice best = {.time_s = INFINITY};
@@ -460,8 +461,9 @@ double ms_nccl_latency_s(const ms_platform *platform, const ms_nccl_comm *comm,
     return latency_s(&w) * plateau(&w, size_B);
 }
 
-/* Bandwidth by the model over that of the graph. Of rings, the measured pause between chunks
- * (ring_turn, in steps) is spread over all steps; of NVLS, the share is a measured constant. */
+/* Share of the links' bandwidth that an algorithm and protocol reach. Bandwidth by the model over
+ * that of the graph. Of rings, the measured pause between chunks (ring_turn, in steps) is spread
+ * over all steps; of NVLS, the share is a measured constant. */
 double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *way) {
     nccl_way w = way_of(platform, comm, way);
@@ -479,6 +481,8 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
                : share;
 }
 
+/* A number for the way in which NCCL moves a size: its algorithm, its protocol, and whether latency
+ * is on the plateau of rings; 0: none is offered. */
 uint32_t ms_nccl_way(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *request, double size_B) {
     ms_nccl_choice choice = ms_nccl_choose(platform, comm, request, size_B);

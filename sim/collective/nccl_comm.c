@@ -53,8 +53,9 @@ static ms_status count_sorted(const ms_platform *platform, const int *gpus, int 
     return status;
 }
 
-/* The model counts as many NICs on every node as the smallest node has members, but no more than a
- * node has. */
+/* Find the facts about a group that the cost model uses: nodes, NICs and bandwidths. The model
+ * counts as many NICs on every node as the smallest node has members, but no more than a node has.
+ */
 ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int members,
                             ms_nccl_comm *comm_out) {
     node_counts counts;

@@ -160,8 +160,8 @@ static ms_status plan_all(nvls_layout *l, ms_coll_plan *plan) {
                          l->arena, plan);
 }
 
-/* Routes inside nodes and between nodes are collected apart, as their links carry different bytes.
- */
+/* Lay out a collective that switches reduce. Routes inside nodes and between nodes are collected
+ * apart, as their links carry different bytes. */
 ms_status ms_nvls_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     nvls_layout l = {.request = request, .arena = arena};

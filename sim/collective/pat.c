@@ -69,8 +69,9 @@ static ms_status plan_rounds(const ms_crossings *all, const ms_coll_request *req
     return status;
 }
 
-/* All rounds as one phase, in which a route counts once per part that it carries; or each round as
- * a phase in fidelity `step`. The latency is that of the slowest route in every round. */
+/* Lay out an all-gather or reduce-scatter by PAT. All rounds as one phase, in which a route counts
+ * once per part that it carries; or each round as a phase in fidelity `step`. The latency is that
+ * of the slowest route in every round. */
 ms_status ms_pat_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
     int n = request->members;

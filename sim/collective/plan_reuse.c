@@ -126,8 +126,8 @@ static const original *find_original(const plan_reuse *reuse, const int *gpus, i
     return NULL;
 }
 
-/* Each group is compared with the originals; if it is a shifted copy of none, it is laid out by
- * itself and becomes an original. */
+/* Lay out the same collective in many groups. Each group is compared with the originals; if it is a
+ * shifted copy of none, it is laid out by itself and becomes an original. */
 ms_status ms_coll_plans_build(const ms_platform *platform, const ms_coll_request *first, int groups,
                               ms_arena *arena, ms_coll_plan *plans_out) {
     plan_reuse reuse = {.platform = platform, .members = first->members, .arena = arena};

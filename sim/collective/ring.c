@@ -75,8 +75,8 @@ static ms_status lay_rings(const ms_coll_request *request, int rings_max, ms_are
 }
 
 /* Bandwidth-optimal rings: each chunk crosses n-1 edges, twice as many for all-reduce. On its way a
- * chunk has the latency of every edge, so the latency of a step is the mean over the edges.
- * Source: Thakur, Rabenseifner, Gropp, IJHPCA 2005, ring algorithms. */
+ * chunk has the latency of every edge, so the latency of a step is the mean over the edges. Source:
+ * Thakur, Rabenseifner, Gropp, IJHPCA 2005, ring algorithms. */
 ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     ms_crossings crossings;
@@ -99,6 +99,8 @@ ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *reque
     return status;
 }
 
+/* Lay out a ring shift: one ring, in which every member sends its buffer to the next member; the
+ * slowest message decides the latency. */
 ms_status ms_shift_plan(const ms_platform *platform, const ms_coll_request *request,
                         ms_arena *arena, ms_coll_plan *plan) {
     ms_crossings crossings;

@@ -31,7 +31,8 @@ static bool grow_slots(ms_folding *f) {
     return true;
 }
 
-/* The hash table grows when it is half full. If memory runs out, `failed` is set and 0 returned. */
+/* Find the index of a link in the folding; add the link if it is new. The hash table grows when it
+ * is half full. If memory runs out, `failed` is set and 0 returned. */
 int32_t ms_folding_note_link(ms_folding *f, int32_t link) {
     size_t slot = f->slot_count > 0 ? find_slot(f, link) : 0;
     if (f->slot_count > 0 && f->slots[slot] >= 0) {
@@ -68,8 +69,9 @@ static void clear_crossings(ms_folding *f, int kind) {
     f->failed = f->failed || *crossings == NULL;
 }
 
-/* The kinds are few, so they are searched one by one. Once there are too many, the count stays at
- * MS_ROUTE_KINDS_MAX + 1 for the rest of the round. */
+/* Find the index of a kind in the current table; add the kind if it is new. The kinds are few, so
+ * they are searched one by one. Once there are too many, the count stays at MS_ROUTE_KINDS_MAX + 1
+ * for the rest of the round. */
 int ms_folding_find_kind(ms_folding *f, uint64_t kind, int family) {
     ms_kind_table *table = f->table;
     int k = 0;

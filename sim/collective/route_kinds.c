@@ -135,7 +135,8 @@ static ms_status fold(ms_folding *f, ms_arena *arena, ms_phase *phase_out) {
     return status;
 }
 
-/* Sets up the state of the sorting, and releases it. */
+/* Fold a set of messages into the flows of a phase. Sets up the state of the sorting, and releases
+ * it. */
 ms_status ms_route_kinds_fold(const ms_message_set *set, bool is_coarse, ms_arena *arena,
                               ms_phase *phase_out, int *tier_out) {
     ms_arena scratch;

@@ -27,6 +27,8 @@ static double factor_at(const ms_slow_span *spans, int count, double now_s, doub
     return factor;
 }
 
+/* End of a computation whose factor changes with the spans of communication: moves on from one
+ * change to the next, until the computation ends before the next change. */
 double ms_slowed_end_s(const ms_slow_span *spans, int count, double start_s, double time_s) {
     double until_s = 0.0;
     ms_running running = {time_s, start_s, factor_at(spans, count, start_s, &until_s)};

@@ -36,6 +36,8 @@ static ms_status fill_phases(const ms_phase *step, int steps, ms_arena *arena, m
     return plan->phases == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Plan messages in `steps` equal phases: folds a `steps`-th part of them into flows once, and
+ * repeats this phase. */
 ms_status ms_steps_repeat(const ms_platform *platform, const ms_step_messages *messages, int steps,
                           double latency_s, ms_arena *arena, ms_coll_plan *plan) {
     ms_message_set set = {.platform = platform, .visit = visit, .source = messages};
@@ -58,8 +60,8 @@ ms_status ms_steps_split(int steps, ms_arena *arena, ms_coll_plan *plan) {
     return fill_phases(&step, steps, arena, plan);
 }
 
-/* Fidelity `flow`: one phase. Fidelity `step`: all messages in every phase, or, if coarse, the one
- * flow in every phase. */
+/* Plan the routes collected, in the fidelity asked for. Fidelity `flow`: one phase. Fidelity
+ * `step`: all messages in every phase, or, if coarse, the one flow in every phase. */
 ms_status ms_steps_plan(ms_crossings *crossings, double crossing_B, double latency_s, int steps,
                         ms_arena *arena, ms_coll_plan *plan) {
     if (!crossings->is_stepped || crossings->is_coarse) {

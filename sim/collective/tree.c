@@ -94,7 +94,8 @@ static double depth_s(const tree_node *nodes, int count) {
     return up_s + down_s;
 }
 
-/* Every channel has both trees, with the members that the channel enters the nodes at as heads. */
+/* Add the edges of the trees of all channels, and find the latency through the deepest tree. Every
+ * channel has both trees, with the members that the channel enters the nodes at as heads. */
 ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings *crossings,
                       ms_arena *arena, double *depth_s_out) {
     tree_node *nodes = MS_NEW(arena, tree_node, order->count);
@@ -117,7 +118,7 @@ ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings 
     return MS_OK;
 }
 
-/* All edges of all channels' trees are one flow. */
+/* Lay out an all-reduce over double binary trees. All edges of all channels' trees are one flow. */
 ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     ms_node_order order;

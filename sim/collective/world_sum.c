@@ -16,7 +16,8 @@ static int *list_gpus(const ms_mesh *mesh, ms_arena *arena) {
     return gpus;
 }
 
-/* Lays out a plan for all ranks as one group, and keeps its time only. */
+/* Find the time of an all-reduce of one number among all ranks. Lays out a plan for all ranks as
+ * one group, and keeps its time only. */
 ms_status ms_coll_world_sum(const ms_platform *platform, const ms_mesh *mesh,
                             const ms_coll_choices *asked, ms_world_sum *sum_out) {
     ms_arena scratch;

@@ -136,7 +136,8 @@ static ms_schedule_spec resolve(const ms_schedule_spec *spec, const ms_schedule_
     return resolved;
 }
 
-/* Defaults and checks first, then sizes, placement, lists, and the kind's last step. */
+/* Build the program of a kind. Defaults and checks first, then sizes, placement, lists, and the
+ * kind's last step. */
 ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_diag *diag,
                             ms_program *program_out) {
     const ms_schedule_type *type = ms_schedule_type_of(spec->kind);

@@ -164,7 +164,8 @@ static ms_status check_lists(const list_checker *c, uint8_t *seen) {
 }
 
 /* Check that each microbatch has on every stage its forward pass and its backward pass, either
- * whole (B) or split (I and W). Returns the first fault, reported. */
+ * whole (B) or split (I and W). seen: as check_lists has filled it in. Reports the first fault, at
+ * the rank of the stage, and returns MS_E_INPUT. */
 static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
     unsigned fused = bit(MS_PASS_F) | bit(MS_PASS_B);
     unsigned split = bit(MS_PASS_F) | bit(MS_PASS_I) | bit(MS_PASS_W);
@@ -184,8 +185,8 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
     return MS_OK;
 }
 
-/* Each check relies on the ones before it: form of the actions, order of the lists, completeness,
- * no deadlock, moves of parameters. */
+/* Check a program, and report the first fault. Each check relies on the ones before it: form of the
+ * actions, order of the lists, completeness, no deadlock, moves of parameters. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
                               ms_diag *diag) {
     list_checker c = {.program = program, .place = place, .diag = diag};

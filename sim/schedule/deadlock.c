@@ -107,6 +107,7 @@ ms_status ms_ready_order_check(const ms_ready_order *order, ms_diag *diag) {
     return check_ends(order, NULL, diag);
 }
 
+/* Check that the lists of a program run to their end, by a walk over them in order of readiness. */
 ms_status ms_program_check_ends(const ms_program *program, const ms_fault_place *place,
                                 ms_arena *scratch, ms_diag *diag) {
     ms_ready_order order;

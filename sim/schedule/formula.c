@@ -25,8 +25,8 @@ static bool stages_are_even(const ms_program *program, const ms_schedule_costs *
     return true;
 }
 
-/* Compares all stages with the first one, and all boundaries between ranks with the first of them.
- */
+/* Whether costs are even, and which they are. Compares all stages with the first one, and all
+ * boundaries between ranks with the first of them. */
 bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out) {
     if (!stages_are_even(program, costs, false)) {
@@ -59,6 +59,8 @@ bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_cos
     return true;
 }
 
+/* Whether costs are even, messages free, and the split of the backward pass the same for all
+ * stages. */
 bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out) {
     ms_even_costs even;

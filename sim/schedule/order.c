@@ -41,7 +41,8 @@ static size_t moves_at(const ms_rank_cursor *cursor) {
     return next - cursor->move;
 }
 
-/* A stop has the moves up to its action's index, then the action, or the pair. */
+/* Go on to the next stop of a rank's list. A stop has the moves up to its action's index, then the
+ * action, or the pair. */
 bool ms_rank_next(ms_rank_cursor *cursor, ms_program_stop *stop_out) {
     int width = width_at(cursor);
     size_t moves = moves_at(cursor);
@@ -67,7 +68,9 @@ uint32_t ms_ready_order_done(const ms_ready_order *order, const ms_producer *pro
     return producer->is_forward ? order->forward_at[key] : order->gradient_at[key];
 }
 
-/* Looks at all producers of the rank's next action; of a pair, at those of both actions. */
+/* Find a producer that has not been visited, for the next stop of a rank. Returns the action that
+ * needs it; NULL: none is missing. Looks at all producers of the rank's next action; of a pair, at
+ * those of both actions. */
 const ms_action *ms_ready_order_missing(const ms_ready_order *order, int rank,
                                         ms_producer *missing_out) {
     const ms_rank_cursor *cursor = &order->cursors[rank];
@@ -151,8 +154,8 @@ static bool turn_to_next_rank(ms_ready_order *order) {
     return rank >= 0;
 }
 
-/* Stays at the current rank while its next stop is ready; then blocks the rank and turns to the
- * next one. */
+/* Go on to the next stop in order of readiness. Stays at the current rank while its next stop is
+ * ready; then blocks the rank and turns to the next one. */
 bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
     ms_producer missing;
     while (order->rank >= 0 || turn_to_next_rank(order)) {
@@ -172,8 +175,8 @@ bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
     return false;
 }
 
-/* Nothing is visited, and every rank has a turn in the first round. Keeps is_serial of the cursors.
- */
+/* Set a walk back to its beginning. Nothing is visited, and every rank has a turn in the first
+ * round. Keeps is_serial of the cursors. */
 void ms_ready_order_restart(ms_ready_order *order) {
     const ms_program *program = order->program;
     int ranks = program->spec.pipeline_ranks;
@@ -191,7 +194,8 @@ void ms_ready_order_restart(ms_ready_order *order) {
     order->rank = -1;
 }
 
-/* Allocates the arrays; the state itself is set by ms_ready_order_restart. */
+/* Begin a walk over all lists in order of readiness. Allocates the arrays; the state itself is set
+ * by ms_ready_order_restart. */
 ms_status ms_ready_order_init(const ms_program *program, bool is_serial, ms_arena *arena,
                               ms_ready_order *order_out) {
     size_t ranks = (size_t)program->spec.pipeline_ranks;

@@ -32,8 +32,9 @@ bool ms_program_has_previous(const ms_program *program, int stage) {
     return stage != 0 && stage != program->model_stages;
 }
 
-/* F needs F of the previous stage; W the I of its own stage; I and B the F of their own stage, and
- * the gradient of the next stage. In ms_producer, is_forward false stands for I or B. */
+/* List the producers of an action, the passes whose results it needs. F needs F of the previous
+ * stage; W the I of its own stage; I and B the F of their own stage, and the gradient of the next
+ * stage. In ms_producer, is_forward false stands for I or B. */
 int ms_action_producers(const ms_program *program, const ms_action *action,
                         ms_producer producers_out[2]) {
     int count = 0;
@@ -52,6 +53,7 @@ int ms_action_producers(const ms_program *program, const ms_action *action,
     return count;
 }
 
+/* Stage that needs the result of an action; -1: none, as of W. */
 int ms_action_consumer(const ms_program *program, const ms_action *action) {
     if (action->pass == MS_PASS_F) {
         return ms_program_has_next(program, action->stage) ? action->stage + 1 : -1;
@@ -67,6 +69,8 @@ int ms_action_receiver(const ms_program *program, const ms_action *action) {
     return is_remote ? consumer : -1;
 }
 
+/* Number of earlier passes with the same effect on the action's stage. I and the first half of B
+ * count B and I; W and the second half of B (at_end) count B and W. */
 int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end) {
     const int *own = &runs[action->stage * MS_PASS_COUNT];
     if (action->pass == MS_PASS_F) {

@@ -71,6 +71,7 @@ static ms_status explain(const ms_program *program, const ms_schedule_costs *cos
     return MS_OK;
 }
 
+/* Split the makespan of a program into its parts. */
 ms_status ms_schedule_explain(const ms_program *program, const ms_schedule_costs *costs,
                               double makespan, ms_diag *diag, ms_schedule_gap *gap_out) {
     ms_arena scratch;
@@ -204,8 +205,8 @@ static bool measure_slope(const ms_program *program, const ms_schedule_costs *co
     return true;
 }
 
-/* By the slope between two evaluations where the kind can be built again, else by the exit times of
- * this one. */
+/* Find the time that one more microbatch takes. By the slope between two evaluations where the kind
+ * can be built again, else by the exit times of this one. */
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
                              const ms_schedule_result *result, ms_diag *diag, double *period_out) {
     ms_arena scratch;

@@ -140,7 +140,7 @@ static void plan_list(planner *plan, int active) {
     reshard_unwanted(plan, plan->count, 0);
 }
 
-/* Sets up the state of the placement, and releases it. */
+/* Append the moves of one rank's list. Sets up the state of the placement, and releases it. */
 bool ms_unshard_list(const ms_action *actions, size_t count, int stages, int active,
                      ms_vector *moves) {
     ms_arena scratch;
@@ -162,8 +162,8 @@ bool ms_unshard_list(const ms_action *actions, size_t count, int stages, int act
     return !is_short && !moves->failed;
 }
 
-/* Places the moves of rank after rank in one list; indices of a rank's list become indices of the
- * program's actions. */
+/* Place the moves of all ranks in a program. Places the moves of rank after rank in one list;
+ * indices of a rank's list become indices of the program's actions. */
 ms_status ms_program_place_unshards(ms_program *program, int active, ms_arena *arena,
                                     ms_diag *diag) {
     ms_vector moves;
@@ -264,7 +264,8 @@ static ms_status check_rank(const unshard_checker *c, int rank) {
     return status;
 }
 
-/* All stages start sharded, and a rank's stages are sharded again at the end of its list. */
+/* Check the moves of a program. All stages start sharded, and a rank's stages are sharded again at
+ * the end of its list. */
 ms_status ms_unshard_check(const ms_program *program, const ms_fault_place *place,
                            ms_arena *scratch, ms_diag *diag) {
     unshard_checker c = {.program = program,

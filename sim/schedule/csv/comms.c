@@ -226,7 +226,8 @@ static ms_status check(comms *c, ms_arena *scratch) {
     return run_all(&r);
 }
 
-/* Files without SEND and RECV cells, such as compute-only ones, have nothing to check. */
+/* Check the SEND and RECV cells of a schedule file. Files without SEND and RECV cells, such as
+ * compute-only ones, have nothing to check. */
 ms_status ms_csv_check_comms(const ms_csv_table *table, const ms_program *program, ms_diag *diag) {
     bool has_messages = false;
     for (size_t i = 0; i < table->first[table->ranks]; i++) {

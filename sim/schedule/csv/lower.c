@@ -259,8 +259,8 @@ static ms_status lower(lowering *l, ms_arena *scratch, ms_diag *diag) {
     return l->form->has_sends ? add_messages(l, scratch, diag) : MS_OK;
 }
 
-/* Copy the rows into a table in `arena`. Returns MS_E_NOMEM, not reported, if this or any earlier
- * step failed. */
+/* Copy the rows into a table in `arena`. Returns MS_E_NOMEM, not reported, if memory ran out here
+ * or in any earlier step. */
 static ms_status copy_rows(lowering *l, ms_arena *arena, ms_csv_table *table) {
     int ranks = l->program->spec.pipeline_ranks;
     size_t count = 0;
@@ -287,8 +287,8 @@ static ms_status copy_rows(lowering *l, ms_arena *arena, ms_csv_table *table) {
     return MS_OK;
 }
 
-/* Writes every rank's row, then copies the rows into the table. Running out of memory is reported
- * once, at the end. */
+/* Make a table of cells from a program. Writes every rank's row, then copies the rows into the
+ * table. Running out of memory is reported once, at the end. */
 ms_status ms_csv_lower(const ms_program *program, const ms_csv_form *form, ms_arena *arena,
                        ms_diag *diag, ms_csv_table *table_out) {
     ms_arena scratch;

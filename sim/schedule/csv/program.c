@@ -311,7 +311,8 @@ static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     return status == MS_OK ? ms_csv_check_comms(b->table, &b->program, b->diag) : status;
 }
 
-/* Starts from P = number of lines and V = 1; all else is derived from the cells. */
+/* Make a program from a table of cells. Starts from P = number of lines and V = 1; all else is
+ * derived from the cells. */
 ms_status ms_csv_program(const ms_csv_table *table, const char *name, int slices, ms_arena *arena,
                          ms_diag *diag, ms_program *program_out) {
     program_builder b = {.table = table,

@@ -76,6 +76,8 @@ static ms_mark mark_of(const ms_csv_table *table, int rank, long number) {
     return mark;
 }
 
+/* Number of a cell in its line, from 1. An overlapped pair is two entries of the table and one
+ * cell. */
 long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
     long number = 1;
     for (size_t i = table->first[rank]; i < index; i++) {
@@ -84,7 +86,8 @@ long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
     return number;
 }
 
-/* Tables that a program made have no text to point at, so only the rank is reported. */
+/* Report a fault of a cell, or of a line (index SIZE_MAX), at its place in the file. Tables that a
+ * program made have no text to point at, so only the rank is reported. */
 ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_diag *diag,
                        const char *format, ...) {
     char what[1024];
@@ -357,6 +360,7 @@ static ms_status read_text(cell_reader *r, ms_arena *arena) {
     return r->diag->errors > errors ? MS_E_INPUT : move_to_table(r, arena);
 }
 
+/* Read the text of a schedule file into a table of cells. */
 ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
                       ms_diag *diag, ms_csv_table *table_out) {
     ms_csv_table table = {.name = name, .text = text, .length_B = length_B};
@@ -372,7 +376,8 @@ ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_ar
     return status;
 }
 
-/* The table keeps pointers into the text, so the text is copied to the arena. */
+/* Read a schedule file by its path. The table keeps pointers into the text, so the text is copied
+ * to the arena. */
 ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_table *table_out) {
     ms_buffer bytes;
     ms_buffer_init(&bytes);
@@ -407,8 +412,8 @@ static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buff
     }
 }
 
-/* A table that was read is written as its text, which keeps blanks and quotes; another one cell by
- * cell. */
+/* Append a table as the text of a schedule file. A table that was read is written as its text,
+ * which keeps blanks and quotes; another one cell by cell. */
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out) {
     if (table->text != NULL) {
         ms_buffer_add(out, table->text, table->length_B);

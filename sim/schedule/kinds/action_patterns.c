@@ -59,6 +59,7 @@ ms_1f1b_order ms_1f1b_order_of(const ms_schedule_spec *spec, int rank, int64_t w
                            .add = add_in_order};
 }
 
+/* Append a rank's list in the 1F1B order: warm-up, steady 1F1B, cool-down. */
 void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {
         order->add(order, MS_PASS_F, k, list);
@@ -73,8 +74,9 @@ void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
     }
 }
 
-/* The steps of the warm-up, and the F of the steady state, are those of ms_generate_1f1b; B is
- * replaced by I and a W of `lag` steps before. */
+/* Append a rank's list in the 1F1B order with split backward passes. The steps of the warm-up, and
+ * the F of the steady state, are those of ms_generate_1f1b; B is replaced by I and a W of `lag`
+ * steps before. */
 void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {
         order->add(order, MS_PASS_F, k, list);

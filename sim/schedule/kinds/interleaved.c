@@ -126,6 +126,9 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
     return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
 }
 
+/* Append the k-th forward or backward pass of a rank in the interleaved order. All groups before
+ * that of pass k are full, so k / (N V) is the number of this group; the last group may be smaller.
+ */
 void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {
     const ms_schedule_spec *spec = order->spec;
     int64_t group = order->group;
@@ -172,8 +175,8 @@ static bool has_even_rounds(int64_t microbatches, int ranks) {
     return rounds <= 1 || microbatches % rounds == 0;
 }
 
-/* The nearest legal M below and above are found by trying; M <= P is always legal, so the loops
- * end. */
+/* Check that PyTorch's number of groups divides M. The nearest legal M below and above are found by
+ * trying; any M < 2P and any multiple of P is legal, so the loops end. */
 ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *spec,
                          ms_diag *diag) {
     if (has_even_rounds(spec->microbatches, spec->pipeline_ranks)) {

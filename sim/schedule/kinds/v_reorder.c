@@ -259,13 +259,14 @@ static void reorder(grid *g, ms_action *out) {
     }
 }
 
-/* Reorders a copy of the lists, and takes it over if it runs, has a shorter makespan with equal
- * costs, and no higher peak. */
+/* Reorder the lists of V-Half or V-Min, if the spec asks for it. Reorders a copy of the lists, and
+ * takes it over if it runs, has a shorter makespan with equal costs, and no higher peak. */
 ms_status ms_v_memory_reorder(ms_program *program, ms_arena *scratch, ms_diag *diag) {
     if (!program->spec.is_reordered) {
         return MS_OK;
     }
-    /* the grid reaches to the last input gradient, and the weight gradients left over behind it */
+    /* the last I of all is that of chunk 0 on rank 0; up to all W, one per chunk and microbatch,
+     * may follow */
     int last =
         ms_v_memory_offset(&program->spec, 0, MS_PASS_I, 0) + MS_V_PERIOD * program->mb_count;
     grid g = {.program = program, .width = last + 2 * program->mb_count + 1};

@@ -10,7 +10,9 @@
 #include "schedule/schedule_search.h"
 #include "schedule/search/search.h"
 
-/* Ways add up the passes of the stages between and the latencies of all boundaries on them. */
+/* Durations of a rank's passes, and the shortest times that a microbatch takes from one of them to
+ * the next. Ways add up the passes of the stages between and the latencies of all boundaries on
+ * them. */
 ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
                                int rank) {
     int ranks = spec->pipeline_ranks;
@@ -134,6 +136,8 @@ static double memory_bound(const ms_search_spec *spec, const ms_rank_way *way, d
     return spec->microbatches * held / cap + slope * (cap - 1) / 2;
 }
 
+/* Lower bound of the span of a rank: the larger of its work plus unavoidable idle time, and of the
+ * bound from memory. No cap is the same as one activation per stage and microbatch. */
 double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way) {
     double microbatches = spec->microbatches;
     double most = spec->chunks * microbatches;
@@ -145,7 +149,8 @@ double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way) 
     return fmax(microbatches * work + idle, memory_bound(spec, way, cap));
 }
 
-/* The span of a schedule is that of its longest rank, so the largest bound of a rank counts. */
+/* Lower bound of the longest span of any schedule of this shape under the cap. The span of a
+ * schedule is that of its longest rank, so the largest bound of a rank counts. */
 double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_costs *costs,
                               int *rank_out) {
     ms_search_spec full = *spec;

@@ -233,7 +233,8 @@ static bool run_round(heuristic *h) {
     return true;
 }
 
-/* Make the lists of all ranks. Returns false if the variant is stuck. */
+/* Make the lists of all ranks: the warm-up, which has the first I of every rank; a round for each
+ * further microbatch; and the W left. Returns false if the variant is stuck. */
 static bool run(heuristic *h) {
     const ms_search_spec *spec = &h->search->spec;
     warm_up(h);
@@ -250,7 +251,8 @@ static bool run(heuristic *h) {
     return true;
 }
 
-/* Sets up the state of a run, with the lists written in place. */
+/* Make a schedule by a variant of the zero-bubble heuristic. Sets up the state of a run, with the
+ * lists written in place. */
 ms_status ms_search_heuristic(ms_search_run *search, int variant, ms_program *program) {
     int ranks = search->spec.pipeline_ranks;
     size_t keys = (size_t)ranks * (size_t)search->spec.microbatches;

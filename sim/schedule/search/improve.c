@@ -125,8 +125,8 @@ static void improve(improver *it) {
     }
 }
 
-/* All ranks have equally many passes, so the list saved for undoing a move has the length of rank
- * 0's. */
+/* Improve a schedule by moves of single passes. All ranks have equally many passes, so the list
+ * saved for undoing a move has the length of rank 0's. */
 ms_status ms_search_improve(ms_search_run *search, long effort, ms_program *program,
                             ms_score *score) {
     size_t count = program->first[program->spec.pipeline_ranks];

@@ -477,8 +477,9 @@ static int level_up_to(const climber *c, int cap) {
     return found;
 }
 
-/* First the patterns that fit the cap, as they are; then level after level from the highest one
- * under the cap, leaving out those that the bound proves useless. */
+/* Search level after level, and keep the best schedule. First the patterns that fit the cap, as
+ * they are; then level after level from the highest one under the cap, leaving out those that the
+ * bound proves useless. */
 ms_status ms_search_levels(ms_search_run *search, ms_search_result *result, ms_score *score) {
     climber c = {.search = search,
                  .result = result,

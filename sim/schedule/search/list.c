@@ -305,7 +305,8 @@ double ms_search_list_work(const ms_program *program) {
     return (double)program->first[ranks] * (1 + ranks / 256.0);
 }
 
-/* Sets up the state of a schedule in which no pass has run, with the lists written in place. */
+/* Make a schedule by list scheduling with a rule. Sets up the state of a schedule in which no pass
+ * has run, with the lists written in place. */
 ms_status ms_search_list(ms_search_run *search, const ms_list_rule *rule, ms_program *program,
                          double *span_out) {
     size_t keys = ms_program_keys(program);

@@ -6,6 +6,8 @@
 
 #include "schedule/search/search.h"
 
+/* Whether score `a` is better than score `b`: compares the fields one after the other, and takes
+ * small differences as equal. */
 bool ms_score_is_better(const ms_score *a, const ms_score *b) {
     double dust = 1e-9 * (1 + b->makespan); /* smaller differences are rounding of sums */
     if (fabs(a->span - b->span) > dust) {
@@ -40,7 +42,8 @@ static double sum_of_gradients(const ms_program *program, const ms_schedule_slot
     return sum;
 }
 
-/* Counts the evaluation and its work, also if the program deadlocks or exceeds the cap. */
+/* Evaluate a program and find its score. Counts the evaluation and its work, also if the program
+ * deadlocks or exceeds the cap. */
 bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out) {
     ms_arena scratch;
@@ -68,6 +71,7 @@ bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedu
     return runs;
 }
 
+/* Maximum of activations that any rank holds, from F to W. */
 int ms_search_peak(const ms_program *program) {
     int peak = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {

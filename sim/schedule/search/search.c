@@ -85,6 +85,7 @@ static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
     return MS_OK;
 }
 
+/* Search for a schedule: fills in the defaults, then runs the search. */
 ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
                              ms_arena *arena, ms_diag *diag, ms_search_result *result_out) {
     ms_search_run search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};
