@@ -200,6 +200,8 @@ ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
     return MS_E_RANGE;
 }
 
+/* The name with an index among those of a kind: "auto" at 0, then the rows of the kind; NULL after
+ * the last one. */
 const char *ms_coll_algorithm_word(ms_coll_kind kind, int index) {
     for (int i = 0; row_at(i) != NULL && index > 0; i++) {
         index -= row_at(i)->kind == kind;
@@ -223,6 +225,7 @@ char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size) {
     return text_out;
 }
 
+/* Name of an algorithm, from any of its rows. */
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
     if (algorithm == MS_ALGORITHM_AUTO) {
         return "auto";
@@ -240,6 +243,7 @@ static const char *const PROTOCOLS[] = {
     [MS_PROTOCOL_SIMPLE] = "simple",
 };
 
+/* Find the protocol with a name. */
 ms_status ms_protocol_read(const char *name, ms_protocol *protocol_out) {
     for (int p = MS_PROTOCOL_AUTO; p <= MS_PROTOCOL_SIMPLE; p++) {
         if (strcmp(PROTOCOLS[p], name) == 0) {

@@ -101,6 +101,7 @@ static void visit(const void *source, ms_message_visit *each, void *context) {
     }
 }
 
+/* The messages of an all-to-all as a set that can be visited. */
 ms_message_set ms_exchange_messages(const ms_exchange *exchange) {
     return (ms_message_set){.platform = exchange->platform,
                             .message_B = {exchange->message_B[MS_FAMILY_PAIRS],

@@ -320,6 +320,8 @@ static ms_status find_slowest(const class_layout *c, ms_coll_class *together) {
     return MS_OK;
 }
 
+/* Lay out a class: plans of each group by itself, plans with the same flows and with loads, and the
+ * slowest group. */
 ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
                               // NOLINTNEXTLINE(readability-non-const-parameter): a struct of it
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,

@@ -72,6 +72,7 @@ static void sort_short(ms_flow_link *links, size_t count) {
     }
 }
 
+/* Sort the links of a flow by number, by insertion or by qsort, whichever is faster. */
 void ms_flow_links_sort(ms_flow_link *links, size_t count) {
     enum { SHORT = 24 }; /* as many as a message or a small group has */
     if (count <= SHORT) {
@@ -163,6 +164,7 @@ ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double l
     return MS_OK;
 }
 
+/* Colour of a link: a hash of its capacity and tier. */
 uint64_t ms_link_colour(const ms_platform *platform, int link) {
     ms_link_info info = ms_platform_link(platform, link);
     uint64_t bits = 0;

@@ -334,6 +334,7 @@ static ms_halves *new_halves(const ms_folding *f) {
     return has_all ? h : NULL;
 }
 
+/* Store the half routes of all members, and collect the links and latencies of their routes. */
 ms_status ms_folding_note_halves(ms_folding *f) {
     f->halves = new_halves(f);
     if (f->halves == NULL) {

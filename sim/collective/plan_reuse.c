@@ -85,7 +85,7 @@ static bool move_flows(const plan_reuse *reuse, const ms_phase *from, const int 
                 tier++;
             }
             link.link += shifts[tier];
-            link.load = link.weight; /* load_class may have changed that of the original */
+            link.load = link.weight; /* that of the original may count a class already */
             flow->links[i] = link;
         }
     }

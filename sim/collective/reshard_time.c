@@ -109,6 +109,8 @@ static ms_status time_phases(chorus *c, ms_arena *arena) {
     return status;
 }
 
+/* Find the times of a step of a redistribution: of its slowest group alone, and of all groups
+ * together. */
 ms_status ms_reshard_step_time(const ms_platform *platform, const ms_mesh *mesh,
                                const ms_reshard_step *step, ms_diag *diag,
                                ms_reshard_time *time_out) {

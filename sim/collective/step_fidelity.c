@@ -11,6 +11,7 @@
  * of 4 MiB. Source: NVIDIA/nccl, NCCL_STEPS and DEFAULT_BUFFSIZE. */
 static const double CHUNK_B = 512.0 * 1024;
 
+/* Number of chunks of a collective: bytes per channel, in slots of NCCL's buffer. */
 int ms_steps_of_chunks(const ms_platform *platform, double size_B) {
     const ms_library *library = platform->library;
     double channels =
@@ -51,6 +52,7 @@ ms_status ms_steps_repeat(const ms_platform *platform, const ms_step_messages *m
     return status == MS_OK ? fill_phases(&step, steps, arena, plan) : status;
 }
 
+/* Split the one phase of a plan into `steps` equal phases over the same flows. */
 ms_status ms_steps_split(int steps, ms_arena *arena, ms_coll_plan *plan) {
     ms_phase step = plan->phases[0];
     step.latency_s /= steps;

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+/* A cursor at the first action and the first move of a rank's list. */
 ms_rank_cursor ms_rank_begin(const ms_program *program, int rank) {
     return (ms_rank_cursor){
         .program = program,

@@ -7,6 +7,7 @@
 
 #include "schedule/internal.h"
 
+/* Whether a program has overlapped pairs. */
 bool ms_program_has_pairs(const ms_program *program) {
     size_t count = program->first[program->spec.pipeline_ranks];
     for (size_t i = 0; i < count; i++) {
@@ -80,6 +81,8 @@ int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end)
     return own[MS_PASS_B] + own[is_input ? MS_PASS_I : MS_PASS_W];
 }
 
+/* Report a fault of a program at its cell in the file, or by its rank if the program is not from a
+ * file. */
 ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, ms_diag *diag,
                           const char *format, ...) {
     char what[256];

@@ -44,6 +44,7 @@ static uint32_t add_rank(uint32_t crc, const ms_program *program, int rank) {
     return ms_crc32_add(crc, "\n", 1);
 }
 
+/* CRC-32 of a program's compute-only CSV text. */
 uint32_t ms_program_crc32(const ms_program *program) {
     uint32_t crc = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {

@@ -4,6 +4,7 @@
  * from k = 0; the kind's function `add` maps k to a stage and a microbatch. */
 #include "schedule/internal.h"
 
+/* Append an action. Beyond the capacity nothing is written, and has_overflowed is set. */
 void ms_action_list_add(ms_action_list *list, ms_pass pass, int stage, int mb) {
     if (list->count == list->capacity) {
         list->has_overflowed = true;
@@ -13,6 +14,7 @@ void ms_action_list_add(ms_action_list *list, ms_pass pass, int stage, int mb) {
         (ms_action){.pass = (uint8_t)pass, .stage = (int16_t)stage, .mb = mb};
 }
 
+/* Append a forward and a backward pass as an overlapped pair. */
 void ms_action_list_add_pair(ms_action_list *list, const ms_action *forward,
                              const ms_action *backward) {
     ms_action_list_add(list, (ms_pass)forward->pass, forward->stage, forward->mb);
@@ -31,6 +33,7 @@ int ms_place_v(const ms_schedule_spec *spec, int stage) {
     return stage / spec->pipeline_ranks % 2 == 0 ? place : spec->pipeline_ranks - 1 - place;
 }
 
+/* Check that there are at least as many microbatches as pipeline ranks. */
 ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
                                    ms_diag *diag) {
     if (spec->microbatches >= spec->pipeline_ranks) {
@@ -49,6 +52,8 @@ static void add_in_order(const ms_1f1b_order *order, ms_pass pass, int64_t k,
     ms_action_list_add(list, pass, order->rank, (int)k);
 }
 
+/* The order of a rank with `warmup` F before the first F that a backward pass follows; total is V M
+ * K. */
 ms_1f1b_order ms_1f1b_order_of(const ms_schedule_spec *spec, int rank, int64_t warmup) {
     int64_t total =
         (int64_t)spec->chunks * spec->microbatches * (spec->slices > 1 ? spec->slices : 1);

@@ -3,7 +3,7 @@
  * with the same makespan); order of PyTorch's torch.distributed.pipelining.ScheduleGPipe. */
 #include "schedule/internal.h"
 
-/* Append a rank's list. */
+/* Append a rank's list: F of all microbatches, then B of all. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     for (int mb = 0; mb < spec->microbatches; mb++) {
         ms_action_list_add(list, MS_PASS_F, rank, mb);

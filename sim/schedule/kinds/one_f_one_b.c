@@ -4,7 +4,7 @@
  * TrainSchedule. */
 #include "schedule/internal.h"
 
-/* Append a rank's list. */
+/* Append a rank's list: its warm-up has one F for every later rank. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     ms_1f1b_order order = ms_1f1b_order_of(spec, rank, spec->pipeline_ranks - 1 - rank);
     ms_generate_1f1b(&order, list);

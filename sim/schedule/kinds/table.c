@@ -40,6 +40,7 @@ const ms_schedule_type *ms_schedule_type_of(ms_schedule_kind kind) {
     return (unsigned)kind < MS_SCHEDULE_KIND_COUNT ? TYPES[kind] : NULL;
 }
 
+/* Find the kind with a name, also among added rows. */
 ms_status ms_schedule_kind_from_name(const char *name, ms_schedule_kind *kind_out) {
     for (int kind = 0; kind <= MS_SCHEDULE_KIND_COUNT; kind++) {
         const ms_schedule_type *type = ms_schedule_type_of((ms_schedule_kind)kind);
@@ -64,6 +65,7 @@ ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind) {
                                 .takes_reorder = (type->options & MS_TAKES_REORDER) != 0};
 }
 
+/* Names of all kinds and of the added one, NULL-terminated. */
 const char *const *ms_schedule_kind_names(void) {
     static const char *names[MS_SCHEDULE_KIND_COUNT + 2]; /* an added one, and the end */
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {

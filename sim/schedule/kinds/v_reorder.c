@@ -204,7 +204,7 @@ typedef struct measure {
     int peak;
 } measure;
 
-/* Evaluate a program with equal costs. */
+/* Evaluate a program with passes that all take 1 and messages that take 0. */
 static measure measure_equal(const ms_program *program, ms_arena *scratch) {
     measure found = {.makespan = -1};
     double *ones = MS_NEW(scratch, double, program->model_stages);

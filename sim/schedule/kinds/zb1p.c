@@ -5,7 +5,8 @@
  * torch.distributed.pipelining.ScheduleInterleavedZeroBubble. */
 #include "schedule/internal.h"
 
-/* Append a rank's list. */
+/* Append a rank's list: warm-up of F; then one F and one I per step, and the W of `rank` steps
+ * before. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int group = ms_torch_group(spec);
     int64_t warmup = spec->pipeline_ranks - 1 - rank + (int64_t)(spec->chunks - 1) * group;

@@ -71,11 +71,12 @@ static double forced_idle_of_line(const ms_rank_way *way, double cap, double mic
     return microbatches > cap ? head + tail : fmax(head, tail);
 }
 
-/* Idle time that a rank with two stages in a V cannot avoid. There are three intervals from the
- * rank's first start on (head), and three that end with its last pass (tail). Each is at least as
- * long as one microbatch takes to travel between the passes named. Memory and order limit the work
- * that the rank can run meanwhile: K activations at most, of which at most M are of either chunk,
- * and none is freed before its W. What the work does not fill is idle.
+/* Idle time that a rank with two stages in a V cannot avoid. F0, I0, W0 are the passes of chunk 0,
+ * F1, I1, W1 those of chunk 1; cap: K. There are three intervals from the rank's first start on
+ * (head), and three that end with its last pass (tail). Each is at least as long as one microbatch
+ * takes to travel between the passes named. Memory and order limit the work that the rank can run
+ * meanwhile: K activations at most, of which at most M are of either chunk, and none is freed
+ * before its W. What the work does not fill is idle.
  *  - To the start of the first F1: only F0, at most K - 1, as F1 needs an activation, too: head[0].
  *  - To the start of the first I1: F0 and F1, K together, and no more F1 than F0: head[1].
  *  - To the start of the first I0: no chunk 0 has been set free, so at most K of them, and K - 1
@@ -120,10 +121,10 @@ static double forced_idle_of_v(const ms_rank_way *way, double cap, double microb
  * travels from this stage to the last one and back, that of chunk 1 likewise, and at most K are
  * held at a time: so the span is at least the sum of these times over all microbatches, divided by
  * K. Besides, the K activations are taken one forward pass after the other at the start, and freed
- * one weight gradient after the other at the end. Each of these two ramps wastes a triangle of K
- * (K-1) / 2 passes, of the shorter of the two chunks. The ramps do not overlap: K - 1 forward
- * passes and K - 1 weight gradients take less than the rank's own work, as K is at most the number
- * of its activations. cap: K. */
+ * one weight gradient after the other at the end. Each of these two ramps wastes K (K-1) / 2 times
+ * the duration of a pass, the shorter one of the two chunks. The ramps do not overlap: K - 1
+ * forward passes and K - 1 weight gradients take less than the rank's own work, as K is at most the
+ * number of its activations. cap: K. */
 static double memory_bound(const ms_search_spec *spec, const ms_rank_way *way, double cap) {
     double chunk1 = way->forward[1] + way->turn + way->input[1] + way->weight[1];
     double chunk0 = way->forward[0] + way->down + way->forward[1] + way->turn + way->input[1] +
