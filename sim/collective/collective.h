@@ -134,11 +134,10 @@ typedef struct ms_coll_request {
     ms_coll_kind kind;
     ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or that of a row of the kind */
     ms_protocol protocol;        /**< MS_PROTOCOL_AUTO; others need a library */
-    const int
-        *gpus;     /**< [members] platform GPUs in group order, no repeats; for p2p source first */
-    int members;   /**< >= 1; 2 for p2p */
-    double size_B; /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
-                      all-gather its output [B] */
+    const int *gpus; /**< [members] platform GPUs in group order, no repeats; p2p: source first */
+    int members;     /**< >= 1; 2 for p2p */
+    double size_B;   /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
+                        all-gather its output [B] */
     double choice_B; /**< bytes by which algorithm, protocol, latency are chosen; 0: size_B [B] */
     double intra_node_B; /**< > 0: an all-to-all in which a copy crosses to each node once, on its
                             own rail, and is forwarded inside the node; bytes of the full buffer

@@ -74,9 +74,10 @@ static ms_status lay_rings(const ms_coll_request *request, int rings_max, ms_are
     return lay_through_nodes(request, rings_max, arena, crossings, rings_out);
 }
 
-/* Bandwidth-optimal rings: each chunk crosses n-1 edges, twice as many for all-reduce. On its way a
- * chunk has the latency of every edge, so the latency of a step is the mean over the edges. Source:
- * Thakur, Rabenseifner, Gropp, IJHPCA 2005, ring algorithms. */
+/* Lay out an all-reduce, reduce-scatter or all-gather on bandwidth-optimal rings: each chunk
+ * crosses n-1 edges, twice as many for all-reduce. On its way a chunk has the latency of every
+ * edge, so the latency of a step is the mean over the edges. Source: Thakur, Rabenseifner, Gropp,
+ * IJHPCA 2005, ring algorithms. */
 ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     ms_crossings crossings;

@@ -47,8 +47,7 @@ typedef struct ms_csv_table {
     bool is_legacy;     /**< the file names I and B as B and BW */
     bool has_comms;     /**< some cell is neither a pass nor empty */
     const char *name;   /**< of the file, for diagnostics */
-    const char
-        *text; /**< [length_B] text of the file, borrowed; NULL: the table is not from a file */
+    const char *text;   /**< [length_B] of the file, borrowed; NULL: the table is not from a file */
     size_t length_B;
 } ms_csv_table;
 

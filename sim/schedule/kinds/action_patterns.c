@@ -79,9 +79,9 @@ void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
     }
 }
 
-/* Append a rank's list in the 1F1B order with split backward passes. The steps of the warm-up, and
- * the F of the steady state, are those of ms_generate_1f1b; B is replaced by I and a W of `lag`
- * steps before. */
+/* Append a rank's list in the 1F1B order with split backward passes. As ms_generate_1f1b, but with
+ * I in place of B, and after it the W whose I ran `lag` steps before; the W of the last `lag` steps
+ * follow at the end. */
 void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {
         order->add(order, MS_PASS_F, k, list);
@@ -95,7 +95,6 @@ void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list
             order->add(order, MS_PASS_W, k - lag, list);
         }
     }
-    /* the weight gradients of the last `lag` steps */
     for (int64_t k = order->total > lag ? order->total - lag : 0; k < order->total; k++) {
         order->add(order, MS_PASS_W, k, list);
     }
