@@ -236,7 +236,9 @@ static double graph_Bps(const nccl_way *w) {
     return is_halved(w, ring_Bps, raised_Bps) ? raised_Bps / 2.0 : raised_Bps;
 }
 
-/* Bus bandwidth of the algorithm and protocol over a graph of `bus_Bps` (graph_Bps) [B/s]. */
+/* Bus bandwidth that an algorithm and protocol reach, by NCCL's factors and limits, over a graph
+ * with the bandwidth `bus_Bps` of graph_Bps [B/s]. From the line for LL on, the algorithm is a
+ * ring, which reaches the whole bandwidth with Simple. */
 static double reach_Bps(const nccl_way *w, double bus_Bps) {
     const ms_library_generation *g = w->generation;
     if (is_2_7(w)) {
@@ -267,7 +269,9 @@ static double ring_steps(const nccl_way *w, double *between_out) {
     return passes * (w->comm->ranks - 1);
 }
 
-/* Algorithm bandwidth by the model: bytes of the buffer per second [B/s]. */
+/* Algorithm bandwidth by the model: bytes of the buffer per second [B/s]. For a ring, and for NVLS
+ * in an all-reduce, it is the bus bandwidth times ranks / steps, as in nccl-tests; for other
+ * algorithms in an all-reduce, half of the bus bandwidth. */
 static double algorithm_Bps(const nccl_way *w) {
     double between = 0.0;
     if (is_nvls(w)) {
@@ -324,7 +328,9 @@ static double collnet_node_s(const nccl_way *w, double node_s) {
                                                     : (others > 0 ? node_s : 0.0) + others * EACH_S;
 }
 
-/* Latency of all steps of the collective by the model, without that of the plateau [s]. */
+/* Latency of all steps by the model, without the factor of the plateau [s]: a base, and for each
+ * algorithm its number of steps inside nodes and between nodes times their latencies. Trees between
+ * nodes have log2(nodes) levels, up and down. */
 static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;

@@ -66,7 +66,8 @@ static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan
     return ms_steps_repeat(l->inside.platform, &all, steps_of(l), latency_s, l->arena, plan);
 }
 
-/* Plan the collective as one phase with two flows: one inside nodes, one between nodes. */
+/* Plan the collective as one phase with two flows, one inside nodes and one between nodes, which
+ * run at the same time. kind 1 of the second flow tells the two apart. */
 static ms_status plan_flows(nvls_layout *l, double latency_s, ms_coll_plan *plan) {
     ms_coll_plan trees = {.tier = -1};
     ms_flow *flows = MS_NEW(l->arena, ms_flow, 2);

@@ -38,7 +38,8 @@ static ms_status lay_along_links(const ms_coll_request *request, int rings_max, 
     return MS_OK;
 }
 
-/* Add one ring per channel, through all nodes in turn. *rings_out: number of rings. */
+/* Add one ring per channel, at most rings_max: it goes through all members of a node, from the
+ * member at which the channel enters, and then to the next node. *rings_out: number of rings. */
 static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max, ms_arena *arena,
                                    ms_crossings *crossings, int *rings_out) {
     ms_node_order nodes;

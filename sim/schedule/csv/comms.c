@@ -205,7 +205,8 @@ static ms_status run_all(run *r) {
     return MS_OK;
 }
 
-/* Check each list by itself, then run all of them together. */
+/* Check each rank's list by itself (`seen` then has all operations), whether a send is missing, and
+ * then run all lists together, from an empty `seen`, to find deadlocks. */
 static ms_status check(comms *c, ms_arena *scratch) {
     size_t keys = ms_program_keys(c->program);
     run r = {.c = c, .at = MS_NEW(scratch, size_t, c->table->ranks)};

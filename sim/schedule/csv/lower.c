@@ -67,7 +67,8 @@ static bool list_actions(const ms_vector *row, ms_vector *actions) {
     return !actions->failed;
 }
 
-/* Insert a rank's UNSHARD and RESHARD cells before the passes that need them. */
+/* Insert UNSHARD and RESHARD cells into a rank's row: finds the moves of its list of passes, then
+ * writes the row anew with every move before the cell at the move's index. */
 static void add_shards(lowering *l, int rank) {
     ms_vector row = take_row(l, rank), actions, moves;
     ms_vector_init(&actions, sizeof(ms_action));

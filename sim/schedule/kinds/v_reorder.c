@@ -242,7 +242,9 @@ static bool allocate(grid *g, ms_arena *scratch) {
     return g->cells != NULL && g->held != NULL && g->forward_at != NULL && g->input_at != NULL;
 }
 
-/* Reorder the lists of all ranks. out: [actions of the program] receives the new lists. */
+/* Reorder the lists of all ranks: lay them out, move all passes earlier, remove the W, move F and I
+ * once more (an activation then ends with I, so that more F fit under the peak), and write the
+ * lists with the W added again. out: [actions of the program] receives the new lists. */
 static void reorder(grid *g, ms_action *out) {
     lay_out(g);
     g->release = MS_PASS_W;

@@ -418,7 +418,8 @@ static bool allocate(climber *c) {
            c->urgency[0] != NULL && c->urgency[1] != NULL && c->limit != NULL && c->ways != NULL;
 }
 
-/* Build the patterns for the V of the search, with their peaks. */
+/* Build the fixed patterns that have the V of the search, and find the maximum of activations that
+ * each of them holds. */
 static ms_status build_patterns(climber *c) {
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < PATTERN_COUNT; i++) {

@@ -39,7 +39,8 @@ static ms_status check_costs(const ms_search_run *search, const ms_program *prog
     return status;
 }
 
-/* Run the search. search: with the defaults filled in. */
+/* Run the search with the defaults filled in, and fill in the result: the schedule, its measures,
+ * and whether its span equals the lower bound. */
 static ms_status find(ms_search_run *search, ms_search_result *result) {
     ms_score score;
     ms_status status = make_program(search, &result->program);
@@ -61,7 +62,8 @@ static ms_status find(ms_search_run *search, ms_search_result *result) {
     return status;
 }
 
-/* Fill in the defaults of a spec, and check V and the cap (MS_E_INPUT, reported). */
+/* Fill in the defaults of a spec: V = 1, a cap that no schedule exceeds, and the effort by the
+ * number of passes. Checks V and the cap (MS_E_INPUT, reported). */
 static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
     spec->chunks = spec->chunks == 0 ? 1 : spec->chunks;
     if (spec->chunks != 1 && spec->chunks != 2) {
