@@ -1,11 +1,16 @@
-/* Flows that share links max-min fairly; see maxmin.h. */
+/* Flows that share links, and dated wake-ups (maxmin.h). While every link of a flow has room, the
+ * flow runs at its own rate. When a link becomes too narrow, the rates of all flows connected with
+ * it are found by max-min fairness, or the flows are handed over to SimGrid. Links hold lists of
+ * their flows and flows lists of their links; an entry of both is a "use". Numbers of uses and
+ * flows are stored plus 1, so that 0 means none. */
 #include "simulate/engine/maxmin.h"
 
 #include <math.h>
 
 #include "simulate/graph/dag.h"
 
-/* Links whose fair shares are this close become full together. */
+/* Links whose fair shares differ by at most this relative amount become full in the same round: the
+ * difference is rounding. */
 #define SHARE_TOLERANCE 1e-12
 
 ms_status ms_maxmin_init(ms_maxmin *run, const ms_maxmin_setup *setup, ms_arena *scratch) {
@@ -42,7 +47,7 @@ void ms_maxmin_wake(ms_maxmin *run, double date_s, int32_t token) {
     }
 }
 
-/* Append a number.  Returns whether there was memory. */
+/* Append a number to a list of numbers (int32_t).  Returns false when memory runs out. */
 static inline bool push(ms_vector *list, int32_t number) {
     int32_t *place = ms_vector_next(list);
     if (place != NULL) {
@@ -51,8 +56,9 @@ static inline bool push(ms_vector *list, int32_t number) {
     return place != NULL;
 }
 
-/* A free place among the flows, -1 when memory runs out. */
-static int32_t take_flow(ms_maxmin *s) {
+/* A place for a new flow: a free one, or one appended to the array. Returns its number; -1 when
+ * memory runs out. is_queued of the place stays valid: see ms_shared_flow. */
+static int32_t new_flow(ms_maxmin *s) {
     if (s->free_flow == 0) {
         ms_shared_flow *place = ms_vector_next(&s->flows);
         if (place != NULL) {
@@ -65,7 +71,8 @@ static int32_t take_flow(ms_maxmin *s) {
     return flow;
 }
 
-static int32_t take_use(ms_maxmin *s) {
+/* As new_flow, for a use. */
+static int32_t new_use(ms_maxmin *s) {
     if (s->free_use == 0) {
         return ms_vector_next(&s->uses) == NULL ? -1 : (int32_t)s->uses.count - 1;
     }
@@ -74,9 +81,10 @@ static int32_t take_use(ms_maxmin *s) {
     return use;
 }
 
-/* Put a flow on a link.  Returns MS_OK; MS_E_NOMEM. */
+/* Put a flow on a link: the new use becomes the first in the list of the link and in that of the
+ * flow. weight: how often the flow crosses the link.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status use_link(ms_maxmin *s, int32_t flow, int32_t link, int32_t weight) {
-    int32_t index = take_use(s);
+    int32_t index = new_use(s);
     if (index < 0) {
         return MS_E_NOMEM;
     }
@@ -94,7 +102,8 @@ static ms_status use_link(ms_maxmin *s, int32_t flow, int32_t link, int32_t weig
     return MS_OK;
 }
 
-/* Find the rate of a flow that is alone, and ask its links for it. */
+/* Set the rate that a flow has with its links to itself, that of its narrowest link, and add it to
+ * the demand (`asked`) on each of its links. */
 static void ask_links(ms_maxmin *s, ms_shared_flow *flow) {
     flow->alone = INFINITY;
     for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
@@ -110,7 +119,7 @@ static void ask_links(ms_maxmin *s, ms_shared_flow *flow) {
 
 ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, int32_t count,
                          int32_t token) {
-    int32_t flow = take_flow(run);
+    int32_t flow = new_flow(run);
     if (flow < 0 || !push(&run->fresh, flow)) {
         return MS_E_NOMEM;
     }
@@ -135,16 +144,18 @@ bool ms_maxmin_is_full(const ms_maxmin *run, int32_t link) {
     return run->links[link].asked > room;
 }
 
-/* A flow leaves a link, which has room again if it was the last one: no rounding is left behind.
- *  Returns whether there was memory. */
+/* Take the demand of a flow off a link. A link that was full is entered in `changed`, as its other
+ * flows may speed up. The demand on a link without flows is set to 0, so that no rounding error is
+ * left. Returns false when memory runs out. */
 static bool leave_link(ms_maxmin *s, const ms_shared_flow *flow, const ms_shared_use *use) {
-    bool has_room = !ms_maxmin_is_full(s, use->link) || push(&s->changed, use->link);
+    bool has_memory = !ms_maxmin_is_full(s, use->link) || push(&s->changed, use->link);
     ms_shared_link *link = &s->links[use->link];
     link->asked = link->uses == 0 ? 0.0 : link->asked - flow->alone * use->weight;
-    return has_room;
+    return has_memory;
 }
 
-/* Take a flow off its links, and its place is free.  Returns MS_OK; MS_E_NOMEM. */
+/* Take a flow off its links and enter its place and its uses in the lists of free ones.  Returns
+ * MS_OK; MS_E_NOMEM. */
 static ms_status remove_flow(ms_maxmin *s, int32_t flow) {
     ms_shared_flow *f = ms_maxmin_flow_at(s, flow);
     int32_t next = 0;
@@ -170,6 +181,9 @@ static ms_status remove_flow(ms_maxmin *s, int32_t flow) {
     return MS_OK;
 }
 
+/* Add a link to the links whose rates this round finds, unless it is there already (`round`): its
+ * whole bandwidth is unassigned. A link without flows is not listed.  Returns false when memory
+ * runs out. */
 static bool meet_link(ms_maxmin *s, int32_t link) {
     ms_shared_link *l = &s->links[link];
     if (l->round == s->round) {
@@ -181,7 +195,8 @@ static bool meet_link(ms_maxmin *s, int32_t link) {
     return l->uses == 0 || push(&s->met_links, link);
 }
 
-/* Meet a flow and all links that it uses. */
+/* Add a flow, and all links that it uses, to those whose rates this round finds.  Returns false
+ * when memory runs out. */
 static bool meet_flow(ms_maxmin *s, int32_t flow) {
     ms_shared_flow *f = ms_maxmin_flow_at(s, flow);
     f->round = s->round;
@@ -193,7 +208,9 @@ static bool meet_flow(ms_maxmin *s, int32_t flow) {
     return has_room;
 }
 
-/* Find all links and flows that are connected with the links on which something changed. */
+/* Find all links and flows connected with the links in `changed`, whose list is then empty:
+ * breadth-first search from link to flow to link. Also sets `weight` of each link to the sum over
+ * its flows.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status meet_connected(ms_maxmin *s) {
     s->round++;
     s->met_links.count = 0;
@@ -215,7 +232,9 @@ static ms_status meet_connected(ms_maxmin *s) {
     return has_room ? MS_OK : MS_E_NOMEM;
 }
 
-/* The least fair share of the links that have flows without a rate; the others leave the list. */
+/* The smallest fair share of any link: unassigned bandwidth by the weight of its flows without a
+ * rate [payload units per second]; INFINITY if all flows have a rate. Links whose flows all have a
+ * rate leave the list. */
 static double least_share(ms_maxmin *s) {
     double least = INFINITY;
     int32_t *list = s->met_links.data;
@@ -232,7 +251,7 @@ static double least_share(ms_maxmin *s) {
     return least;
 }
 
-/* Give a flow its rate, which is no longer there for others on its links. */
+/* Give a flow its rate, and take that rate off the unassigned bandwidth of its links. */
 static void give_rate(ms_maxmin *s, ms_shared_flow *flow, double rate) {
     flow->found = rate;
     for (int32_t u = flow->uses; u > 0; u = ms_maxmin_use_at(s, u - 1)->flow_next) {
@@ -243,7 +262,7 @@ static void give_rate(ms_maxmin *s, ms_shared_flow *flow, double rate) {
     }
 }
 
-/* All flows of a link that is full at `rate` and have none yet get that rate. */
+/* Give `rate` to all flows of a full link that have no rate yet. */
 static void fill_link(ms_maxmin *s, const ms_shared_link *link, double rate) {
     int32_t next = 0;
     for (int32_t u = link->uses; u > 0; u = next) {
@@ -256,8 +275,9 @@ static void fill_link(ms_maxmin *s, const ms_shared_link *link, double rate) {
     }
 }
 
-/* All rates grow together until a link is full, whose flows stay at that: the others grow on.
- * Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2, max-min flow control. */
+/* Progressive filling: the rates of all flows rise together until a link is full. The flows of that
+ * link keep this rate, and the others rise on. Source: Bertsekas and Gallager, Data Networks
+ * (1992), section 6.5.2, max-min flow control. */
 static void find_rates(ms_maxmin *s) {
     for (double least = least_share(s); isfinite(least); least = least_share(s)) {
         for (size_t i = 0; i < s->met_links.count; i++) {
@@ -270,7 +290,8 @@ static void find_rates(ms_maxmin *s) {
     }
 }
 
-/* Put the end of a flow among the others. */
+/* Set the date at which a flow ends in the queue of ends; INFINITY: a date that is known
+ * elsewhere. */
 static void set_end(ms_maxmin *s, int32_t index, double date_s) {
     ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
     ms_event end = {.time_s = date_s, .op = flow->token, .mover = index + 1};
@@ -282,26 +303,28 @@ static void set_end(ms_maxmin *s, int32_t index, double date_s) {
     flow->is_queued = true;
 }
 
-/* What is left of a flow now. */
-static void settle(ms_maxmin *s, ms_shared_flow *flow) {
+/* Reduce the payload left of a flow by what it has sent since its rate last changed. Rounding may
+ * make the difference negative. */
+static void update_left(ms_maxmin *s, ms_shared_flow *flow) {
     flow->left = fmax(0.0, flow->left - flow->rate * (s->clock_s - flow->since_s));
     flow->since_s = s->clock_s;
 }
 
-/* A flow goes on at the rate that was found for it. */
-static void take_rate(ms_maxmin *s, int32_t index) {
+/* Let a flow go on at the rate found for it (`found`), and set its new end. Nothing changes if the
+ * rate is the same, so that its end is not rounded again. */
+static void apply_rate(ms_maxmin *s, int32_t index) {
     ms_shared_flow *flow = ms_maxmin_flow_at(s, index);
     if (flow->found == flow->rate) {
         return;
     }
-    settle(s, flow);
+    update_left(s, flow);
     flow->rate = flow->found;
     set_end(s, index, s->clock_s + flow->left / flow->rate);
 }
 
 void ms_maxmin_hand_over(ms_maxmin *run, int32_t flow) {
     ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
-    settle(run, f);
+    update_left(run, f);
     f->is_away = true;
     run->away++;
     if (f->is_queued) {
@@ -309,8 +332,9 @@ void ms_maxmin_hand_over(ms_maxmin *run, int32_t flow) {
     }
 }
 
-/* Flows that have started at this instant go at their own rates where there is room, and where not,
- * their full links have changed.  Returns MS_OK; MS_E_NOMEM. */
+/* Start the flows that were added at this instant. A flow whose links all have room runs at its own
+ * rate. Otherwise its full links are entered in `changed`, and the flow waits for `share`. Returns
+ * MS_OK; MS_E_NOMEM. */
 static ms_status start_fresh(ms_maxmin *s) {
     bool has_memory = true;
     for (size_t i = 0; i < s->fresh.count; i++) {
@@ -326,14 +350,15 @@ static ms_status start_fresh(ms_maxmin *s) {
         }
         if (has_room) {
             flow->found = flow->alone;
-            take_rate(s, index);
+            apply_rate(s, index);
         }
     }
     s->fresh.count = 0;
     return has_memory ? MS_OK : MS_E_NOMEM;
 }
 
-/* Rates of the flows on links without room, and of those connected with them. */
+/* Find the rates of all flows on the links in `changed` and of the flows connected with them.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status solve(ms_maxmin *s) {
     if (meet_connected(s) != MS_OK) {
         return MS_E_NOMEM;
@@ -341,12 +366,13 @@ static ms_status solve(ms_maxmin *s) {
     find_rates(s);
     s->solved += (int64_t)s->met_flows.count;
     for (size_t i = 0; i < s->met_flows.count; i++) {
-        take_rate(s, MS_AT(&s->met_flows, int32_t, i));
+        apply_rate(s, MS_AT(&s->met_flows, int32_t, i));
     }
     return MS_OK;
 }
 
-/* Rates and ends after all that happened at this instant. */
+/* Set rates and ends once everything at this instant has happened: flows that start and end
+ * together then cost one solution.  Returns MS_OK; MS_E_NOMEM; what setup.share returns. */
 static ms_status share(ms_maxmin *s) {
     if (start_fresh(s) != MS_OK) {
         return MS_E_NOMEM;
@@ -358,6 +384,8 @@ static ms_status share(ms_maxmin *s) {
     return s->setup.share != NULL ? s->setup.share(s->setup.share_context) : solve(s);
 }
 
+/* Call on_wake for all wake-ups whose date has come. MS_MAXMIN_LOOK comes last, and its date is
+ * cleared first, because on_wake may set the next one. */
 static void wake(ms_maxmin *s) {
     while (ms_event_queue_first_s(&s->timers) <= s->clock_s) {
         s->setup.on_wake(s->setup.context, ms_event_queue_take(&s->timers).op);
@@ -379,6 +407,7 @@ ms_status ms_maxmin_end(ms_maxmin *run, int32_t flow) {
     return status;
 }
 
+/* End all flows whose end lies within precision_s of now.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status end_flows(ms_maxmin *s) {
     ms_status status = MS_OK;
     while (status == MS_OK &&

@@ -1,66 +1,75 @@
+/* Finds the steady state of a shortened job (steady.h, sim/simulate/run/fast_forward.md): in each
+ * optimizer step, three successive periods of the timeline in which every operation happens again
+ * one period later. Candidates for a period come from the forward passes of the first rank
+ * (anchors); a candidate is then compared operation by operation. ms_steady_test compares the
+ * timeline with that of a run with small delays, to see whether rounding errors would grow. */
 #include "simulate/engine/steady.h"
 
 #include <math.h>
 
 #include "base/firsts.h"
 
-/* Periods that are compared, and periods before the last forward pass of a rank in which they may
- * end. */
+/* PERIODS: number of successive periods that are compared. ANCHORS_MAX: the periods may end at any
+ * anchor of the last so many periods of a step; later ones belong to the cool-down. */
 enum { PERIODS = 3, ANCHORS_MAX = 3 };
 
-/* Dates of two periods agree within this share of the period; where links are shared, within what
- * SimGrid's clock can tell, as long as that is no more than the second share: so far may the step
- * then be off. */
+/* Dates of two periods are the same if they differ by at most SAME_SHARE of the period. SimGrid's
+ * clock may be coarser (ms_together_s); its resolution is accepted, too, up to CLOCK_SHARE of the
+ * period. By that share the step time may then be wrong. */
 #define SAME_SHARE  1e-12
 #define CLOCK_SHARE 1e-10
 
-/* Looks at an operation that together cost at most as much as simulating one (measured: 6 ns for a
- * look, 120 ns for an operation in closed form). */
+/* The cost of the search is counted in looks: one look is the comparison of one operation with its
+ * next occurrence. So many looks cost at most as much as simulating an operation (measured: 6 ns
+ * for a look, 120 ns for an operation in closed form). */
 enum { LOOKS_PER_OPERATION = 16 };
 
-/* Maximum number of looks at each operation to test one candidate for a period. */
+/* Maximum number of looks for each operation of the graph in the test of one candidate. */
 enum { LOOKS_OF_CANDIDATE = 2 };
 
-/* The search for a period may cost this share of the simulation before it. The periods of 277
- * random jobs were found with at most 5 looks at each operation. */
+/* The search may cost this share of the simulation of the timeline. The periods of 277 random jobs
+ * were found with at most 5 looks for each operation. */
 #define SEARCH_SHARE 0.5
 
-/* Where in a period it is cut, counted from a forward pass: at an instant at which nothing starts.
- */
+/* A period has to be cut at an instant at which no operation starts. These cuts are tried one after
+ * the other, as shares of the period before an anchor. */
 static const double CUTS[] = {0.0123, 0.3217, 0.5711, 0.7903};
 
-/* Limits of a run in which operations are late, in shares of MS_STEADY_PERTURBATION and the period.
- * They are chosen by experiment: of 1,100 random jobs the periods of those that equalled their
- * whole simulation grew by 0 to 21, mostly by 0 to 1; those of jobs that did not, by 80 to 600,000.
- * A limit that is too low has a job simulated whole; one that is too high has figures that differ
- * from the whole simulation, by 1e-8 to 4e-5 of a figure in the jobs that were seen to.
- * GROWTH_MAX: by how much a period grows or shrinks at most. BEND_MAX: by how much one period grows
- * more than the next. A larger bend, up to TURN_MAX, is that of periods that are late in turns, if
- * it is at most TURN_MORE times the bend before. */
+/* Limits of ms_steady_test for the delays in the perturbed run, in units of MS_STEADY_PERTURBATION
+ * times the period. They are chosen by experiment: of 1,100 random jobs, those that equalled their
+ * whole simulation had periods that grew by 0 to 21 units, mostly by 0 to 1; in those that did not,
+ * periods grew by 80 to 600,000. With a limit that is too low, a job is simulated whole without
+ * need; with one that is too high, figures differ from the whole simulation, by 1e-8 to 4e-5 in the
+ * jobs where this was seen. */
+/* Maximum change of the length of the last period. */
 #define GROWTH_MAX 30.0
+/* Maximum difference between the changes of the last two periods ("bend"). */
 #define BEND_MAX   0.02
+/* Periods that are longer and shorter in turns have a larger bend. It may be up to TURN_MAX, if it
+ * is at most TURN_MORE times the bend one period earlier. */
 #define TURN_MAX   1.0
 #define TURN_MORE  1.01
 
+/* The state of a search or test. from_s to same_s describe the candidate that is tested now. */
 typedef struct steady {
     const ms_dag *dag;
     const ms_host *host;
     const ms_timeline *timeline;
-    int32_t *first;          /* [streams + 1] into ops */
+    int32_t *first;          /* [streams + 1] index in `ops` of each stream's first operation */
     int32_t *ops;            /* [members] operations of each stream, in its order */
-    int32_t *place;          /* [members] index in `ops` of a member's operation */
-    int32_t *lengths;        /* [streams] operations that start in a period */
+    int32_t *place;          /* [members] index in `ops` of each member's operation */
+    int32_t *lengths;        /* [streams] number of operations that start in a period */
     int32_t *launched_first; /* [ranks + 1] into launched; NULL: launching takes no time */
-    int32_t *launched;       /* [members] of each rank, in the order in which its host launches */
-    double from_s;           /* the first of the periods */
-    double period_s;
-    int32_t mbs;   /* by which `mb` grows in a period */
-    double same_s; /* dates no farther apart are the same */
-    int64_t looks; /* at operations so far, for all candidates together */
-    int64_t looks_max;
+    int32_t *launched; /* [members] members of each rank, in the order in which its host launches */
+    double from_s;     /* beginning of the first of the PERIODS periods */
+    double period_s;   /* length of a period */
+    int32_t mbs;       /* microbatches in a period */
+    double same_s;     /* dates that differ by at most this are the same */
+    int64_t looks;     /* so far, for all candidates together */
+    int64_t looks_max; /* no new candidate is tested after so many */
 } steady;
 
-/* List the operations of every stream.  Returns whether there was memory for it. */
+/* List the operations of every stream (base/firsts.h).  Returns whether there was memory. */
 static bool list_streams(steady *s, ms_arena *scratch) {
     const ms_dag *dag = s->dag;
     s->first = MS_NEW(scratch, int32_t, (size_t)dag->stream_count + 1);
@@ -84,7 +93,8 @@ static bool list_streams(steady *s, ms_arena *scratch) {
     return true;
 }
 
-/* List what the host of every rank launches.  Returns whether there was memory for it. */
+/* List the members of every rank in the order in which its host launches them, which is that of the
+ * graph. Nothing is listed if launching takes no time.  Returns whether there was memory. */
 static bool list_launches(steady *s, ms_arena *scratch) {
     const ms_dag *dag = s->dag;
     if (s->host->launches == NULL) {
@@ -106,8 +116,9 @@ static bool list_launches(steady *s, ms_arena *scratch) {
     return true;
 }
 
-/* Whether `later` is `op` so many microbatches on. */
-static bool is_moved(const steady *s, int32_t op, int32_t later, int32_t mbs) {
+/* Whether operation `later` does the same as `op`, but for a microbatch that is `mbs` further on.
+ * An operation without microbatch must have none later. */
+static bool is_later_mb(const steady *s, int32_t op, int32_t later, int32_t mbs) {
     const ms_dag_op *a = &s->dag->ops[op];
     const ms_dag_op *b = &s->dag->ops[later];
     return a->work == b->work && a->stage == b->stage && a->chunk == b->chunk &&
@@ -115,15 +126,16 @@ static bool is_moved(const steady *s, int32_t op, int32_t later, int32_t mbs) {
            (a->mb < 0 ? b->mb == a->mb : b->mb == a->mb + mbs);
 }
 
-/* The operation a period behind a member's, on its stream; -1: none. */
-static int32_t later_of(const steady *s, int32_t member) {
+/* The operation one period after a member's operation, by counting on its stream; -1: there is
+ * none. */
+static int32_t next_occurrence(const steady *s, int32_t member) {
     int32_t stream = s->dag->member_stream[member];
     int32_t at = s->place[member] + s->lengths[stream];
     return s->lengths[stream] > 0 && at < s->first[stream + 1] ? s->ops[at] : -1;
 }
 
-/* Whether what a member of `op` waits for is, on the same member of `later`, that a period later,
- * or the same thing of before the steady state. */
+/* Whether the dependencies of a member and of its next occurrence correspond: each dependency is
+ * the next occurrence of the other's, or the same operation, from before the steady state. */
 static bool has_same_deps(const steady *s, int32_t member, int32_t later_member) {
     const ms_dag *dag = s->dag;
     int32_t count = dag->dep_first[member + 1] - dag->dep_first[member];
@@ -133,26 +145,27 @@ static bool has_same_deps(const steady *s, int32_t member, int32_t later_member)
     for (int32_t i = 0; i < count; i++) {
         int32_t dep = dag->deps[dag->dep_first[member] + i];
         int32_t later = dag->deps[dag->dep_first[later_member] + i];
-        if (dep != later && later_of(s, dag->member_first[dep]) != later) {
+        if (dep != later && next_occurrence(s, dag->member_first[dep]) != later) {
             return false;
         }
     }
     return true;
 }
 
-/* Whether an operation comes again a period later, on all its streams and at the right time. */
+/* Whether an operation happens again one period later: on all its streams, with corresponding
+ * dependencies, and with start and end one period later. */
 static bool comes_again(const steady *s, int32_t op) {
     const ms_dag *dag = s->dag;
     int32_t first = dag->member_first[op];
-    int32_t later = later_of(s, first);
-    if (later < 0 || !is_moved(s, op, later, s->mbs) ||
+    int32_t later = next_occurrence(s, first);
+    if (later < 0 || !is_later_mb(s, op, later, s->mbs) ||
         dag->member_first[later + 1] - dag->member_first[later] !=
             dag->member_first[op + 1] - first) {
         return false;
     }
     for (int32_t m = first; m < dag->member_first[op + 1]; m++) {
         int32_t other = dag->member_first[later] + m - first;
-        if (dag->member_stream[m] != dag->member_stream[other] || later_of(s, m) != later ||
+        if (dag->member_stream[m] != dag->member_stream[other] || next_occurrence(s, m) != later ||
             !has_same_deps(s, m, other)) {
             return false;
         }
@@ -176,9 +189,10 @@ static int32_t first_from(const steady *s, int32_t stream, double time_s) {
     return begin;
 }
 
-/* Find where the periods begin on a stream, whose operations start in the order of the stream.
- *  begins_out: [PERIODS + 1] positions in `ops`, the last one behind the last period.
- * Returns whether no operation starts so near to a boundary that its period is in doubt. */
+/* Find where each period begins on a stream, whose operations start in the order of the stream.
+ *  begins_out: [PERIODS + 1] index in `ops` of the first operation of each period; the last one is
+ * that behind the last period.  Returns whether no operation starts so near to a boundary that
+ * rounding decides which period it belongs to. */
 static bool cut_stream(const steady *s, int32_t stream, int32_t begins_out[PERIODS + 1]) {
     bool is_clear = true;
     for (int i = 0; i <= PERIODS; i++) {
@@ -192,8 +206,8 @@ static bool cut_stream(const steady *s, int32_t stream, int32_t begins_out[PERIO
     return is_clear;
 }
 
-/* Count the operations that start in a period on each stream. Returns whether the count is the same
- * in all periods, and above 0 on some stream. */
+/* Set `lengths`, the number of operations that start in a period on each stream. Returns whether it
+ * is the same in all periods, and not 0 on every stream. */
 static bool count_lengths(steady *s) {
     bool is_same = true, has_any = false;
     for (int32_t stream = 0; stream < s->dag->stream_count && is_same; stream++) {
@@ -209,8 +223,8 @@ static bool count_lengths(steady *s) {
     return is_same && has_any;
 }
 
-/* Whether each operation of a stream that starts in a period, except the last one, comes again a
- * period later. */
+/* Whether each operation of a stream that starts in one of the periods but the last one happens
+ * again one period later. */
 static bool is_stream_steady(steady *s, int32_t stream) {
     int32_t begin = first_from(s, stream, s->from_s);
     int32_t end = begin + (PERIODS - 1) * s->lengths[stream];
@@ -222,7 +236,8 @@ static bool is_stream_steady(steady *s, int32_t stream) {
     return is_same;
 }
 
-/* Whether any operation that runs during the periods takes longer than one period. */
+/* Whether any operation that runs during the periods takes longer than a period. An operation that
+ * does may still be under way at two cuts, where comparing starts would not show it. */
 static bool has_long_operation(steady *s) {
     const ms_timeline *t = s->timeline;
     double to_s = s->from_s + PERIODS * s->period_s;
@@ -235,7 +250,7 @@ static bool has_long_operation(steady *s) {
     return has;
 }
 
-/* Whether the periods are alike. */
+/* Whether the periods of the current candidate are alike on all streams. */
 static bool is_steady(steady *s) {
     bool is_same = count_lengths(s);
     for (int32_t stream = 0; stream < s->dag->stream_count && is_same; stream++) {
@@ -244,18 +259,21 @@ static bool is_steady(steady *s) {
     return is_same && !has_long_operation(s);
 }
 
+/* The operation that a member belongs to. */
 static int32_t op_of(const steady *s, int32_t member) {
     return s->ops[s->place[member]];
 }
 
-/* What a rank's host launches for the periods at hand. */
+/* The launches of a rank's host, by index in `members`, and those of the current candidate. */
 typedef struct launches {
-    const int32_t *members; /* all that the host ever launches */
+    const int32_t *members; /* [count] members of the rank's operations, in the order of launches */
     int32_t count;
-    int32_t begin, end; /* from the first to the last that starts in the periods */
-    int32_t length;     /* those that start in the first of them */
+    int32_t begin, end; /* from the first launch whose operation starts in the periods to behind
+                           the last one */
+    int32_t length;     /* number of launches whose operations start in the first period */
 } launches;
 
+/* Find the launches of a rank's host for the periods of the current candidate. */
 static launches find_launches(const steady *s, int32_t rank) {
     int32_t first = s->launched_first[rank];
     launches l = {.members = s->launched + first, .count = s->launched_first[rank + 1] - first};
@@ -270,19 +288,21 @@ static launches find_launches(const steady *s, int32_t rank) {
     return l;
 }
 
-/* Whether a host launches a period later what it launched, one by one. */
+/* Whether a host launches the same operations in the same order in each period: the launch `length`
+ * places later is that of the operation's next occurrence. */
 static bool is_launched_again(const steady *s, const launches *l) {
     const int32_t *stream = s->dag->member_stream;
     bool is_same = l->length > 0;
     for (int32_t i = l->begin; i < l->end - l->length && is_same; i++) {
         int32_t member = l->members[i], later = l->members[i + l->length];
-        is_same = stream[member] == stream[later] && later_of(s, member) == op_of(s, later) &&
-                  is_moved(s, op_of(s, member), op_of(s, later), s->mbs);
+        is_same = stream[member] == stream[later] &&
+                  next_occurrence(s, member) == op_of(s, later) &&
+                  is_later_mb(s, op_of(s, member), op_of(s, later), s->mbs);
     }
     return is_same;
 }
 
-/* Whether each of its launches is a period later, too. */
+/* Whether each launch of a host is also at a time one period later. */
 static bool is_launched_in_time(const steady *s, const launches *l) {
     bool is_same = true;
     for (int32_t i = l->begin; i < l->end - l->length && is_same; i++) {
@@ -293,8 +313,9 @@ static bool is_launched_in_time(const steady *s, const launches *l) {
     return is_same;
 }
 
-/* Whether a host that does not wait for its GPU takes no longer than a period for what it launches
- * in one, and nothing waits for it from here on. */
+/* Whether a host is ahead of its GPU and stays ahead: it takes at most a period to launch the
+ * operations of a period, no operation from the periods on starts late because of its launch, and
+ * after the periods the host never waits for its GPU. Then launch times change no date. */
 static bool is_ahead(const steady *s, const launches *l) {
     double by_s = ms_host_launched_s(s->host, l->members[l->begin + l->length]) -
                   ms_host_launched_s(s->host, l->members[l->begin]);
@@ -310,7 +331,8 @@ static bool is_ahead(const steady *s, const launches *l) {
     return is;
 }
 
-/* Whether the hosts of all ranks go on as they did. */
+/* Whether the hosts of all ranks repeat what they do: each launch comes a period later, or the host
+ * is ahead. has_passed_wait: some launch time is not exact, so nothing is concluded from them. */
 static bool are_hosts_steady(const steady *s) {
     bool are = s->launched == NULL || !s->host->has_passed_wait;
     for (int32_t rank = 0; rank < s->dag->rank_count && s->launched != NULL && are; rank++) {
@@ -320,14 +342,15 @@ static bool are_hosts_steady(const steady *s) {
     return are;
 }
 
-/* When a forward pass of the first rank starts in a step, the last one first, each what the graph
- * repeats before the one listed before it. */
+/* Anchors: occurrences of one operation of the first rank's compute stream in a step, the last
+ * forward pass with a microbatch and its earlier occurrences. Two successive ones are one
+ * repetition of the graph apart (ms_dag_repeat.mbs). A period is a whole number of anchors. */
 typedef struct anchors {
-    double *start_s;
+    double *start_s; /* [count] starts, the latest first */
     int count;
 } anchors;
 
-/* List them.  Returns whether there was memory for it. */
+/* List the anchors of a step.  Returns whether there was memory. */
 static bool list_anchors(const steady *s, int32_t step, ms_arena *scratch, anchors *anchors_out) {
     const ms_dag *dag = s->dag;
     int32_t stream = dag->ranks[0].compute;
@@ -342,7 +365,7 @@ static bool list_anchors(const steady *s, int32_t step, ms_arena *scratch, ancho
             continue;
         }
         bool is_first = last < 0 && dag->ops[op].kind == MS_OP_FORWARD && dag->ops[op].mb >= 0;
-        if (is_first || (last >= 0 && is_moved(s, op, last, dag->repeat.mbs))) {
+        if (is_first || (last >= 0 && is_later_mb(s, op, last, dag->repeat.mbs))) {
             anchors_out->start_s[anchors_out->count++] = s->timeline->start_s[op];
             last = op;
         }
@@ -350,8 +373,9 @@ static bool list_anchors(const steady *s, int32_t step, ms_arena *scratch, ancho
     return anchors_out->start_s != NULL;
 }
 
-/* Whether the anchors of the periods that end with one are alike: what is_steady looks at, too, in
- * a moment, so that most lengths of a period that cannot be right cost nothing. */
+/* Whether the anchors of a candidate are one period apart: a quick test that rejects most wrong
+ * candidates before is_steady compares all operations.  last: index of the anchor at the end of the
+ * periods; length: anchors in a period. */
 static bool have_same_anchors(steady *s, const anchors *a, int last, int length) {
     bool is_same = true;
     for (int i = last + PERIODS * length; i > last + length && is_same; i--) {
@@ -361,8 +385,8 @@ static bool have_same_anchors(steady *s, const anchors *a, int last, int length)
     return is_same;
 }
 
-/* Whether periods of so many anchors that end with the one of the number `last` are alike, wherever
- * they are cut. */
+/* Whether the periods of `length` anchors that end with anchor `last` are alike for some cut. Sets
+ * the candidate's fields of `s`. */
 static bool is_period(steady *s, const anchors *a, int last, int length) {
     double begin_s = a->start_s[last + PERIODS * length];
     s->mbs = length * s->dag->repeat.mbs;
@@ -378,7 +402,8 @@ static bool is_period(steady *s, const anchors *a, int last, int length) {
     return is_alike;
 }
 
-/* Find the period of a step.  Returns how many anchors it has; 0: the search has found none. */
+/* Find the shortest period of a step, trying the latest ends first.  Returns its number of anchors;
+ * 0: none was found within looks_max. */
 static int find_period(steady *s, const anchors *a) {
     for (int length = 1; PERIODS * length < a->count; length++) {
         for (int last = 0; last < ANCHORS_MAX * length && last + PERIODS * length < a->count &&
@@ -392,8 +417,9 @@ static int find_period(steady *s, const anchors *a) {
     return 0;
 }
 
-/* Find the stretch of a step, behind that of the step before.  *is_found_out: whether there is one
- * of which what the graph leaves out is a multiple.  Returns whether there was memory for it. */
+/* Find the stretch of a step, and enter it in `found`: the second of the three periods.
+ * *is_found_out: whether there is one whose number of repetitions divides that of the job.  Returns
+ * whether there was memory. */
 static bool find_stretch(steady *s, int32_t step, ms_arena *scratch, ms_steady *found,
                          bool *is_found_out) {
     anchors a;
@@ -440,17 +466,23 @@ ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scrat
 
 double ms_steady_until_s(const ms_timeline *timeline) {
     const ms_steady_stretch *last = &timeline->steady.of_step[timeline->steady.count - 1];
-    return last->from_s + (PERIODS + 0.5) * last->period_s; /* none takes longer than a period */
+    /* from_s begins the second period, and an operation that starts in the last one may end up to a
+     * period later: PERIODS periods in all; half a period for the delays */
+    return last->from_s + (PERIODS + 0.5) * last->period_s;
 }
 
-/* How late all dates are, in shares of MS_STEADY_PERTURBATION and the period: at most. */
+/* How the delays of dates change from period to period in the perturbed run: maxima over all dates
+ * of a period, in units of MS_STEADY_PERTURBATION times the period. */
 typedef struct lateness {
-    double growth;          /* of the last period */
-    double bend;            /* between its growth and that of the period before */
-    double bend_before;     /* likewise, a period earlier */
-    bool has_period_before; /* what comes before the first of the periods is alike as well */
+    double growth;          /* change of the delay over the last period */
+    double bend;            /* difference between this change and that over the period before */
+    double bend_before;     /* as bend, one period earlier */
+    bool has_period_before; /* the period before the first one is alike, so bend_before is valid */
 } lateness;
 
+/* Add a date (start or end) of an operation and of its occurrences in successive periods.  date_s,
+ * perturbed_s: [op_count] dates of both runs.  ops: the occurrences; ops[0] is that of the period
+ * before the first one, or ops[1] if there is none. */
 static void add_date(const steady *s, const double *date_s, const double *perturbed_s,
                      const int32_t ops[PERIODS + 1], lateness *l) {
     double late[PERIODS + 1];
@@ -464,7 +496,7 @@ static void add_date(const steady *s, const double *date_s, const double *pertur
     l->bend_before = fmax(l->bend_before, fabs(late[2] - 2.0 * late[1] + late[0]));
 }
 
-/* Add all that starts on a stream in the first of the periods. */
+/* Add the starts and ends of all operations of a stream that start in the first period. */
 static void add_lateness(const steady *s, const ms_timeline *perturbed, int32_t stream,
                          lateness *l) {
     const ms_timeline *t = s->timeline;
@@ -482,7 +514,7 @@ static void add_lateness(const steady *s, const ms_timeline *perturbed, int32_t 
     }
 }
 
-/* Whether the dates in one stretch are stable. */
+/* Whether the delays in the periods of one stretch stay within the limits. */
 static bool is_stretch_stable(steady *s, const ms_steady_stretch *stretch,
                               const ms_timeline *perturbed) {
     s->from_s = stretch->from_s - stretch->period_s;
@@ -497,26 +529,26 @@ static bool is_stretch_stable(steady *s, const ms_steady_stretch *stretch,
     return is_alike && l.growth <= GROWTH_MAX && (l.bend <= BEND_MAX || takes_turns);
 }
 
-/* By how much a date is later than MS_STEADY_PERTURBATION of all the time before it, or earlier
- * than without delays, in shares of MS_STEADY_PERTURBATION and the period. What only adds and takes
- * maxima does neither. */
-static double excess(const steady *s, double date_s, double perturbed_s) {
+/* By how much the delay of a date lies outside the range that sums and maxima of delayed operations
+ * can give: from 0 to MS_STEADY_PERTURBATION of the time before the date. In units of
+ * MS_STEADY_PERTURBATION times the period; negative or 0: within the range. */
+static double excess_delay(const steady *s, double date_s, double perturbed_s) {
     double late_s = perturbed_s - date_s;
     double most_s = MS_STEADY_PERTURBATION * date_s;
     return fmax(-late_s, late_s - most_s) / (MS_STEADY_PERTURBATION * s->period_s);
 }
 
-/* Whether the dates between two stretches are stable: they come at other dates in the whole, and
- * their rounding is to be no more than that at the next stretch.
- *  from_s, to_s: what starts between them. */
+/* Whether the dates between two stretches are stable. In the whole job they come later and so are
+ * rounded differently; the difference must not grow before the next stretch.  from_s, to_s: the
+ * operations that run between these dates are tested [s]. */
 static bool is_between_stable(const steady *s, const ms_timeline *perturbed, double from_s,
                               double to_s) {
     const ms_timeline *t = s->timeline;
     double most = 0.0;
     for (int32_t op = 0; op < t->op_count; op++) {
         if (t->start_s[op] >= from_s && t->end_s[op] < to_s) {
-            most = fmax(most, excess(s, t->start_s[op], perturbed->start_s[op]));
-            most = fmax(most, excess(s, t->end_s[op], perturbed->end_s[op]));
+            most = fmax(most, excess_delay(s, t->start_s[op], perturbed->start_s[op]));
+            most = fmax(most, excess_delay(s, t->end_s[op], perturbed->end_s[op]));
         }
     }
     return most <= GROWTH_MAX;
