@@ -156,9 +156,9 @@ typedef struct ms_dag_pieces {
     int32_t count;
     unsigned unlike_axes; /**< MS_AXIS_BIT of axes whose communications are in no piece, as their
                              groups take different times; set by the builder's caller */
-    bool is_alone;        /**< communications in pieces take their time alone (ms_dag_flow.alone_s),
-                             without        those of the groups that their works stand for; set by the builder's
-                             caller        after ms_dag_init */
+    bool is_alone;        /**< communications in pieces take their time alone (alone_s of a flow),
+                             without those of the groups that their works stand for; set by the
+                             builder's caller after ms_dag_init */
 } ms_dag_pieces;
 
 /** One bound of the time that a communication may take. */

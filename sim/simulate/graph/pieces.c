@@ -214,8 +214,7 @@ static void list_stretches(player *p) {
 }
 
 /* Add the communications on the critical path through the piece to critical_s of their axes: the
- * path leads from the last blocking
- * part back from cause to cause. */
+ * path leads from the last blocking part back from cause to cause. */
 static void follow_chain(player *p) {
     double to_s = p->now_s;
     for (int32_t i = p->next; i >= 0; i = p->cause[i]) {

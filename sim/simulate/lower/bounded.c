@@ -1,4 +1,6 @@
-/* Groups that stand for each other though they differ; why, see folding.md. */
+/* Works of communications where one group stands for all groups of a pipeline rank although they
+ * differ (`--fold bounded`, folding.md): the slowest group is simulated with the load of all groups
+ * on its links, and the work has bounds of the time that any group may take. */
 #include <math.h>
 
 #include "simulate/lower/traffic.h"
@@ -7,11 +9,13 @@
 typedef struct bounded_layout {
     ms_works *w;
     const ms_step_comm *comm;
-    int slowest; /* group */
-    double longest_s;
+    int slowest;      /* the group that takes longest alone, so far */
+    double longest_s; /* its time alone [s] */
 } bounded_layout;
 
-/* Time of a phase's flows where each has the least share of its links that it can get. */
+/* Upper bound of the time of a phase's flows, without latency [s]: every flow gets only the least
+ * share of its links that max-min fairness can leave it, that is, the capacity divided by the
+ * maximum number of crossings by concurrent flows. */
 static double least_share_s(const ms_works *w, const ms_phase *phase) {
     double most_s = 0.0;
     for (int f = 0; f < phase->count; f++) {
@@ -26,12 +30,16 @@ static double least_share_s(const ms_works *w, const ms_phase *phase) {
     return most_s;
 }
 
-/* Latency behind a plan's last flow. */
+/* Latency of a plan's last phase [s], which passes after its last flow. */
 static double last_latency_s(const ms_coll_plan *plan) {
     return plan->phase_count > 0 ? plan->phases[plan->phase_count - 1].latency_s : 0.0;
 }
 
-/* Widen the bounds of a work by those of a group.  is_first: it has none yet. */
+/* Widen the bounds of a work so that they include group number `group`; group 0 sets them. The
+ * lower bound is the time of the fastest group alone, the upper one that of a group with the least
+ * share of its links. Both are split into the time up to the last flow's end and the last latency.
+ * Also keeps the slowest group; the tolerance keeps the first of groups that differ by rounding.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status widen(bounded_layout *l, int group, ms_dag_bounds bounds[2]) {
     const ms_coll_plan *plan = &l->comm->plans[group];
     double alone_s = 0.0;
@@ -54,7 +62,8 @@ static ms_status widen(bounded_layout *l, int group, ms_dag_bounds bounds[2]) {
     return status;
 }
 
-/* Count (sign 1) or forget (sign -1) what all groups' flows in one place put on each link. */
+/* Add (sign 1) or subtract (sign -1) the crossings by flow `f` of phase `p` of all groups on each
+ * link. */
 static void load_place(const bounded_layout *l, int p, int f, int sign) {
     for (int g = 0; g < l->comm->groups->count; g++) {
         const ms_coll_plan *plan = &l->comm->plans[g];
@@ -66,7 +75,8 @@ static void load_place(const bounded_layout *l, int p, int f, int sign) {
     }
 }
 
-/* The slowest group's flows with the load of all on its links. */
+/* Add the flows of phase `p` of the slowest group. On each link a flow has the load of the flows
+ * with the same number of all groups. */
 static void add_flows(const bounded_layout *l, int p) {
     const ms_phase *phase = &l->comm->plans[l->slowest].phases[p];
     for (int f = 0; f < phase->count; f++) {

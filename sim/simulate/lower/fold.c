@@ -1,5 +1,6 @@
-/* Works of communications: one for all groups of a class. See decision note folding.md beside this
- * file. */
+/* Works of folded communications: one work for all groups that a class leads (folding.md). It has
+ * the flows of one of these groups, but each crossing carries the load of all of them, and links of
+ * one class are one link. Groups that a class leads are those whose lowest member class it is. */
 #include "simulate/lower/traffic.h"
 
 #include "collective/coll_class.h"
@@ -8,21 +9,22 @@
 typedef struct work_layout {
     ms_works *w;
     const ms_step_comm *comm;
-    const int *led; /* [groups] of the communication: those that it stands for */
+    const int *led; /* [groups] the groups of the communication that the work stands for */
     int groups;
 } work_layout;
 
-/* The link that names the class of a link: itself where nothing is folded. */
+/* The link that names the class of a link; the link itself where nothing is folded. */
 static int32_t class_of(const ms_works *w, int32_t link) {
     return w->link_class == NULL ? link : w->link_class[link];
 }
 
-/* Flow `f` of phase `p` in the i-th group. */
+/* Flow `f` of phase `p` in the i-th of the groups that the work stands for. */
 static const ms_flow *flow_of(const work_layout *l, int i, int p, int f) {
     return &l->comm->plans[l->led[i]].phases[p].flows[f];
 }
 
-/* Count what all groups' flows in one place put on each link, and on links of each class. */
+/* Add the crossings by flow `f` of phase `p` of all groups to w->link_load: by link, and by class
+ * of links, whose sum is stored with the link that names the class. */
 static void load_links(const work_layout *l, int p, int f) {
     for (int i = 0; i < l->groups; i++) {
         const ms_flow *flow = flow_of(l, i, p, f);
@@ -37,7 +39,9 @@ static void load_links(const work_layout *l, int p, int f) {
     }
 }
 
-/* One crossing for each class of links, and forget the counts. Links of a class carry the same. */
+/* Add one crossing to the newest flow for each class of links that flow `f` of phase `p` crosses in
+ * any group, and reset w->link_load. The crossing's weight is the load on one link of the class;
+ * all links of a class have to carry the same. Returns whether they do. */
 static bool add_crossings(const work_layout *l, int p, int f) {
     bool is_even = true;
     for (int i = 0; i < l->groups; i++) {
@@ -59,7 +63,7 @@ static bool add_crossings(const work_layout *l, int p, int f) {
     return is_even;
 }
 
-/* A plan that stands for itself. */
+/* Add the phases and flows of a plan that stands for no other group. */
 static void add_plan(ms_works *w, const ms_coll_plan *plan) {
     for (int p = 0; p < plan->phase_count; p++) {
         ms_dag_add_phase(w->dag, plan->phases[p].latency_s);
@@ -75,7 +79,10 @@ static void add_plan(ms_works *w, const ms_coll_plan *plan) {
     }
 }
 
-/* The plan of the first group, over classes of links. */
+/* Add the phases and flows of a work that stands for several groups: those of `plan`, the plan of
+ * the first group, with crossings of classes of links. Times alone are computed from the plan's own
+ * links.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG (reported) if links of one class carry different
+ * loads. */
 static ms_status add_class(const work_layout *l, const ms_coll_plan *plan) {
     bool is_even = true;
     for (int p = 0; p < plan->phase_count; p++) {

@@ -1,3 +1,9 @@
+/* Finds which ranks play the same role, by colour refinement (folding.md). Ranks (as places: a
+ * place is a rank's number within its pipeline rank), groups, flows and links each have a colour, a
+ * hash. In each round every colour is combined with those of the neighbours: a flow's with those of
+ * its group and links, a link's with those of its flows, a group's with those of its members and
+ * flows, a place's with those of its groups. When a round makes no new colours, equal colours mean
+ * equal roles: the ranks of one colour form a class. */
 #include "simulate/lower/refine.h"
 
 #include <math.h>
@@ -8,30 +14,33 @@
 
 /* A group of a communication. */
 typedef struct group_view {
-    uint64_t own;    /* what it is, whoever is in it */
-    uint64_t colour; /* equal: not told apart so far */
+    uint64_t own;    /* hash of the communication and of how it is laid out, without the members */
+    uint64_t colour; /* groups of equal colour have not been told apart so far */
 } group_view;
 
 /* A flow of a group. */
 typedef struct flow_view {
-    uint64_t own;
+    uint64_t own; /* hash of its place in the plan, bytes and rate alone, without its links */
     uint64_t colour;
-    size_t first;  /* into crossings: those that can hold it back */
-    int32_t count; /* of them */
-    int32_t group;
+    size_t first;  /* into crossings: its crossings of links that can bind */
+    int32_t count; /* number of these crossings */
+    int32_t group; /* index into groups */
 } flow_view;
 
+/* A flow's crossing of a link that can bind. */
 typedef struct link_crossing {
     int32_t link;
-    int32_t weight;
+    int32_t weight; /* how often the flow crosses the link */
 } link_crossing;
 
+/* A link of the platform. */
 typedef struct link_view {
-    uint64_t own; /* what it is, whoever crosses it */
+    uint64_t own; /* hash of its properties, without its flows */
     uint64_t colour;
-    uint64_t sum; /* of the mixed colours of the flows across it */
+    uint64_t sum; /* sum of the hashes of the flows across it; 0 between rounds */
 } link_view;
 
+/* The state of the refinement. */
 typedef struct refinement {
     const ms_traffic *traffic;
     const ms_job *job;
@@ -42,30 +51,33 @@ typedef struct refinement {
     ms_vector flows;     /* of flow_view, group by group */
     ms_vector crossings; /* of link_crossing */
     link_view *links;    /* [links] */
-    uint64_t *places;    /* [per_pp] colours */
-    uint64_t *sums;      /* [per_pp] */
-    uint64_t *table;     /* [table_slots] open hash of colours, to count them */
-    int32_t *numbers;    /* [table_slots] beside them, to name them */
+    uint64_t *places;    /* [per_pp] colours of the places */
+    uint64_t *sums;      /* [per_pp] sums of the hashes of a place's groups; 0 between rounds */
+    uint64_t *table;     /* [table_slots] hash table of colours, open addressing, 0: free */
+    int32_t *numbers;    /* [table_slots] the number of each colour in the table */
     size_t table_slots;  /* a power of two */
 } refinement;
 
-/* Values that differ by rounding only have the same bits: 40 of a double's 53 stay. */
+/* A number's bits for hashing, rounded from 53 to 40 bits of mantissa, so that values that differ
+ * only by rounding nearly always give the same. */
 static uint64_t bits_of(double value) {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof bits);
     return (bits + (1U << 12)) >> 13;
 }
 
-/* Hash of two values, whose order counts. 2^64 / golden ratio keeps small ones apart. */
+/* Hash of a hash and a further value; the order counts. The factor 2^64 / golden ratio spreads
+ * small values over all bits. */
 static uint64_t join(uint64_t hash, uint64_t value) {
     return ms_random_mix(hash + (value + 1) * 0x9E3779B97F4A7C15U);
 }
 
+/* The communication with an index. */
 static const ms_step_comm *comm_at(const refinement *r, size_t index) {
     return &MS_AT(&r->traffic->comms, ms_step_comm, index);
 }
 
-/* The rate that a flow's links allow it by itself. */
+/* The rate of a flow that is alone on its links [B/s]; INFINITY without links. */
 static double rate_alone(const refinement *r, const ms_flow *flow) {
     double rate_Bps = INFINITY;
     for (int i = 0; i < flow->count; i++) {
@@ -76,8 +88,8 @@ static double rate_alone(const refinement *r, const ms_flow *flow) {
     return rate_Bps;
 }
 
-/* Enter a flow with the links that can hold it back; with others it only meets its own limit.
- * own: what it is otherwise. */
+/* Enter a flow, with its crossings of links that can bind. All other links only limit its rate
+ * alone, which is part of its hash.  own: hash of its place in the plan. */
 static void add_flow(refinement *r, const ms_flow *flow, uint64_t own) {
     flow_view view = {.first = r->crossings.count, .group = (int32_t)r->groups.count};
     view.own = join(join(own, bits_of(flow->bytes)), bits_of(rate_alone(r, flow)));
@@ -97,7 +109,9 @@ static void add_flow(refinement *r, const ms_flow *flow, uint64_t own) {
     }
 }
 
-/* Enter the flows of a phase; where flows share links with each other only, what that comes to. */
+/* Enter the flows of a phase. Where links are not simulated (can_bind is NULL), flows of a phase
+ * share links only with each other; their times are then part of their hashes.  own: hash of the
+ * communication and the phase. */
 static ms_status add_flows(refinement *r, const ms_phase *phase, uint64_t own) {
     bool shares = r->can_bind == NULL && phase->count > 1;
     double *alone_s = shares ? MS_NEW(&r->scratch, double, phase->count) : NULL;
@@ -112,7 +126,8 @@ static ms_status add_flows(refinement *r, const ms_phase *phase, uint64_t own) {
     return MS_OK;
 }
 
-/* Enter a group: what it is by its communication and by how it is laid out. */
+/* Enter a group of communication `comm`, laid out as `plan`, with its flows. A phase that repeats
+ * an earlier one (ms_coll_phase_is_again) has the same flows, which are entered once. */
 static ms_status add_group(refinement *r, size_t comm, const ms_coll_plan *plan) {
     group_view view = {.own = join(comm, (uint64_t)plan->tier + 1)};
     view.own = join(view.own, (uint64_t)plan->algorithm << 16 | (uint64_t)plan->protocol);
@@ -130,6 +145,7 @@ static ms_status add_group(refinement *r, size_t comm, const ms_coll_plan *plan)
     return ms_vector_add(&r->groups, &view, 1) == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Enter all groups of all communications.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status add_all(refinement *r) {
     ms_status status = MS_OK;
     for (size_t c = 0; c < r->traffic->comms.count; c++) {
@@ -141,7 +157,8 @@ static ms_status add_all(refinement *r) {
     return r->flows.failed || r->crossings.failed ? MS_E_NOMEM : status;
 }
 
-/* Flows by their groups and links, then links by their flows. */
+/* Refine the colours of flows by those of their groups and links, then the colours of links by
+ * those of their flows. Sums of hashes do not depend on the order. */
 static void colour_flows(refinement *r) {
     for (size_t i = 0; i < r->flows.count; i++) {
         flow_view *flow = &MS_AT(&r->flows, flow_view, i);
@@ -165,7 +182,8 @@ static void colour_flows(refinement *r) {
     }
 }
 
-/* Groups by their members and flows, then places by their groups. */
+/* Refine the colours of groups by those of their members and flows, then the colours of places by
+ * those of their groups. Members count as a set, flows in the order of the plan. */
 static void colour_groups(refinement *r) {
     size_t i = 0;
     size_t f = 0;
@@ -193,7 +211,7 @@ static void colour_groups(refinement *r) {
     }
 }
 
-/* Where a colour stands in the table, or would. */
+/* The slot of a colour in the table, or the free slot where it is to be entered. */
 static size_t slot_of(const refinement *r, uint64_t colour) {
     size_t slot = (size_t)colour & (r->table_slots - 1);
     while (r->table[slot] != 0 && r->table[slot] != colour) {
@@ -202,7 +220,7 @@ static size_t slot_of(const refinement *r, uint64_t colour) {
     return slot;
 }
 
-/* Whether a colour is new in the table. */
+/* Enter a colour in the table. Returns whether it is new. */
 static bool enter(refinement *r, uint64_t colour) {
     size_t slot = slot_of(r, colour);
     bool is_new = r->table[slot] == 0;
@@ -210,7 +228,7 @@ static bool enter(refinement *r, uint64_t colour) {
     return is_new;
 }
 
-/* Colours of places, groups and links. */
+/* Number of different colours of places, groups and links that can bind. */
 static size_t count_colours(refinement *r) {
     size_t count = 0;
     memset(r->table, 0, r->table_slots * sizeof *r->table);
@@ -226,15 +244,17 @@ static size_t count_colours(refinement *r) {
     return count;
 }
 
-/* The number that a colour was given when it was new; `number` if it is. */
-static int32_t first_of(refinement *r, uint64_t colour, int32_t number) {
+/* The number of a colour in the table; if it is new, it is entered with `number`. */
+static int32_t number_of(refinement *r, uint64_t colour, int32_t number) {
     size_t slot = slot_of(r, colour);
     r->numbers[slot] = r->table[slot] == 0 ? number : r->numbers[slot];
     r->table[slot] = colour;
     return r->numbers[slot];
 }
 
-/* Links by all flows that cross them, those that hold nothing back, too. */
+/* Name the classes of links: links that flows of the same colours cross with equal weights are one
+ * class, named by its lowest link. Here all links count, also those that cannot bind, as bytes are
+ * summed up by class.  link_class_out: as for ms_refine. */
 static void name_links(refinement *r, int32_t *link_class_out) {
     size_t f = 0;
     for (size_t c = 0; c < r->traffic->comms.count; c++) {
@@ -257,19 +277,21 @@ static void name_links(refinement *r, int32_t *link_class_out) {
     memset(r->table, 0, r->table_slots * sizeof *r->table);
     for (int i = 0; i < r->platform->link_count; i++) {
         uint64_t colour = join(r->links[i].own, r->links[i].sum);
-        link_class_out[i] = r->links[i].sum == 0 ? -1 : first_of(r, colour, i);
+        link_class_out[i] = r->links[i].sum == 0 ? -1 : number_of(r, colour, i);
     }
 }
 
+/* Number the classes of places in the order of their lowest places. */
 static void name_places(refinement *r, int *class_out) {
     int count = 0;
     memset(r->table, 0, r->table_slots * sizeof *r->table);
     for (int place = 0; place < r->traffic->ranks->per_pp; place++) {
-        class_out[place] = first_of(r, r->places[place], count);
+        class_out[place] = number_of(r, r->places[place], count);
         count += class_out[place] == count;
     }
 }
 
+/* Allocate colours and sums, and set the first colours of links.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status allocate(refinement *r) {
     size_t links = (size_t)r->platform->link_count;
     size_t places = (size_t)r->traffic->ranks->per_pp;
@@ -283,7 +305,8 @@ static ms_status allocate(refinement *r) {
     return has_all ? MS_OK : MS_E_NOMEM;
 }
 
-/* Ranks that compute at different speeds are told apart. */
+/* Set the first colours of places by the speeds at which their ranks of all pipeline ranks compute.
+ */
 static void colour_ranks(refinement *r) {
     const ms_ranks *ranks = r->traffic->ranks;
     for (int p = 0; p < ranks->pp && r->job->rank_properties != NULL; p++) {
@@ -294,6 +317,8 @@ static void colour_ranks(refinement *r) {
     }
 }
 
+/* Allocate the hash table, at most half full with all colours that are counted or named at once.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status make_table(refinement *r) {
     size_t links = (size_t)r->platform->link_count;
     size_t binding = 0;
@@ -301,7 +326,7 @@ static ms_status make_table(refinement *r) {
         binding += r->can_bind[i];
     }
     size_t counted = (size_t)r->traffic->ranks->per_pp + r->groups.count + binding;
-    size_t most = counted > links ? counted : links; /* which are named all */
+    size_t most = counted > links ? counted : links; /* name_links enters all links */
     r->table_slots = 64;
     while (r->table_slots < 2 * most) {
         r->table_slots *= 2;
@@ -311,6 +336,7 @@ static ms_status make_table(refinement *r) {
     return r->table == NULL || r->numbers == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Refine the colours round by round until a round makes no new ones.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status refine(refinement *r) {
     ms_status status = allocate(r);
     status = status == MS_OK ? add_all(r) : status;

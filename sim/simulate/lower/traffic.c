@@ -1,3 +1,7 @@
+/* The groups that communications run in (traffic.h). Groups of a set of axes and pairs of ranks of
+ * two pipeline ranks are made on first use. Once ranks are folded, groups are sorted by the classes
+ * of their members: class `k` leads a group if `k` is the lowest class in it, and one group of
+ * those is simulated. */
 #include "simulate/lower/traffic.h"
 
 #include <stdlib.h>
@@ -15,7 +19,8 @@ void ms_traffic_release(ms_traffic *traffic) {
     ms_vector_release(&traffic->streams);
 }
 
-/* Members of every group, group after group. */
+/* List the members of every group that spans g->axes, as GPUs and as places, group after group in
+ * the order of their lowest places. */
 static void list_members(const ms_ranks *ranks, ms_comm_groups *g) {
     int next = 0;
     for (int place = 0; place < ranks->per_pp; place++) {
@@ -33,6 +38,7 @@ static void list_members(const ms_ranks *ranks, ms_comm_groups *g) {
     ms_mesh_to_devices(ranks->mesh, g->gpus, next);
 }
 
+/* List the pairs of ranks at the same place of the pipeline ranks g->ends, by place. */
 static void list_pairs(const ms_ranks *ranks, ms_comm_groups *g) {
     for (int place = 0; place < ranks->per_pp; place++) {
         g->gpus[2 * place] = ms_rank_at(ranks, g->ends[0], place);
@@ -43,6 +49,7 @@ static void list_pairs(const ms_ranks *ranks, ms_comm_groups *g) {
     ms_mesh_to_devices(ranks->mesh, g->gpus, 2 * g->count);
 }
 
+/* The class that leads a group: the lowest class of its members. */
 static int group_lead(const ms_ranks *ranks, const ms_comm_groups *g, int group) {
     const int *places = g->places + (size_t)group * (size_t)g->places_each;
     int lead = ranks->class_of[places[0]];
@@ -53,13 +60,16 @@ static int group_lead(const ms_ranks *ranks, const ms_comm_groups *g, int group)
     return lead;
 }
 
+/* Order of integers for qsort. */
 static int by_number(const void *a, const void *b) {
     int x = *(const int *)a;
     int y = *(const int *)b;
     return (x > y) - (x < y);
 }
 
-/* Enter the classes in a group that is the first of its class. */
+/* List the classes in a group, ascending and each once, in member_classes from index `next` on, and
+ * set the lead of these classes.  group: the first of the groups that its lead leads.  Returns the
+ * index behind the last class. */
 static int list_classes(const ms_ranks *ranks, ms_comm_groups *g, int group, int next) {
     const int *places = g->places + (size_t)group * (size_t)g->places_each;
     int first = next;
@@ -79,7 +89,7 @@ static int list_classes(const ms_ranks *ranks, ms_comm_groups *g, int group, int
     return kept;
 }
 
-/* Sort groups by the lowest class in them. */
+/* List the groups that each class leads (base/firsts.h). */
 static void list_led(const ms_ranks *ranks, ms_comm_groups *g) {
     int classes = ranks->simulated_per_pp;
     for (int group = 0; group < g->count; group++) {
@@ -92,6 +102,8 @@ static void list_led(const ms_ranks *ranks, ms_comm_groups *g) {
     ms_firsts_rewind(g->group_first, classes);
 }
 
+/* Set the classes of groups, once classes of ranks are known: lead, member classes and led groups.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status fold_groups(const ms_traffic *traffic, ms_comm_groups *g) {
     const ms_ranks *ranks = traffic->ranks;
     int classes = ranks->simulated_per_pp;
@@ -126,6 +138,8 @@ ms_status ms_traffic_fold(ms_traffic *traffic) {
     return status;
 }
 
+/* Make the groups of pipeline rank ends[0] that span `axes`, or the pairs for axes 0, and enter
+ * them in the traffic.  Returns NULL when memory runs out. */
 static ms_comm_groups *make_groups(ms_traffic *traffic, const int ends[2], unsigned axes) {
     const ms_ranks *ranks = traffic->ranks;
     ms_comm_groups *g = MS_NEW(traffic->arena, ms_comm_groups, 1);
