@@ -14,9 +14,10 @@ typedef struct ms_work_key {
     double load_imbalance; /* as ms_group_op.load_imbalance */
     int32_t kind;          /* ms_coll_kind, or another number that tells streams apart */
     int32_t domain;        /* ms_axis of a collective, or MS_DOMAIN_... */
-    int32_t first;         /* simulated rank that leads the groups, or source of a pair; ~(pipeline
-                              rank): the communication in all groups of that pipeline rank */
-    int32_t second; /* destination of a pair, as `first`; of a collective the set of its axes */
+    int32_t first;         /* works: rank of the job that leads the groups, or source of a pair, or
+                              ~(pipeline rank) for all groups of a pipeline rank; streams: simulated
+                              rank */
+    int32_t second;        /* destination of a pair, as `first`; of a collective its set of axes */
 } ms_work_key;
 
 /* Domains of keys beside those of collectives, which are their axes. */

@@ -1,26 +1,29 @@
-/* Memory over the time of a run: when the actions of a simulated rank started and ended, in the
- * memory model that all estimates share. */
+/* Memory of each simulated rank over the time of a run. The timeline gives the dates at which the
+ * passes of a rank start and end; the memory model that all estimates share
+ * (estimate/rank_memory.h) says what the rank holds in between. A unit of work `mb` is a
+ * microbatch, or a slice of one. */
 #include <stdlib.h>
 
 #include "estimate/rank_memory.h"
 #include "simulate/metrics/internal.h"
 
-/* end_s < 0: has not happened. */
+/* When a pass runs [s]; end_s < 0: it does not run. */
 typedef struct period {
     double start_s, end_s;
 } period;
 
-/* One stage's life with one microbatch (or slice of one) in one step on a rank. */
+/* When the passes of one stage and unit of work run in one step. */
 typedef struct slot {
     period passes[MS_PASS_COUNT];
 } slot;
 
+/* Kinds of events; a shard move unshards or reshards the parameters of a stage. */
 typedef enum memory_event_kind { ACTION_START, ACTION_END, SHARD_MOVE } memory_event_kind;
 
-/* Something that changes what a rank holds. */
+/* An event that changes what a rank holds. */
 typedef struct memory_event {
     double time_s;
-    size_t index; /* of the program's action or move */
+    size_t index; /* index of the action in the program's actions, or of the move in shard_moves */
     memory_event_kind kind;
 } memory_event;
 
@@ -30,11 +33,12 @@ typedef struct tracker {
     const ms_timeline *timeline;
     const ms_program *program;
     ms_memory_model model;
-    ms_vector slots;  /* slot [own stage][mb_count] */
-    ms_vector events; /* memory_event */
-    ms_vector points; /* ms_memory_point */
+    ms_vector slots;  /* of slot, [stage of the rank][mb_count], for one step */
+    ms_vector events; /* of memory_event, for all steps */
+    ms_vector points; /* of ms_memory_point */
 } tracker;
 
+/* Whether an operation belongs to a pass of one of the rank's stages. */
 static bool has_slot(const tracker *t, int32_t index) {
     const ms_dag_op *op = &t->dag->ops[index];
     return op->stage >= 0 && op->stage < t->program->stages && t->model.place[op->stage] >= 0 &&
@@ -42,11 +46,13 @@ static bool has_slot(const tracker *t, int32_t index) {
            ms_op_pass(t->dag, index) != MS_PASS_COUNT;
 }
 
+/* The slot of a program's stage, which must be one of the rank's, and a unit of work. */
 static slot *slot_at(const tracker *t, int stage, int mb) {
     size_t own = (size_t)t->model.place[stage];
     return &MS_AT(&t->slots, slot, own * (size_t)t->program->mb_count + (size_t)mb);
 }
 
+/* Make the slots of the rank, in which no pass runs. */
 static void clear_slots(tracker *t) {
     size_t count = (size_t)t->model.stage_count * (size_t)t->program->mb_count;
     t->slots.count = 0;
@@ -60,7 +66,9 @@ static void clear_slots(tracker *t) {
     }
 }
 
-/* Find when each pass over each stage and microbatch began and ended, whatever ran in between. */
+/* Set when each pass of each stage and unit of work runs: from the start of its first computation
+ * to the end of its last one, whatever runs in between.  ops: [count] the rank's computations in
+ * one step. */
 static void fill_slots(tracker *t, const int32_t *ops, int32_t count) {
     clear_slots(t);
     for (int32_t i = 0; i < count && !t->slots.failed; i++) {
@@ -77,13 +85,15 @@ static void fill_slots(tracker *t, const int32_t *ops, int32_t count) {
     }
 }
 
-/* When an action ran: an input gradient's operations are where a whole backward pass's would be. */
+/* When an action runs. The operations of an input gradient (I) are stored under the backward pass
+ * B, as in ms_op_pass. */
 static period period_of(const tracker *t, const ms_action *action) {
     ms_pass pass = action->pass == MS_PASS_I ? MS_PASS_B : (ms_pass)action->pass;
     return slot_at(t, action->stage, action->mb)->passes[pass];
 }
 
-/* When the actions of a stop were under way: both of an overlapped pair as long as the pair is. */
+/* When the actions of a stop run: from the start of the first to the end of the last, as both
+ * actions of an overlapped pair hold their memory for the whole pair. */
 static period period_of_stop(const tracker *t, const ms_program_stop *stop) {
     period whole = {.end_s = -1.0};
     for (int member = 0; member < stop->width; member++) {
@@ -96,6 +106,7 @@ static period period_of_stop(const tracker *t, const ms_program_stop *stop) {
     return whole;
 }
 
+/* Append an event.  index: as in memory_event. */
 static void add_event(tracker *t, double time_s, memory_event_kind kind, size_t index) {
     memory_event *event = ms_vector_next(&t->events);
     if (event != NULL) {
@@ -103,9 +114,10 @@ static void add_event(tracker *t, double time_s, memory_event_kind kind, size_t 
     }
 }
 
-/* The events of one step. Whole parameters take their place when the unshard is asked for, which is
- * when the pass before it in the list has ended, and leave it likewise.
- *  begin_s: of the step on this rank. */
+/* Append the events of one step of pipeline rank `pp`, in the order of its list. Unsharded
+ * parameters take memory from the end of the pass before the unshard in the list, when the rank
+ * asks for the gather, and free it at the end of the pass before the reshard.  begin_s: when the
+ * step begins on the rank [s]. */
 static void list_step(tracker *t, int pp, double begin_s) {
     ms_rank_cursor cursor = ms_rank_begin(t->program, pp);
     ms_program_stop stop;
@@ -123,7 +135,8 @@ static void list_step(tracker *t, int pp, double begin_s) {
     }
 }
 
-/* The events of all steps: each has its own passes over the same stages and microbatches. */
+/* List the events of a rank in all steps, step by step, as every step has passes of the same stages
+ * and microbatches. A step begins when the last computation of the step before has ended. */
 static void list_events(tracker *t, const ms_rank_ops *ops, int32_t rank) {
     const int32_t *begin = ops->compute_ops + ops->compute_first[rank];
     const int32_t *end = ops->compute_ops + ops->compute_first[rank + 1];
@@ -142,13 +155,15 @@ static void list_events(tracker *t, const ms_rank_ops *ops, int32_t rank) {
     }
 }
 
+/* Order of events for qsort: by time. */
 static int compare_events(const void *left, const void *right) {
     double a = ((const memory_event *)left)->time_s;
     double b = ((const memory_event *)right)->time_s;
     return (a > b) - (a < b);
 }
 
-/* A rank that runs one action after the other lists them in order. */
+/* Sort events by time, unless they are sorted already, as those of a rank without overlapped pairs
+ * are. */
 static void sort_events(ms_vector *events) {
     const memory_event *list = events->data;
     for (size_t i = 1; i < events->count; i++) {
@@ -159,6 +174,7 @@ static void sort_events(ms_vector *events) {
     }
 }
 
+/* Let the memory model follow an event. */
 static void apply(tracker *t, const memory_event *event) {
     switch (event->kind) {
     case ACTION_START:
@@ -173,6 +189,7 @@ static void apply(tracker *t, const memory_event *event) {
     }
 }
 
+/* Append a point of the rank's memory curve, if the total has changed. */
 static void add_point(tracker *t, double time_s, double bytes) {
     size_t count = t->points.count;
     bool is_new = count == 0 || MS_AT(&t->points, ms_memory_point, count - 1).bytes != bytes;
@@ -182,8 +199,9 @@ static void add_point(tracker *t, double time_s, double bytes) {
     }
 }
 
-/* Apply the events in time order. All events of one instant count together: what ends makes room
- * for what starts. */
+/* Apply the events in the order of time, and record the memory after each instant. All events of
+ * one instant count together, since memory that is freed is used by passes that start then. Returns
+ * the peak; its points are in t->points. */
 static ms_rank_memory follow(tracker *t) {
     const memory_event *list = t->events.data;
     size_t count = t->events.count;
@@ -209,6 +227,8 @@ static ms_rank_memory follow(tracker *t) {
     }
 }
 
+/* Find the memory of one simulated rank. Dates are converted to those of the whole run, with
+ * repetitions of stretches (ms_steady_date_s).  Returns MS_OK; MS_E_NOMEM. */
 static ms_status follow_rank(tracker *t, const ms_rank_ops *ops, int32_t rank, ms_arena *arena,
                              ms_rank_memory *rank_out) {
     ms_memory_model_enter(&t->model, t->dag->ranks[rank].pp);
@@ -233,6 +253,8 @@ static ms_status follow_rank(tracker *t, const ms_rank_ops *ops, int32_t rank, m
     return MS_OK;
 }
 
+/* Find the memory of all simulated ranks.  ranks: [rank_count] output.  Returns MS_OK; MS_E_NOMEM.
+ */
 static ms_status follow_ranks(tracker *t, ms_arena *scratch, ms_arena *arena,
                               ms_rank_memory *ranks) {
     ms_rank_ops ops;
