@@ -67,7 +67,7 @@ typedef struct ms_shared_flow {
 typedef struct ms_shared_use {
     int32_t flow, link, weight;
     int32_t
-        flow_next; /**< next use of the flow, + 1, 0: none; of a free place: the next free place */
+        flow_next; /**< next use of the flow, + 1, 0: none; of a free place: the next one, + 1 */
     int32_t link_next, link_last; /**< next and previous use of the link, + 1, 0: none */
 } ms_shared_use;
 

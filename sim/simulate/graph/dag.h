@@ -258,8 +258,8 @@ typedef struct ms_dag {
     ms_dag_network network;
     ms_dag_work *works;
     ms_dag_op *ops;
-    int32_t
-        *member_first; /**< [op_count + 1] members of op i: member_first[i] .. member_first[i+1] */
+    int32_t *member_first;  /**< [op_count + 1] members of op i: from member_first[i] on, before
+                               member_first[i+1] */
     int32_t *member_stream; /**< [member_count] stream of each member */
     int32_t *member_next;   /**< [member_count] operation after it on the stream, -1 none */
     int32_t *dep_first;     /**< [member_count + 1] dependencies of member j: those of `deps` from

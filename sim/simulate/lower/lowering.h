@@ -41,8 +41,7 @@ typedef struct ms_lowering {
     ms_dag *dag; /* the graph under construction */
     ms_ranks ranks;
     ms_lower_fold fold;
-    double
-        place_ops; /* estimated number of operations of one class of ranks on all pipeline ranks */
+    double place_ops; /* estimated operations of one class of ranks on all pipeline ranks */
     ms_traffic traffic;
     ms_works works;
     ms_waiting waiting;

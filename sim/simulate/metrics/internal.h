@@ -59,11 +59,9 @@ typedef struct ms_window {
 /** The part of a timeline that is measured: the whole of one step; of several steps, all but the
  * first. */
 typedef struct ms_measured {
-    ms_window
-        path; /**< window of the critical path: from the end of the first step (or 0) to the end */
-    ms_window
-        *ranks;   /**< [rank_count] windows of the ranks, as long as `path`; in a scratch arena */
-    double steps; /**< number of steps measured */
+    ms_window path;   /**< the critical path's: from the end of the first step (or 0) to the end */
+    ms_window *ranks; /**< [rank_count] those of the ranks, as long as `path`; scratch */
+    double steps;     /**< number of steps measured */
     int32_t first_op; /**< first operation of these steps */
 } ms_measured;
 

@@ -119,8 +119,7 @@ typedef struct ms_metrics {
     double share[MS_TIME_COUNT]; /**< time of each category as a fraction of the step, mean over
                                     ranks (weighted by multiplicity) */
     double other_share[MS_OTHER_COUNT]; /**< likewise the parts of share[MS_TIME_OTHER] */
-    double
-        slowed_share; /**< likewise the part of share[MS_TIME_COMPUTE] that communication added */
+    double slowed_share; /**< likewise what communication added to share[MS_TIME_COMPUTE] */
     ms_axis_use axes[MS_AXIS_COUNT];  /**< means over ranks, weighted likewise */
     double critical_s[MS_TIME_COUNT]; /**< time on the critical path by category; bubble categories
                                          are 0; sums to step_time_s */

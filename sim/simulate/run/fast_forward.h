@@ -14,9 +14,8 @@ typedef struct ms_part {
                      not divide what is left out; 0: there is none */
     int attempts; /* number of attempts so far, without fitted ones */
     int periods;  /* periods of the last such attempt beside those that fill the pipeline */
-    bool is_fitted; /* the part was fitted to the period found in the attempt before */
-    int64_t
-        ops_run; /* set by the caller: cost of all attempts so far, sum of ms_timeline.ops_run */
+    bool is_fitted;  /* the part was fitted to the period found in the attempt before */
+    int64_t ops_run; /* set by the caller: cost of all attempts, sum of ms_timeline.ops_run */
 } ms_part;
 
 /* Choose the next part of a job to simulate: as many microbatches as fill its pipeline and a few
