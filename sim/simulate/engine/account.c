@@ -186,12 +186,13 @@ ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag) 
                     .states = MS_NEW(scratch, link_state, replay->dag->network.link_count)};
     point_list points = {.records = account->records, .makespan_s = replay->timeline.makespan_s};
     int32_t count = 0;
+    /* twice as many points as records have to fit into an int32_t */
     if (account->count > INT32_MAX / 2 || a.states == NULL ||
         sort_points(&points, (int32_t)account->count, scratch, &count) != MS_OK) {
         return ms_engine_no_memory(diag);
     }
     count_bytes(&a);
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count; i++) { /* the sweep */
         int32_t record = points.sorted[i];
         if (record >= 0) {
             begin_transfer(&a, &account->records[record]);

@@ -115,6 +115,7 @@ static bool keep_links(finder *f, const ms_dag_flow *flow) {
     return isfinite(binding_Bps);
 }
 
+/* The greatest common divisor of two numbers >= 0 (Euclid); gcd(a, 0) is a. */
 static int32_t gcd(int32_t a, int32_t b) {
     while (b != 0) {
         int32_t rest = a % b;
@@ -297,7 +298,7 @@ ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag
     find_contended(&f);
     fingerprint_users(&f);
     number_links(&f);
-    int64_t count = write_routes(&f, NULL);
+    int64_t count = write_routes(&f, NULL); /* only counts */
     if (count < 0) {
         ms_diag_error(diag,
                       "flows cross a link more than %d times, common factors taken out; simulate "

@@ -110,6 +110,7 @@ ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_a
         return MS_E_NOMEM;
     }
     list_places(dag, last_stream, places);
+    /* stream by stream, as add_demand needs it, with repeated places side by side */
     qsort(places, count, sizeof *places, compare_places);
     int64_t phase_number = 0;
     for (size_t i = 0; i < count; i++) {

@@ -120,7 +120,7 @@ double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
     if (work->is_synchronising) {
         end_waits(host, op, ready_s);
     }
-    if (work->host_s <= 0.0) {
+    if (work->host_s <= 0.0) { /* it has no launch that could delay it */
         return ready_s;
     }
     double launched_s = 0.0;

@@ -127,6 +127,7 @@ ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, i
     *f = (ms_shared_flow){
         .left = payload, .since_s = run->clock_s, .token = token, .is_queued = f->is_queued};
     ms_status status = MS_OK;
+    /* a link that is listed k times in a row is one use of weight k */
     for (int32_t i = 0, end = 0; i < count && status == MS_OK; i = end) {
         while (end < count && route[end] == route[i]) {
             end++;

@@ -444,6 +444,7 @@ ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scrat
                          ms_timeline *timeline) {
     double left = (double)(dag->repeat.ops_max - timeline->ops_run);
     double looks = LOOKS_PER_OPERATION * fmin(SEARCH_SHARE * timeline->op_count, left);
+    /* looks_max leaves room for one more candidate, which may exceed it */
     steady s = {.dag = dag,
                 .host = host,
                 .timeline = timeline,

@@ -351,8 +351,8 @@ static bool is_amount(double value) {
     return value >= 0.0 && isfinite(value);
 }
 
-/* The find_bad_... functions below check records of one kind. Each returns what the graph has that
- * it must not have, a fragment of an error message; NULL: nothing is wrong. */
+/* Check the slow-downs of computations. Returns what the graph has that it must not have, as a
+ * fragment of an error message; NULL: nothing is wrong. */
 static const char *find_bad_slowdown(const ms_dag *dag) {
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
         if (!(dag->network.compute_slowdown[kind] >= 1.0) ||
@@ -363,6 +363,7 @@ static const char *find_bad_slowdown(const ms_dag *dag) {
     return NULL;
 }
 
+/* Check works and phases; returns as find_bad_slowdown. */
 static const char *find_bad_work(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->work_count; i++) {
         const ms_dag_work *work = &dag->works[i];
@@ -391,6 +392,7 @@ static const char *find_bad_work(const ms_dag *dag) {
     return NULL;
 }
 
+/* Check flows, crossings and links; returns as find_bad_slowdown. */
 static const char *find_bad_link(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->network.flow_count; i++) {
         if (!is_amount(dag->network.flows[i].bytes)) {
@@ -434,6 +436,8 @@ static const char *find_repeated_link(const ms_dag *dag, int32_t *last_flow) {
     return NULL;
 }
 
+/* Check steps, operations and dependencies; returns as find_bad_slowdown. A dependency may name a
+ * later operation. */
 static const char *find_bad_op(const ms_dag *dag) {
     if (dag->step_first[0] != 0) {
         return "an operation before the first step";

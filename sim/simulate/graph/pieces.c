@@ -324,6 +324,7 @@ static void play_work(player *p, ms_dag_work *work) {
     }
 }
 
+/* The largest number of parts in a piece. */
 static int32_t longest_piece(const ms_dag *dag) {
     int32_t longest = 0;
     for (int32_t i = 0; i < dag->network.pieces.count; i++) {

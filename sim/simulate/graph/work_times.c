@@ -16,6 +16,7 @@ typedef struct phase_flows {
     ms_fluid_use *uses;   /* [maximum number of crossings in a phase] */
 } phase_flows;
 
+/* The number of crossings of all flows of a phase. */
 static int32_t count_crossings(const ms_dag *dag, const ms_dag_phase *phase) {
     int32_t count = 0;
     for (int32_t f = 0; f < phase->flow_count; f++) {

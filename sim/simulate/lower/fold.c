@@ -126,14 +126,14 @@ ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *wo
                      .comm = comm,
                      .led = groups->led + groups->group_first[k],
                      .groups = groups->group_first[k + 1] - groups->group_first[k]};
-    if (w->link_class == NULL) {
+    if (w->link_class == NULL) { /* nothing is folded: each class leads one group */
         ms_coll_request request = comm->request;
         request.gpus = groups->gpus + (size_t)l.led[0] * (size_t)request.members;
         return ms_works_make_alone(w, &request, comm->is_pipelined, work_out);
     }
     const ms_coll_plan *plan = &comm->plans[l.led[0]];
     const ms_dag_work work = {.stands_for = l.groups, .is_pipelined = comm->is_pipelined};
-    if (w->max_concurrent_flows != NULL) {
+    if (w->max_concurrent_flows != NULL) { /* an inexact fold */
         return ms_bounded_work(w, comm, work_out);
     }
     *work_out = ms_works_add(w, &comm->request, plan, work);

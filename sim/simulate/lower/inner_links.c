@@ -113,6 +113,7 @@ ms_status ms_leave_out_wide_links(const ms_traffic *traffic, const ms_platform *
     }
     for (int i = 0; i < platform->link_count; i++) {
         double room_Bps = ms_platform_link(platform, i).capacity_Bps * (1.0 + MS_LINK_EXCESS);
+        /* inner links on one side are enough, if they have no more capacity than the link */
         for (int way = 0; way < WAYS; way++) {
             bool has_inner = f.inner_Bps[way][i] > 0.0 && !f.lacks[way][i];
             can_bind[i] = can_bind[i] && !(has_inner && f.inner_Bps[way][i] <= room_Bps);

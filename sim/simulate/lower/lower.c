@@ -249,6 +249,7 @@ static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
     l->place_ops = estimate_place_ops(l);
     ms_status status = l->job->run.no_fold ? MS_OK : fold_ranks(l, arena);
+    /* the classes of ranks are final from here on */
     status = status == MS_OK ? ms_traffic_fold(&l->traffic) : status;
     status = status == MS_OK ? check_size(l, diag) : status;
     status = status == MS_OK ? init_state(l, arena) : status;

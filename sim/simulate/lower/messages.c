@@ -50,7 +50,7 @@ ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage,
     m.op.layer = -1;
     ms_status status = MS_OK;
     for (int k = 0; k < l->ranks.simulated_per_pp && status == MS_OK; k++) {
-        if (m.pair.ends[1] == p) {
+        if (m.pair.ends[1] == p) { /* both stages on one rank: no message */
             ms_waits_merge(&l->waiting.pool, &m.arrived[k], &ms_next(l, p)[k]);
         } else {
             status = add_message(l, &m, k);

@@ -40,6 +40,7 @@ static ms_status take_turns(ms_lowering *l, ms_pass_state states[2]) {
 ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair) {
     ms_pass_state states[2];
     ms_pass_begin_pair(l, p, pair, states);
+    /* both passes wait for the rank's previous operations, each with a list of its own */
     for (int k = 0; k < l->waiting.count; k++) {
         ms_waits_merge(&l->waiting.pool, &states[0].next[k], &ms_next(l, p)[k]);
         ms_waits_merge(&l->waiting.pool, &states[1].next[k], &ms_next(l, p)[k]);

@@ -239,7 +239,7 @@ ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
         }
         state->segment++;
     }
-    if (state->inputs[0] != NULL || state->inputs[1] != NULL) {
+    if (state->inputs[0] != NULL || state->inputs[1] != NULL) { /* no operation waits for these */
         ms_pass_lower_nothing(l, state);
     }
     state->is_done = true;
@@ -273,7 +273,7 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
     int stage = action->stage;
     ms_dag_op from = {
         .mb = action->mb, .stage = action->stage, .chunk = (int16_t)program->stage_chunk[stage]};
-    if (action->pass == MS_PASS_W) {
+    if (action->pass == MS_PASS_W) { /* weight gradients stay on the rank */
         return MS_OK;
     }
     if (action->pass != MS_PASS_F) {
@@ -284,6 +284,7 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
     if (ms_program_has_next(program, stage)) {
         return ms_send_lower(l, p, &from, stage + 1, cost->send_forward_B);
     }
+    /* the last stage: its own backward pass waits for the forward pass */
     ms_waits *own = ms_arrived(l, true, stage, action->mb);
     for (int k = 0; k < l->waiting.count; k++) {
         ms_waits_merge(&l->waiting.pool, &own[k], &ms_next(l, p)[k]);

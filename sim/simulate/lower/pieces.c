@@ -481,6 +481,7 @@ ms_status ms_pieces_find(ms_lowering *l, int p, const ms_action *action, unsigne
         return MS_OK;
     }
     int slices = l->job->costs.slices > 1 ? l->job->costs.slices : 1;
+    /* index order of the table: [stage][slice][pass][whens] */
     size_t index = (size_t)action->stage * (size_t)slices + (size_t)(action->mb % slices);
     index = (index * MS_PASS_COUNT + (size_t)action->pass) * MASKS + whens;
     ms_status status = MS_OK;

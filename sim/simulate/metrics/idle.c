@@ -252,6 +252,7 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
         .dag = ops->dag, .list = list, .count = count, .phases = find_phases(ops->dag, NULL, 0)};
     double now_s = 0.0;
     spans->count = 0;
+    /* position `count` is the end of the run: the gap there is caused by the last operation */
     for (int32_t i = 0; i <= count; i++) {
         walk_to(&walk, i);
         int32_t op = i < count ? list[i] : ops->last_op;
@@ -364,6 +365,7 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     ms_sum sums[MS_TIME_COUNT] = {0};
     path_walk walk = {.ops = ops, .op = ops->last_op, .to_s = window->to_s};
     set_stretch(&walk, timeline->steady.count - 1);
+    /* a walk of more operations than this has met a circle */
     int64_t most = timeline->op_count;
     for (int32_t i = 0; i < timeline->steady.count; i++) {
         most += (int64_t)timeline->op_count * timeline->steady.of_step[i].times;

@@ -143,7 +143,7 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
     if (repeat.times <= 0) {
         return MS_OK;
     }
-    ms_diag mute;
+    ms_diag mute; /* a part without a legal order is no error: the whole job is simulated */
     ms_diag_init_mute(&mute);
     part->job = *job;
     part->job.microbatches -= microbatches_of(&job->program, repeat.mbs * repeat.times);
