@@ -425,6 +425,8 @@ static ms_status add_runs(layout_finder *f, bool is_synchronising, ms_pass_layou
     ms_status status = layout->runs == NULL ? MS_E_NOMEM : MS_OK;
     for (int i = 0, end = 0; i < f->plan->count && status == MS_OK; i = end) {
         bool is_run = is_piece_useful(f, i, &end) && f->role[i] == INNER;
+        /* go on behind the run; outer segments and absent ones before a run are passed one by one
+         */
         end = end > i && (is_run || f->role[i] != ABSENT) ? end : i + 1;
         if (is_run) {
             ms_piece_run *run = &layout->runs[layout->count++];

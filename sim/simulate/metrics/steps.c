@@ -75,7 +75,7 @@ static bool set_windows(ms_rank_ops *ops, double length_s) {
         if (ops->dag->step_count > 1) {
             are_held =
                 set_window(&ops->timeline->steady, length_s, &measured->ranks[r]) && are_held;
-        } else {
+        } else { /* one step: the whole run, for all ranks */
             measured->ranks[r] = measured->path;
         }
     }

@@ -24,6 +24,7 @@ ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_low
         return MS_OK;
     }
     ms_dag_release(dag_out);
+    /* `again` keeps the collectives of these axes out of pieces */
     return ms_lower(&again, diag, dag_out, fold_out);
 }
 
