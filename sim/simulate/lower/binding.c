@@ -31,14 +31,15 @@ typedef struct demand_finder {
 /* Add the load of one crossing by a flow of the current phase, of rate `rate_Bps` [B/s], to its
  * link, and raise the maximum of the stream and the total with it. A phase loads a link with at
  * most its capacity. */
-static void add_crossing_load(demand_finder *f, const ms_flow_link *crossing, double rate_Bps) {
-    link_need *link = &f->links[crossing->link];
-    if (link->stream != f->stream) {
-        link->stream = f->stream;
+static void add_crossing_load(demand_finder *finder, const ms_flow_link *crossing,
+                              double rate_Bps) {
+    link_need *link = &finder->links[crossing->link];
+    if (link->stream != finder->stream) {
+        link->stream = finder->stream;
         link->stream_Bps = link->stream_weight = 0.0;
     }
-    if (link->phase != f->phase) {
-        link->phase = f->phase;
+    if (link->phase != finder->phase) {
+        link->phase = finder->phase;
         link->phase_Bps = link->phase_weight = 0.0;
     }
     double asked_Bps = link->phase_Bps + rate_Bps * crossing->weight;
@@ -55,22 +56,22 @@ static void add_crossing_load(demand_finder *f, const ms_flow_link *crossing, do
 
 /* Add the loads of all phases of one group's plan on the current stream, each flow at the rate it
  * has alone. A phase that repeats an earlier one adds nothing. */
-static void add_plan_load(demand_finder *f, const ms_coll_plan *plan) {
+static void add_plan_load(demand_finder *finder, const ms_coll_plan *plan) {
     for (int p = 0; p < plan->phase_count; p++) {
         if (ms_coll_phase_is_again(plan, p)) {
             continue;
         }
-        f->phase++;
+        finder->phase++;
         for (int i = 0; i < plan->phases[p].count; i++) {
             const ms_flow *flow = &plan->phases[p].flows[i];
             double rate_Bps = INFINITY;
             for (int c = 0; c < flow->count; c++) {
                 const ms_flow_link *crossing = &flow->links[c];
                 rate_Bps =
-                    ms_min(rate_Bps, f->links[crossing->link].capacity_Bps / crossing->weight);
+                    ms_min(rate_Bps, finder->links[crossing->link].capacity_Bps / crossing->weight);
             }
             for (int c = 0; c < flow->count && flow->bytes > 0.0; c++) {
-                add_crossing_load(f, &flow->links[c], rate_Bps);
+                add_crossing_load(finder, &flow->links[c], rate_Bps);
             }
         }
     }
@@ -78,14 +79,15 @@ static void add_plan_load(demand_finder *f, const ms_coll_plan *plan) {
 
 /* Add the loads of a stream's communications, entries `first` to before `end` of traffic->streams.
  * Every group of such a communication has a stream of its own. */
-static void add_stream_load(demand_finder *f, const ms_traffic *traffic, size_t first, size_t end) {
+static void add_stream_load(demand_finder *finder, const ms_traffic *traffic, size_t first,
+                            size_t end) {
     int32_t comm = MS_AT(&traffic->streams, ms_comm_stream, first).comm;
     int groups = MS_AT(&traffic->comms, ms_step_comm, comm).groups->count;
     for (int g = 0; g < groups; g++) {
-        f->stream++;
+        finder->stream++;
         for (size_t i = first; i < end; i++) {
             comm = MS_AT(&traffic->streams, ms_comm_stream, i).comm;
-            add_plan_load(f, &MS_AT(&traffic->comms, ms_step_comm, comm).plans[g]);
+            add_plan_load(finder, &MS_AT(&traffic->comms, ms_step_comm, comm).plans[g]);
         }
     }
 }
@@ -93,13 +95,13 @@ static void add_stream_load(demand_finder *f, const ms_traffic *traffic, size_t 
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
                                 ms_arena *scratch, bool *can_bind_out,
                                 double *max_concurrent_flows_out) {
-    demand_finder f = {.platform = platform,
-                       .links = MS_NEW(scratch, link_need, platform->link_count)};
-    if (f.links == NULL) {
+    demand_finder finder = {.platform = platform,
+                            .links = MS_NEW(scratch, link_need, platform->link_count)};
+    if (finder.links == NULL) {
         return MS_E_NOMEM;
     }
     for (int i = 0; i < platform->link_count; i++) {
-        f.links[i].capacity_Bps = ms_platform_link(platform, i).capacity_Bps;
+        finder.links[i].capacity_Bps = ms_platform_link(platform, i).capacity_Bps;
     }
     const ms_vector *streams = &traffic->streams;
     for (size_t first = 0, end = 0; first < streams->count; first = end) {
@@ -107,10 +109,10 @@ ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *pl
                                            MS_AT(streams, ms_comm_stream, first).stream) {
             end++;
         }
-        add_stream_load(&f, traffic, first, end);
+        add_stream_load(&finder, traffic, first, end);
     }
     for (int i = 0; i < platform->link_count; i++) {
-        const link_need *link = &f.links[i];
+        const link_need *link = &finder.links[i];
         can_bind_out[i] =
             link->is_short || link->total_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
         max_concurrent_flows_out[i] = can_bind_out[i] ? link->total_weight : 0.0;

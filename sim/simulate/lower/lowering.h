@@ -3,9 +3,9 @@
  * groups.c and computations.c, then communications.c; step_end.c is on the level of order.c.
  *
  * "To emit" is to add operations to the graph, with their members and dependencies; "to lower" is
- * to emit all operations of something. `p` is a pipeline rank, `k` a class of its ranks, of which
- * one is simulated, `sim` the number of a simulated rank (ranks.h). [k] marks an array with one
- * entry for each class.
+ * to emit all operations of something. `l` is the state of the lowering, `p` a pipeline rank, `k` a
+ * class of its ranks, of which one is simulated, `sim` the number of a simulated rank (ranks.h).
+ * [k] marks an array with one entry for each class.
  *
  * The operation being lowered is the one whose dependencies are collected in ms_waiting.before
  * (waits.h). A function that emits an operation makes it depend on these lists, which are empty

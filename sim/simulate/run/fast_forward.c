@@ -322,14 +322,15 @@ static bool stands_for_step(const ms_part *part, const ms_job *job, const ms_res
                             int32_t step, int32_t *last) {
     const ms_dag *dag = &result->dag;
     const ms_steady_stretch *stretch = &result->timeline.steady.of_step[step];
-    bool does = true;
+    bool stands_for = true;
     find_last_begun(result, step, last);
     /* a rank that was done before the stretch begins would have more to do in it */
-    for (int32_t rank = 0; rank < dag->rank_count && does; rank++) {
-        does = last[rank] >= 0 && result->timeline.start_s[last[rank]] >= stretch->from_s &&
-               stands_for_rank(part, job, stretch, dag->ranks[rank].pp, &dag->ops[last[rank]]);
+    for (int32_t rank = 0; rank < dag->rank_count && stands_for; rank++) {
+        stands_for =
+            last[rank] >= 0 && result->timeline.start_s[last[rank]] >= stretch->from_s &&
+            stands_for_rank(part, job, stretch, dag->ranks[rank].pp, &dag->ops[last[rank]]);
     }
-    return does;
+    return stands_for;
 }
 
 ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,
@@ -338,10 +339,10 @@ ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_resul
     if (last == NULL) {
         return MS_E_NOMEM;
     }
-    bool does = result->timeline.steady.count > 0 && part->fold.is_exact;
-    for (int32_t step = 0; step < result->timeline.steady.count && does; step++) {
-        does = stands_for_step(part, job, result, step, last);
+    bool stands_for = result->timeline.steady.count > 0 && part->fold.is_exact;
+    for (int32_t step = 0; step < result->timeline.steady.count && stands_for; step++) {
+        stands_for = stands_for_step(part, job, result, step, last);
     }
-    *stands_for_out = does;
+    *stands_for_out = stands_for;
     return MS_OK;
 }
