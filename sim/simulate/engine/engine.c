@@ -112,8 +112,8 @@ static ms_status fill_timeline(ms_replay *replay, ms_arena *scratch, ms_diag *di
     ms_progress_begin("summing up", 0);
     bool is_part = replay->dag->repeat.times > 0;
     if (!is_part) {
-        ms_replay_release(
-            replay); /* before starts and causes are written, which first takes memory for them */
+        /* before starts and causes are written, which first takes memory for them */
+        ms_replay_release(replay);
     }
     ms_replay_tell_starts(replay);
     if (is_part) {

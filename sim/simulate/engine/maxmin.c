@@ -305,7 +305,7 @@ static void set_end(ms_maxmin *run, int32_t index, double date_s) {
     flow->is_queued = true;
 }
 
-/* Reduce the payload left of a flow by what it has sent since its rate last changed. Rounding may
+/* Reduce the payload left of a flow by the payload sent since its rate last changed. Rounding may
  * make the difference negative. */
 static void update_left(ms_maxmin *run, ms_shared_flow *flow) {
     flow->left = fmax(0.0, flow->left - flow->rate * (run->clock_s - flow->since_s));

@@ -28,8 +28,9 @@
  * (sim/simulate/lower/pieces.md).
  *
  * Nouns of this room, and what the same word means elsewhere:
- * - operation (op): what one or several streams do at the same time.
- * - work: what an operation does and how long it takes. Operations that do the same share one work.
+ * - operation (op): a node of the graph, which occupies one or several streams at the same time.
+ * - work: the content of an operation: a computation of known duration, or a communication with its
+ *   flows. Operations with the same content share one work.
  * - member: the place of an operation in the order of one stream. In a group of ranks, a rank.
  * - stream: what runs operations one after the other: the compute stream of a rank, or one
  *   communicator of a rank. A communicator may have streams on several ranks.
@@ -38,8 +39,8 @@
  *   the pipeline (warm-up, steady, cool-down) or of a step.
  * - crossing: a link on the route of a flow, with the number of times that the flow uses it.
  * - place: index of a rank among the ranks of its pipeline rank (lower/ranks.h).
- * - class: ranks, or links, that no figure tells apart (lower/refine.h). In estimate a class is a
- *   communication in all groups of a pipeline rank.
+ * - class: ranks, or links, that behave alike, so one can stand for all (lower/refine.h). In
+ * estimate a class is a communication in all groups of a pipeline rank.
  * - unit of work (`mb`): a microbatch, or one slice of its sequences.
  * - stretch (ms_steady_stretch): a part of a timeline that repeats; its length is the period. A
  *   span is a part of one rank's time that has one category.
@@ -270,7 +271,7 @@ typedef struct ms_dag {
     int32_t rank_count, stream_count, work_count;
     int32_t op_count, member_count, dep_count;
     int32_t step_count;   /**< >= 1 */
-    ms_dag_repeat repeat; /**< set after ms_dag_init by the one who builds */
+    ms_dag_repeat repeat; /**< set by the builder's caller after ms_dag_init */
     ms_dag_builder builder;
 } ms_dag;
 

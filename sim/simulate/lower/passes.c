@@ -119,13 +119,13 @@ static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment
  * MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                                   const ms_dag_op *op) {
-    ms_group_op c = ms_group_op_of(segment);
-    c.op.mb = op->mb;
-    c.op.stage = op->stage;
-    c.op.chunk = op->chunk;
-    c.op.layer = op->layer;
-    c.ends = segment->is_async ? ended(l, state, state->segment) : state->next;
-    if (!ms_group_runs(l, state->p, &c)) {
+    ms_group_op collective = ms_group_op_of(segment);
+    collective.op.mb = op->mb;
+    collective.op.stage = op->stage;
+    collective.op.chunk = op->chunk;
+    collective.op.layer = op->layer;
+    collective.ends = segment->is_async ? ended(l, state, state->segment) : state->next;
+    if (!ms_group_runs(l, state->p, &collective)) {
         return MS_OK;
     }
     if (segment->is_async) {
@@ -136,7 +136,7 @@ static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms
         state->is_held = true;
     }
     wait_for_segments(l, state, segment->waits, segment->wait_count);
-    return ms_group_lower(l, state->p, &c);
+    return ms_group_lower(l, state->p, &collective);
 }
 
 /* Emit the next segment of a pass, if it runs on the microbatch. The first computation after a wait

@@ -41,7 +41,7 @@ void ms_ranks_fold(ms_ranks *ranks, const int *class_of) {
     int count = 0;
     for (int place = 0; place < ranks->per_pp; place++) {
         int k = class_of[place];
-        if (k == count) {
+        if (k == count) { /* the first place of a new class: its rank is simulated */
             ranks->simulated_place[count] = place;
             ranks->multiplicity[count++] = 0;
         }

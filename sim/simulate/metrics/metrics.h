@@ -57,9 +57,10 @@ typedef enum ms_other_part {
     MS_OTHER_COUNT,
 } ms_other_part;
 
-/** Name of a category as it stands in time_share ("compute", "exposed_tp"); static storage. */
+/** Name of a category in results, a key of time_share ("compute", "exposed_tp"); static storage. */
 const char *ms_time_category_name(ms_time_category category);
-/** Name of a part of MS_TIME_OTHER as it stands in other_parts ("host", "norm"); static storage. */
+/** Name of a part of MS_TIME_OTHER in results, a key of other_parts ("host", "norm"); static
+ * storage. */
 const char *ms_other_part_name(ms_other_part part);
 /** Category of exposed communication of an axis. */
 ms_time_category ms_time_category_of_axis(ms_axis axis);

@@ -106,9 +106,12 @@ static ms_dag_repeat choose_repeat(const ms_program *program, ms_part *part) {
     while (period > 0 && repeat.times == 0 && part->attempts < ATTEMPTS) {
         part->attempts++;
         int unit = common_multiple(period, program->spec.pipeline_ranks) / period;
+        /* later attempts leave out a multiple of `unit`, so up to round - 1 periods stay beside
+         * those wanted; `most` is what a part of PART_SHARE of the job has room for */
         int round = part->attempts > 1 ? unit : 1;
         int most = ((int)(PART_SHARE * program->mb_count) - filled) / period - (round - 1);
         int wanted = count_periods(program, part->attempts, period, unit);
+        /* the last attempt takes what there is room for */
         int periods = part->attempts == ATTEMPTS && wanted > most ? most : wanted;
         if (periods <= most && periods >= LONG_PERIODS &&
             periods >= part->periods + part->periods / 2) {
