@@ -55,7 +55,7 @@ static bool alloc_finder(finder *f, ms_arena *scratch) {
 }
 
 /* Payload units per byte: the power of two with which the largest flow still fits into PAYLOAD_BITS
- * bits. */
+ * bits, but at most 2^SCALE_BITS_MAX. */
 static double choose_scale(const ms_dag *dag) {
     double bytes_max = 1.0;
     for (int32_t i = 0; i < dag->network.flow_count; i++) {

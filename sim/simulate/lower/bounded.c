@@ -40,7 +40,7 @@ static double last_latency_s(const ms_coll_plan *plan) {
  * share of its links. Both are split into the time up to the last flow's end and the last latency.
  * Also keeps the slowest group; the tolerance keeps the first of groups that differ by rounding.
  * Returns MS_OK; MS_E_NOMEM. */
-static ms_status widen(bounded_layout *layout, int group, ms_dag_bounds bounds[2]) {
+static ms_status widen_bounds(bounded_layout *layout, int group, ms_dag_bounds bounds[2]) {
     const ms_coll_plan *plan = &layout->comm->plans[group];
     double alone_s = 0.0;
     ms_status status = ms_coll_plan_time_alone(layout->w->platform, plan, &alone_s);
@@ -97,7 +97,7 @@ ms_status ms_bounded_work(ms_works *w, const ms_step_comm *comm, int32_t *work_o
     ms_dag_work work = {.stands_for = comm->groups->count, .is_pipelined = comm->is_pipelined};
     ms_status status = MS_OK;
     for (int g = 0; g < comm->groups->count && status == MS_OK; g++) {
-        status = widen(&layout, g, work.bounds);
+        status = widen_bounds(&layout, g, work.bounds);
     }
     if (status != MS_OK) {
         return status;

@@ -255,6 +255,7 @@ static ms_status finish_rows(rows *all, const ms_rank_ops *ops, ms_arena *arena,
     }
     for (int i = 0; i < metrics->collective_count; i++) {
         ms_coll_row *row = &metrics->collectives[i];
+        /* count_per_rank is the sum of the weights until it is divided itself */
         row->time_s /= row->count_per_rank;
         row->alone_s /= row->count_per_rank;
         row->latency_s /= row->count_per_rank;

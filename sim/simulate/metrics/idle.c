@@ -62,12 +62,12 @@ static void reverse_spans(ms_vector *spans, size_t first) {
 
 /* Category of a gap in which the rank waits for computation `op`: a bubble if it is one of another
  * pipeline rank, imbalance if it is one of another rank of the same stage. */
-static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *g, int32_t op) {
+static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *gap, int32_t op) {
     int32_t other = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
-    if (other == g->rank) {
+    if (other == gap->rank) {
         return MS_TIME_OTHER;
     }
-    return dag->ranks[other].pp != dag->ranks[g->rank].pp ? g->bubble : MS_TIME_IMBALANCE;
+    return dag->ranks[other].pp != dag->ranks[gap->rank].pp ? gap->bubble : MS_TIME_IMBALANCE;
 }
 
 /* From when on an operation that started at `to_s` waited only for its host: the end of its cause
@@ -84,30 +84,32 @@ static double launched_from_s(const ms_timeline *timeline, int32_t op, double to
  * computation or at the start of the gap: all earlier operations had ended by then. The spans are
  * found from the last to the first, and are reversed at the end.  Returns MS_OK; MS_E_BUG if causes
  * form a circle. */
-static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *g, ms_vector *spans) {
+static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *gap, ms_vector *spans) {
     const ms_timeline *timeline = ops->timeline;
     size_t first = spans->count;
-    double to_s = g->to_s;
-    int32_t op = g->cause;
+    double to_s = gap->to_s;
+    int32_t op = gap->cause;
     int32_t steps = 0;
-    while (op >= 0 && to_s > g->from_s && !ms_dag_is_compute(ops->dag, op)) {
+    while (op >= 0 && to_s > gap->from_s && !ms_dag_is_compute(ops->dag, op)) {
         if (++steps > timeline->op_count) {
             return MS_E_BUG;
         }
-        double until_s = clamp(launched_from_s(timeline, op, to_s), g->from_s, to_s);
+        double until_s = clamp(launched_from_s(timeline, op, to_s), gap->from_s, to_s);
         add_span(spans, until_s, to_s, MS_TIME_OTHER);
         to_s = until_s;
-        double from_s = clamp(timeline->start_s[op], g->from_s, to_s);
+        double from_s = clamp(timeline->start_s[op], gap->from_s, to_s);
+        /* the part counts only for communications of no axis: those of the norm */
         add_part(spans, from_s, to_s, ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op)),
                  MS_OTHER_NORM);
         to_s = from_s;
         op = timeline->cause[op];
     }
-    if (to_s > g->from_s) {
-        double until_s = op < 0 ? g->from_s : clamp(timeline->end_s[op], g->from_s, to_s);
+    /* the rest: the wait for computation `op` until its end, and for the host from then on */
+    if (to_s > gap->from_s) {
+        double until_s = op < 0 ? gap->from_s : clamp(timeline->end_s[op], gap->from_s, to_s);
         add_span(spans, until_s, to_s, MS_TIME_OTHER);
         if (op >= 0) {
-            add_span(spans, g->from_s, until_s, category_of_wait(ops->dag, g, op));
+            add_span(spans, gap->from_s, until_s, category_of_wait(ops->dag, gap, op));
         }
     }
     reverse_spans(spans, first);
@@ -256,16 +258,16 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
     for (int32_t i = 0; i <= count; i++) {
         walk_to(&walk, i);
         int32_t op = i < count ? list[i] : ops->last_op;
-        idle_gap g = {.from_s = now_s,
-                      .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
-                      .rank = rank,
-                      .cause = i < count ? timeline->cause[op] : op,
-                      .bubble = bubble_before(&walk.phases, i - walk.first)};
-        if (g.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
-            split_gap(ops, &g, spans) != MS_OK) {
+        idle_gap gap = {.from_s = now_s,
+                        .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
+                        .rank = rank,
+                        .cause = i < count ? timeline->cause[op] : op,
+                        .bubble = bubble_before(&walk.phases, i - walk.first)};
+        if (gap.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
+            split_gap(ops, &gap, spans) != MS_OK) {
             return MS_E_BUG;
         }
-        now_s = ms_max(now_s, g.to_s);
+        now_s = ms_max(now_s, gap.to_s);
         if (i < count) {
             add_compute(spans, ops, op, now_s);
             now_s = ms_max(now_s, timeline->end_s[op]);
