@@ -311,7 +311,7 @@ static void set_work(player *state, ms_dag_work *work) {
 static void play_work(player *state, ms_dag_work *work) {
     state->piece = &state->dag->network.pieces.pieces[work->piece - 1];
     state->parts = state->dag->network.pieces.parts + state->piece->part_first;
-    play_parts(state);
+    play_parts(state); /* first: all other results follow from starts, ends and causes */
     set_work(state, work);
     state->piece->compute_s = 0.0;
     state->piece->slowed_s = 0.0;

@@ -308,8 +308,8 @@ static ms_status allocate(refinement *state) {
     return has_all ? MS_OK : MS_E_NOMEM;
 }
 
-/* Set the first colours of places by the speeds at which their ranks of all pipeline ranks compute.
- */
+/* Set the first colours of places: places whose ranks compute at different speeds on any pipeline
+ * rank get different colours. */
 static void colour_ranks(refinement *state) {
     const ms_ranks *ranks = state->traffic->ranks;
     for (int p = 0; p < ranks->pp && state->job->rank_properties != NULL; p++) {

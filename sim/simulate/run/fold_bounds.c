@@ -52,8 +52,8 @@ static ms_status copy_graph(const ms_dag *dag, ms_arena *scratch, ms_dag *copy_o
     return MS_OK;
 }
 
-/* Replace the slow-down of computations by a bound: at most every computation is slowed down by the
- * largest factor all the time (is_most), at least not at all. */
+/* Replace the slow-down of computations by a bound. Upper bound (is_most): every computation is
+ * slowed down by the largest factor all the time. Lower bound: no computation is slowed down. */
 static void set_slowdown(ms_dag *dag, bool is_most) {
     double most = 1.0;
     for (int i = 0; i < MS_COLL_COUNT; i++) {
