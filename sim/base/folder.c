@@ -1,3 +1,4 @@
+/* Lists the entries of a folder, and takes the names of files out of paths (folder.h). */
 #include "base/folder.h"
 
 #include <dirent.h>
@@ -25,7 +26,7 @@ int ms_folder_list(const char *path, const char *ending, ms_arena *arena, ms_vec
             const char *name = ms_arena_strdup(arena, entry->d_name);
             ms_vector_add(names, &name, 1);
         }
-        errno = 0;
+        errno = 0; /* readdir reports an error by errno alone, at the end of the loop */
     }
     int error = arena->has_failed || names->failed ? ENOMEM : errno;
     (void)closedir(folder);
@@ -39,6 +40,6 @@ const char *ms_path_stem(const char *path, ms_arena *arena) {
     const char *slash = strrchr(path, '/');
     const char *name = slash == NULL ? path : slash + 1;
     const char *dot = strrchr(name, '.');
-    bool has_ending = dot != NULL && dot != name;
+    bool has_ending = dot != NULL && dot != name; /* a dot in front hides a file */
     return ms_arena_strndup(arena, name, has_ending ? (size_t)(dot - name) : strlen(name));
 }

@@ -1,7 +1,7 @@
 /**
  * @file
- * What a process has used of the machine it runs on: time and memory; and where its program is.
- * Nothing that is simulated depends on any of them.
+ * Time and memory that this process has used so far, and the folder of its program file. Nothing
+ * that is simulated depends on them.
  */
 #ifndef MESHSIM_USAGE_H
 #define MESHSIM_USAGE_H
