@@ -30,8 +30,8 @@ typedef struct unit {
     double factor;
 } unit;
 
-/* Source: SI Brochure, 9th edition (decimal prefixes, min, h, d); IEC 80000-13 (binary prefixes).
- */
+/* Source: SI Brochure, 9th edition (decimal prefixes, min, h, d); IEC 80000-13 (binary
+ * prefixes). */
 static const unit UNITS[] = {
     {"s", MS_DIM_TIME, 0, 1},
     {"ms", MS_DIM_TIME, -3, 1},

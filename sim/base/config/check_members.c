@@ -1,14 +1,17 @@
-/* Members of structs by their field tables: whether they were given, and are in range. Whether two
- * nodes are equal. */
+/* Checks structs against their field tables: whether members were given, and whether they are in
+ * range (ms_config_check, for structs that ms_config_read did not fill). Also compares two trees of
+ * nodes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/config/fields.h"
 
-/* Whether a mapping has all keys that it cannot do without. */
+/* Whether a struct has all members that its table requires. */
 static bool are_complete(const ms_field *fields, const void *values);
 
+/* Whether a number was given: one below the minimum of its field stands for "not given". Written
+ * with ! so that NaN counts as given, and is then found to be out of range. */
 static bool is_number_given(const ms_field *field, double number) {
     bool has_minimum = field->minimum != 0 || field->maximum != 0;
     return !has_minimum || !(number < field->minimum);
@@ -45,6 +48,7 @@ bool ms_field_is_given(const ms_field *field, const void *member) {
     return true;
 }
 
+/* The member of a struct that a field describes. */
 static const void *member_of(const ms_field *field, const void *values) {
     return (const char *)values + field->offset;
 }
@@ -77,20 +81,22 @@ bool ms_node_is_equal(const ms_node *a, const ms_node *b) {
     return true;
 }
 
-/* One check of a struct. */
+/* The state of one check. */
 typedef struct member_check {
     const ms_node *root;
     ms_diag *diag;
     bool has_fault;
 } member_check;
 
-static void fault(member_check *c, const ms_path *path, const char *text) {
+/* Report a fault of a member, at its key in the document where it has one. */
+static void report_fault(member_check *c, const ms_path *path, const char *text) {
     char key_path[MS_PATH_MAX];
     ms_path_text(path, key_path);
     ms_config_fault(c->diag, ms_node_at(c->root, key_path, NULL), key_path, "%s", text);
     c->has_fault = true;
 }
 
+/* Check that a number is finite and in the range of its field. */
 static void check_number(member_check *c, const ms_field *field, const ms_path *path,
                          double number) {
     if (isfinite(number) && ms_field_has_number(field, number)) {
@@ -100,9 +106,10 @@ static void check_number(member_check *c, const ms_field *field, const ms_path *
     char text[224];
     ms_field_range(field, range, sizeof range);
     snprintf(text, sizeof text, "expected %s, got '%g'", range, number);
-    fault(c, path, text);
+    report_fault(c, path, text);
 }
 
+/* Check all numbers of a member; members of other types pass. */
 static void check_numbers(member_check *c, const ms_field *field, const ms_path *path,
                           const void *member) {
     if (field->type == MS_FIELD_INT) {
@@ -122,6 +129,8 @@ static void check_numbers(member_check *c, const ms_field *field, const ms_path 
     }
 }
 
+/* Check that an enumeration is the index of a word of its field, and that flags are bits of
+ * words. */
 static void check_words(member_check *c, const ms_field *field, const ms_path *path,
                         const void *member) {
     unsigned count = 0;
@@ -129,12 +138,13 @@ static void check_words(member_check *c, const ms_field *field, const ms_path *p
         count++;
     }
     if (field->type == MS_FIELD_ENUM && *(const unsigned *)member >= count) {
-        fault(c, path, "is none of the words that this key takes");
+        report_fault(c, path, "is none of the words that this key takes");
     } else if (field->type == MS_FIELD_FLAGS && *(const unsigned *)member >> count != 0) {
-        fault(c, path, "has more than the words that this key takes");
+        report_fault(c, path, "has more than the words that this key takes");
     }
 }
 
+/* Check all members of a struct, nested structs included.  parent: key path of the struct. */
 static void check_members(member_check *c, const ms_field *fields, const void *values,
                           const ms_path *parent) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
@@ -143,7 +153,8 @@ static void check_members(member_check *c, const ms_field *fields, const void *v
         if (!ms_field_is_given(field, member)) {
             bool is_needed = field->is_required || field->fallback != NULL;
             if (is_needed && field->type != MS_FIELD_WORDS && field->type != MS_FIELD_FLAGS) {
-                fault(c, &path, "this key is required, and its value says that it is not given");
+                report_fault(c, &path,
+                             "this key is required, and its value says that it is not given");
             }
         } else if (field->type == MS_FIELD_MAP) {
             check_members(c, field->fields, member, &path);

@@ -1,9 +1,10 @@
-/* Defaults of tables as keys of a tree: for who lists what a run used, and not what a file says. */
+/* Adds the defaults of field tables to a tree, as keys with the origin "default" (ms_config_fill):
+ * for lists of everything that a run used, not only of the keys in its files. */
 #include <string.h>
 
 #include "base/config/fields.h"
 
-/* What every function that adds defaults needs. */
+/* Arena for the new nodes, and sink for faults of the tables. */
 typedef struct default_maker {
     ms_arena *arena;
     ms_diag *diag;
@@ -11,7 +12,8 @@ typedef struct default_maker {
 
 static ms_status fill(ms_node *mapping, const ms_field *fields, const default_maker *f);
 
-/* The mapping of a row whose keys all may be left out, if some of them have a default. */
+/* Make the mapping of a MAP row from its defaults.  *node_out: NULL if no key of it has a
+ * default. */
 static ms_status make_mapping(const ms_field *row, const default_maker *f, ms_node **node_out) {
     ms_node *made = MS_NEW(f->arena, ms_node, 1);
     if (made == NULL) {
@@ -23,6 +25,7 @@ static ms_status make_mapping(const ms_field *row, const default_maker *f, ms_no
     return status;
 }
 
+/* Add the default of a key that a mapping lacks, if it has one.  row: of the key. */
 static ms_status add_absent(ms_node *mapping, const ms_field *row, const default_maker *f) {
     ms_node *node = NULL;
     ms_status status = MS_OK;
@@ -39,7 +42,8 @@ static ms_status add_absent(ms_node *mapping, const ms_field *row, const default
     return status;
 }
 
-/* Mappings under names that the user chooses, such as tiers. */
+/* Fill the mappings whose keys are names that the user chose, such as tiers.  fields: table of the
+ * other keys; NULL: there is none.  each: row of the mappings. */
 static ms_status fill_each(ms_node *mapping, const ms_field *fields, const ms_field *each,
                            const default_maker *f) {
     ms_status status = MS_OK;
@@ -52,6 +56,8 @@ static ms_status fill_each(ms_node *mapping, const ms_field *fields, const ms_fi
     return status;
 }
 
+/* Fill a nested mapping by the table of its row or kind, and the mappings with names of the user's
+ * in it. */
 static ms_status fill_child(ms_node *child, const ms_field *row, const default_maker *f) {
     const ms_field *fields = ms_field_table_of(row, child);
     ms_status status = fields == NULL ? MS_OK : fill(child, fields, f);
@@ -60,6 +66,7 @@ static ms_status fill_child(ms_node *child, const ms_field *row, const default_m
                : status;
 }
 
+/* Fill a mapping by its table: add absent keys, go into the mappings that are present. */
 static ms_status fill(ms_node *mapping, const ms_field *fields, const default_maker *f) {
     ms_status status = MS_OK;
     for (const ms_field *row = fields; row->key != NULL && status == MS_OK; row++) {

@@ -1,4 +1,5 @@
-/* What kinds of input files are called, and which command takes them. */
+/* Names of the kinds of input files, and the hint which command takes a file of a kind
+ * (input.h). */
 #include <stdio.h>
 #include <string.h>
 

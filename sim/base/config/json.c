@@ -1,6 +1,7 @@
-/* JSON text to nodes, by jansson, which says what is JSON and what its values are. It keeps no
- * places of values, so a cursor goes through the text, known to be JSON by then, beside its tree,
- * whose objects have their keys in the order of the text. The only file that includes jansson.h. */
+/* Builds a tree of nodes (config.h) from JSON text. jansson parses the text and decides what is
+ * valid JSON. It does not record the places of values, so a cursor walks through the valid text in
+ * step with jansson's tree, whose objects keep their keys in the order of the text. The only file
+ * that includes jansson.h. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +11,18 @@
 #include "base/failure.h"
 #include "base/text.h"
 
-/* The position in the text that belongs to the node being built. */
+/* The position in the text up to which nodes have been built. */
 typedef struct text_cursor {
     const ms_source *source;
-    size_t at_B, at_characters;
+    size_t at_B, at_characters; /* position, in bytes and in characters */
     ms_arena *arena;
     ms_diag *diag;
-    size_t nodes; /* made so far */
+    size_t nodes; /* nodes made so far */
 } text_cursor;
 
 /* ---- the text beside the tree ---- */
 
+/* Move the cursor to the next character. */
 static void advance(text_cursor *c) {
     do {
         c->at_B++;
@@ -28,13 +30,14 @@ static void advance(text_cursor *c) {
     c->at_characters++;
 }
 
-/* To the next token, past what only separates. */
+/* Move the cursor past blanks, commas and colons, to the next token. */
 static void skip_separators(text_cursor *c) {
     while (c->at_B < c->source->length_B && strchr(" \t\r\n,:", c->source->text[c->at_B]) != NULL) {
         advance(c);
     }
 }
 
+/* Move the cursor from a quote to behind the closing quote; escaped quotes do not close. */
 static void skip_string(text_cursor *c) {
     advance(c);
     while (c->at_B < c->source->length_B && c->source->text[c->at_B] != '"') {
@@ -47,9 +50,9 @@ static void skip_string(text_cursor *c) {
     advance(c);
 }
 
-/* Take the token that begins at the cursor, and return its place; the cursor ends behind the token.
- * A bracket is a token of its own. */
-static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
+/* Move the cursor to behind the next token: a string, a bracket, a number or a word.  *from_B_out:
+ * where the token begins [B].  Returns its mark. */
+static ms_mark next_token(text_cursor *c, size_t *from_B_out) {
     skip_separators(c);
     size_t from = c->at_characters;
     char first = c->source->text[c->at_B];
@@ -69,12 +72,14 @@ static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
 
 /* ---- nodes ---- */
 
+/* Report a fault at a mark. Returns MS_E_INPUT. */
 static ms_status fail(const text_cursor *c, const ms_mark *mark, const char *text) {
     return ms_diag_at(c->diag, mark, NULL, "%s", text);
 }
 
 static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out);
 
+/* Build the node of a value and append it to its parent.  depth: levels above the value. */
 static ms_status add_child(text_cursor *c, json_t *value, int depth, ms_node *parent,
                            ms_node **child) {
     ms_status status = build(c, value, depth, child);
@@ -84,12 +89,13 @@ static ms_status add_child(text_cursor *c, json_t *value, int depth, ms_node *pa
     return status;
 }
 
+/* Build the members of an object: each has a key token, then its value.  depth: of the members. */
 static ms_status build_members(text_cursor *c, json_t *object, int depth, ms_node *mapping) {
     ms_status status = MS_OK;
     void *member = json_object_iter(object);
     while (member != NULL && status == MS_OK) {
         size_t from_B = 0;
-        ms_mark key_mark = take_token(c, &from_B);
+        ms_mark key_mark = next_token(c, &from_B);
         const char *key = ms_arena_strdup(c->arena, json_object_iter_key(member));
         ms_node *child = NULL;
         status = key == NULL ? MS_E_NOMEM
@@ -103,6 +109,7 @@ static ms_status build_members(text_cursor *c, json_t *object, int depth, ms_nod
     return status;
 }
 
+/* Build the entries of an array.  depth: of the entries. */
 static ms_status build_entries(text_cursor *c, const json_t *array, int depth, ms_node *sequence) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < json_array_size(array) && status == MS_OK; i++) {
@@ -112,14 +119,16 @@ static ms_status build_entries(text_cursor *c, const json_t *array, int depth, m
     return status;
 }
 
-/* Recursion ends at MS_DEPTH_LIMIT levels. */
+/* Build the node of a value, with everything below it, and move the cursor past the value.  depth:
+ * levels above it; the recursion ends at MS_DEPTH_LIMIT.  Returns MS_OK; MS_E_INPUT (reported);
+ * MS_E_NOMEM. */
 static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out) {
     size_t from_B = 0;
     ms_node *node = MS_NEW(c->arena, ms_node, 1);
     if (node == NULL) {
         return MS_E_NOMEM;
     }
-    *node = (ms_node){.mark = take_token(c, &from_B), .origin = "file"};
+    *node = (ms_node){.mark = next_token(c, &from_B), .origin = "file"};
     if (++c->nodes > MS_NODE_LIMIT) {
         return fail(c, &node->mark, "expected at most 1,000,000 values in one file, got more");
     }
@@ -133,7 +142,7 @@ static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_
         }
         ms_status status = is_object ? build_members(c, value, depth + 1, node)
                                      : build_entries(c, value, depth + 1, node);
-        (void)take_token(c, &from_B); /* the bracket that closes it */
+        (void)next_token(c, &from_B); /* the bracket that closes it */
         return status;
     }
     node->is_quoted = json_is_string(value);
@@ -145,14 +154,15 @@ static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_
 
 /* ---- reading ---- */
 
-/* jansson's own complaint, which quotes what stands behind " near ", with the place it names. */
+/* Report jansson's complaint at its place. Its text quotes the input behind " near ", which is cut
+ * off, as the message shows the line. Returns MS_E_INPUT; MS_E_NOMEM, not reported. */
 static ms_status report_syntax(const ms_source *source, const json_error_t *error, ms_diag *diag) {
     char text[JSON_ERROR_TEXT_LENGTH];
     size_t position = error->position < 0 ? 0 : (size_t)error->position;
     size_t characters =
         ms_text_characters(source->text, position < source->length_B ? position : source->length_B);
-    size_t at = characters > 0 ? characters - 1
-                               : 0; /* jansson has read one character further than the fault */
+    /* jansson has read one character further than the fault */
+    size_t at = characters > 0 ? characters - 1 : 0;
     ms_mark mark = ms_source_mark(source, at, at + 1);
     snprintf(text, sizeof text, "%s", error->text);
     char *quote = strstr(text, " near ");
@@ -169,8 +179,9 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
                       is_comment ? "; JSON has no comments" : "");
 }
 
-/* malloc for jansson, which does not report every failed allocation. */
-static void *take_memory(size_t size) {
+/* malloc for jansson, which does not report every failed allocation: here the failure is
+ * recorded. */
+static void *allocate(size_t size) {
     void *memory = (malloc)(size);
     if (memory == NULL) {
         ms_failure_note_memory();
@@ -178,6 +189,8 @@ static void *take_memory(size_t size) {
     return memory;
 }
 
+/* Parse a source whose text is valid UTF-8, and build its tree.  *root_out: a mapping.  Returns
+ * MS_OK; MS_E_INPUT (reported); MS_E_NOMEM, not reported. */
 static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
                        ms_node **root_out) {
     json_error_t error;
@@ -186,10 +199,11 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
         return ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
     }
     size_t failures = ms_failure_count();
-    json_set_alloc_funcs(take_memory, (free));
+    json_set_alloc_funcs(allocate, (free));
     json_t *tree = json_loadb(source->text, source->length_B,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (ms_failure_count() != failures) { /* jansson drops a character when memory runs out */
+    if (ms_failure_count() !=
+        failures) { /* the tree may be wrong: jansson drops a character then */
         json_decref(tree);
         return MS_E_NOMEM;
     }

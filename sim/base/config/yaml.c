@@ -1,4 +1,7 @@
-/* YAML text to nodes, by libyaml's events. The only file that includes yaml.h. */
+/* Builds a tree of nodes (config.h) from YAML text. libyaml parses the text into events (a scalar,
+ * the start or end of a mapping or sequence, an alias); a builder keeps the open mappings and
+ * sequences on a stack and adds each value to the innermost one. The only file that includes
+ * yaml.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -6,53 +9,61 @@
 #include "base/config/internal.h"
 #include "base/text.h"
 
-/* A mapping or sequence whose end has not come yet. */
+/* An open mapping or sequence: its start event has come, its end event has not. */
 typedef struct level {
     ms_node *node;
-    bool has_key;     /* mapping: the next node is a value */
-    bool is_key;      /* stands where a key should: dropped, with its value */
+    bool has_key; /* mapping: the next node is a value */
+    bool is_key;  /* it is in the place of a key, which is a fault: it and its value are dropped */
     bool drops_value; /* the key of the next value was refused */
     const char *key;  /* of the next value */
     ms_mark key_mark;
 } level;
 
+/* A value that was named with '&', for aliases ('*'). */
 typedef struct anchor {
     const char *name;
     ms_node *node;
 } anchor;
 
+/* The state of one parsing. */
 typedef struct builder {
     yaml_parser_t parser;
     const ms_yaml_input *input;
     ms_arena *arena;
     ms_diag *diag;
-    level levels[MS_DEPTH_LIMIT];
+    level levels[MS_DEPTH_LIMIT]; /* [depth] open mappings and sequences, outermost first */
     int depth;
-    anchor *anchors; /* [MS_ANCHOR_LIMIT], made with the first */
+    anchor *anchors; /* [MS_ANCHOR_LIMIT]; NULL until there is an anchor */
     size_t anchor_count;
-    size_t nodes;       /* made so far */
-    size_t alias_nodes; /* nodes among these that copies of aliases made */
+    size_t nodes;       /* nodes made so far */
+    size_t alias_nodes; /* of these, nodes that are copies for aliases */
     ms_node *root;
 } builder;
 
+/* The mark between two of libyaml's positions, which count characters from where parsing began. */
 static ms_mark mark_between(const builder *b, const yaml_mark_t *from, const yaml_mark_t *to) {
     return ms_source_mark(&b->input->source, b->input->from_characters + from->index,
                           b->input->from_characters + to->index);
 }
 
+/* The mark of the text of an event. */
 static ms_mark mark_of(const builder *b, const yaml_event_t *event) {
     return mark_between(b, &event->start_mark, &event->end_mark);
 }
 
+/* The innermost open mapping or sequence; NULL at the root. */
 static level *top(builder *b) {
     return b->depth == 0 ? NULL : &b->levels[b->depth - 1];
 }
 
+/* Report a fault at a mark. Returns MS_E_INPUT. */
 static ms_status fail(builder *b, const ms_mark *mark, const char *text) {
     return ms_diag_at(b->diag, mark, NULL, "%s", text);
 }
 
-/* libyaml's own complaint, with the place it names. */
+/* Report the fault that ended libyaml's parsing, at its place. Two frequent faults have messages of
+ * their own: a tab as indentation, and a value that begins with a reserved character. Returns
+ * MS_E_INPUT; MS_E_NOMEM, not reported. */
 static ms_status report_syntax(builder *b) {
     const yaml_parser_t *parser = &b->parser;
     if (parser->error == YAML_MEMORY_ERROR) {
@@ -61,6 +72,7 @@ static ms_status report_syntax(builder *b) {
     ms_mark mark = mark_between(b, &parser->problem_mark, &parser->problem_mark);
     const char *problem = parser->problem == NULL ? "cannot be read" : parser->problem;
     if (strstr(problem, "cannot start any token") != NULL) {
+        /* the byte of the fault: libyaml counts characters */
         const char *at = b->input->source.text + b->input->from_B;
         const char *end = b->input->source.text + b->input->source.length_B;
         for (size_t i = 0; at < end && i < parser->problem_mark.index; i++) {
@@ -82,10 +94,13 @@ static ms_status report_syntax(builder *b) {
                       problem, parser->context, context.line);
 }
 
+/* Get the next event of libyaml. The caller deletes the event. */
 static ms_status next_event(builder *b, yaml_event_t *event) {
     return yaml_parser_parse(&b->parser, event) ? MS_OK : report_syntax(b);
 }
 
+/* Make a node for an event, with its mark and origin.  *node_out: unchanged on failure.  Returns
+ * MS_OK; MS_E_INPUT (too many nodes, reported); MS_E_NOMEM. */
 static ms_status new_node(builder *b, ms_node_type type, const yaml_event_t *event,
                           ms_node **node_out) {
     ms_mark mark = mark_of(b, event);
@@ -101,7 +116,9 @@ static ms_status new_node(builder *b, ms_node_type type, const yaml_event_t *eve
     return MS_OK;
 }
 
-/* Hang a value where it belongs; its key was read before. */
+/* Add a value to the innermost open level, in a mapping with the key that was read before it; at
+ * depth 0 the value is the root. The value of a refused key is dropped. An empty value has no text
+ * that a caret could mark, so it gets the mark of its key. */
 static void link_value(builder *b, ms_node *node) {
     level *parent = top(b);
     if (parent == NULL) {
@@ -124,13 +141,15 @@ static void link_value(builder *b, ms_node *node) {
     ms_node_append(parent->node, node);
 }
 
+/* Whether the next node is a key of a mapping. */
 static bool expects_key(builder *b) {
     level *parent = top(b);
     return parent != NULL && parent->node->type == MS_NODE_MAPPING && !parent->has_key;
 }
 
-/* The key in front of a value; a key that is refused takes its value with it. */
-static void take_key(builder *b, const ms_node *node) {
+/* Use a node as key of the next value. A node that cannot be a key is reported, and the value
+ * behind it will be dropped. */
+static void accept_key(builder *b, const ms_node *node) {
     level *parent = top(b);
     char shown[MS_SHOWN_MAX + 4];
     parent->has_key = true;
@@ -168,10 +187,12 @@ static anchor *find_anchor(const builder *b, const char *name) {
     return NULL;
 }
 
+/* Let a name stand for a node, for the aliases behind it. YAML allows a name to be used again for
+ * another node. */
 static ms_status add_anchor(builder *b, const yaml_char_t *name, ms_node *node) {
     const char *text = (const char *)name;
     anchor *known = find_anchor(b, text);
-    if (known != NULL) { /* YAML lets an anchor be set again */
+    if (known != NULL) {
         known->node = node;
         return MS_OK;
     }
@@ -189,7 +210,8 @@ static ms_status add_anchor(builder *b, const yaml_char_t *name, ms_node *node) 
     return MS_OK;
 }
 
-/* Anchor and tag, which every kind of value can have. */
+/* Handle the anchor and the tag of a node, either of which may be NULL. Tags are reported as
+ * faults. */
 static ms_status add_properties(builder *b, ms_node *node, const yaml_char_t *name,
                                 const yaml_char_t *tag) {
     if (tag != NULL) {
@@ -200,14 +222,16 @@ static ms_status add_properties(builder *b, ms_node *node, const yaml_char_t *na
     return name == NULL ? MS_OK : add_anchor(b, name, node);
 }
 
+/* Add a node that is complete: as key where a mapping expects one, otherwise as value. */
 static void add_node(builder *b, ms_node *node) {
     if (expects_key(b)) {
-        take_key(b, node);
+        accept_key(b, node);
     } else {
         link_value(b, node);
     }
 }
 
+/* Make a node for a scalar and add it. */
 static ms_status on_scalar(builder *b, const yaml_event_t *event) {
     const char *text = (const char *)event->data.scalar.value;
     size_t length = event->data.scalar.length;
@@ -235,6 +259,8 @@ static ms_status on_scalar(builder *b, const yaml_event_t *event) {
     return status;
 }
 
+/* Open a mapping or sequence. It is linked to its parent now, before its children exist, unless it
+ * is in the place of a key. */
 static ms_status on_start(builder *b, const yaml_event_t *event) {
     bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
     ms_node *node = NULL;
@@ -261,6 +287,7 @@ static ms_status on_start(builder *b, const yaml_event_t *event) {
     return MS_OK;
 }
 
+/* Compare children of a mapping for qsort: by key, then by place in the file. */
 static int compare_keys(const void *a, const void *b) {
     const ms_node *left = *(const ms_node *const *)a;
     const ms_node *right = *(const ms_node *const *)b;
@@ -273,7 +300,8 @@ static int compare_keys(const void *a, const void *b) {
                : left->key_mark.column - right->key_mark.column;
 }
 
-/* Reports keys that stand in a mapping twice; the first one stays what ms_node_get finds. */
+/* Report keys that a mapping has twice. Sorting by key finds them in O(n log n); of equal keys the
+ * first in the file stays the one that ms_node_get finds. */
 static ms_status check_repeats(builder *b, ms_node *mapping) {
     if (mapping->count < 2) {
         return MS_OK;
@@ -301,6 +329,8 @@ static ms_status check_repeats(builder *b, ms_node *mapping) {
     return MS_OK;
 }
 
+/* Close the innermost mapping or sequence, and pass its faults on to its parent. One that is in the
+ * place of a key is reported here. */
 static ms_status on_end(builder *b) {
     level *ended = top(b);
     ms_status status = MS_OK;
@@ -313,12 +343,14 @@ static ms_status on_end(builder *b) {
         parent->node->has_fault = parent->node->has_fault || ended->node->has_fault;
     }
     if (ended->is_key) {
-        take_key(b, ended->node);
+        accept_key(b, ended->node);
     }
     return status;
 }
 
-/* Whether an alias to `node` keeps the tree finite and within its limits. */
+/* Check that the copy for an alias to `node` keeps the tree finite and within its limits, and count
+ * the copy's nodes. An alias to a level that is still open would contain itself.  mark: of the
+ * alias. */
 static ms_status check_alias(builder *b, const ms_node *node, const ms_mark *mark) {
     for (int i = 0; i < b->depth; i++) {
         if (b->levels[i].node == node) {
@@ -338,6 +370,8 @@ static ms_status check_alias(builder *b, const ms_node *node, const ms_mark *mar
     return MS_OK;
 }
 
+/* Add a copy of the node that an alias names. Copies keep every node of the tree a child of one
+ * parent. */
 static ms_status on_alias(builder *b, const yaml_event_t *event) {
     char shown[MS_SHOWN_MAX + 4];
     const char *name = (const char *)event->data.alias.anchor;
@@ -361,6 +395,7 @@ static ms_status on_alias(builder *b, const yaml_event_t *event) {
     return MS_OK;
 }
 
+/* Accept the first document of a text, and refuse a second one. */
 static ms_status on_document(builder *b, const yaml_event_t *event, bool *has_document) {
     if (*has_document) {
         ms_mark mark = mark_of(b, event);
@@ -370,6 +405,7 @@ static ms_status on_document(builder *b, const yaml_event_t *event, bool *has_do
     return MS_OK;
 }
 
+/* Handle one event of libyaml.  has_document: whether a document has begun; updated. */
 static ms_status on_event(builder *b, const yaml_event_t *event, bool *has_document) {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
@@ -393,6 +429,7 @@ static ms_status on_event(builder *b, const yaml_event_t *event, bool *has_docum
     return MS_OK;
 }
 
+/* Build the tree from all events of the text. */
 static ms_status read_events(builder *b) {
     bool has_document = false;
     bool is_end = false;
@@ -412,6 +449,8 @@ static ms_status read_events(builder *b) {
     return MS_OK;
 }
 
+/* Check that there is a root, and that the root of a document is a mapping, or a list where the
+ * input takes one. */
 static ms_status check_root(builder *b) {
     const ms_source *source = &b->input->source;
     ms_mark start = ms_source_mark(source, b->input->from_characters, b->input->from_characters);
@@ -454,7 +493,7 @@ ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *di
     return status;
 }
 
-/* Parse a whole document.  input: says what its root may be. */
+/* Parse a whole document.  input: its flags say what the root may be; its source is set here. */
 static ms_status parse_document(ms_yaml_input *input, const ms_text *text, ms_arena *arena,
                                 ms_diag *diag, ms_node **root_out) {
     ms_status status =
