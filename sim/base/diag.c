@@ -168,6 +168,7 @@ void ms_diag_warning(ms_diag *diag, const char *format, ...) {
     emit(diag, &text);
 }
 
+/* Append "file:line:column", without the parts that are not known. */
 static void add_place(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, mark->file);
     if (mark->line > 0) {

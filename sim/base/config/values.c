@@ -80,7 +80,7 @@ static bool is_plain_scalar(const value *v) {
     return v->node->type == MS_NODE_SCALAR && !v->node->is_quoted && !ms_node_is_null(v->node);
 }
 
-/* ---- one value: each function read_TYPE stores v at out, of the C type that ms_field_type names;
+/* ---- one value: each read_TYPE stores a value at `out`, whose C type ms_field_type names, and
  * returns false after reporting a fault ---- */
 
 static bool read_int(const value *v, void *out) {
@@ -108,6 +108,7 @@ static bool read_int(const value *v, void *out) {
     return true;
 }
 
+/* A pure number, such as 0.5 or "5 %". */
 static bool read_number(const value *v, void *out) {
     double number = 0;
     if (!is_plain_scalar(v) || ms_number_parse(v->node->text, &number) != MS_OK) {
@@ -143,6 +144,7 @@ static bool read_quantity(const value *v, void *out) {
     return true;
 }
 
+/* The word true or false, not in quotes. */
 static bool read_bool(const value *v, void *out) {
     bool is_true = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "true") == 0;
     bool is_false = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "false") == 0;
@@ -153,6 +155,7 @@ static bool read_bool(const value *v, void *out) {
     return true;
 }
 
+/* A bool into an int, which can also say "not given". */
 static bool read_switch(const value *v, void *out) {
     bool is_on = false;
     if (!read_bool(v, &is_on)) {
@@ -162,6 +165,7 @@ static bool read_switch(const value *v, void *out) {
     return true;
 }
 
+/* Any scalar but null is a string, in quotes or not. */
 static bool read_string(const value *v, void *out) {
     if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
         return refuse(v, "a text");
@@ -206,6 +210,7 @@ static size_t find_word(const value *v, size_t *count_out) {
     return found;
 }
 
+/* One of the field's words, as its index. */
 static bool read_enum(const value *v, void *out) {
     size_t count = 0;
     size_t found = find_word(v, &count);
@@ -292,6 +297,7 @@ static void read_entries(const value *v, const list_kind *kind, void *member) {
     }
 }
 
+/* A list of the field's words, as the union of their bits. */
 static bool read_flags(const value *v, void *out) {
     size_t count = 0;
     const unsigned *items = read_list(v, &FLAGS, &count);
@@ -306,6 +312,7 @@ static bool read_flags(const value *v, void *out) {
     return true;
 }
 
+/* The node itself, for code that reads it later. */
 static bool read_node(const value *v, void *out) {
     if (ms_node_is_null(v->node)) {
         return refuse(v, "a value");

@@ -178,6 +178,7 @@ static void accept_key(builder *b, const ms_node *node) {
     parent->key_mark = node->mark;
 }
 
+/* The anchor of a name; NULL: there is none. */
 static anchor *find_anchor(const builder *b, const char *name) {
     for (size_t i = 0; i < b->anchor_count; i++) {
         if (strcmp(b->anchors[i].name, name) == 0) {

@@ -1,4 +1,6 @@
-/* What every rank holds of a tensor, and how it gets from one spec to another. */
+/* Sharding specs (sharding.h): the local shape of a tensor, and the plan of collectives that
+ * redistributes it. The plan is found greedily: the first move in the order of `move` that some
+ * axis can make is made, until every axis has its target. */
 #include "cluster/mesh/sharding.h"
 
 #include <stdio.h>
@@ -13,12 +15,14 @@ char *ms_tensor_placement_text(ms_tensor_placement placement, char *text_out, si
     return text_out;
 }
 
-/* An axis that does not divide what the axes outside it left of a dimension. */
+/* An axis whose size does not divide the part of a dimension that the axes outside it leave. */
 typedef struct uneven_cut {
     int dimension, axis;
-    int64_t left;
+    int64_t left; /* size of that part [elements] */
 } uneven_cut;
 
+/* Report an uneven cut; the size that is left is named where it is not the whole. Returns
+ * MS_E_INPUT. */
 static ms_status report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, const uneven_cut *cut,
                                ms_diag *diag) {
     long long whole = tensor->shape[cut->dimension];
@@ -67,27 +71,29 @@ double ms_tensor_bytes(const ms_tensor *tensor, const int64_t *shape) {
     return bytes;
 }
 
-/* A redistribution while its steps are found. */
+/* The state of a redistribution while its steps are found. */
 typedef struct journey {
     const ms_mesh *mesh;
     ms_spec target;
-    ms_spec now;
-    double local_B;                    /* bytes that a rank holds now */
-    bool must_leave[MS_MESH_AXES_MAX]; /* axes that have to leave the dimension that they shard now
-                                        */
+    ms_spec now;                       /* after the steps so far */
+    double local_B;                    /* bytes that a rank has now [B] */
+    bool must_leave[MS_MESH_AXES_MAX]; /* [axes] the axis must stop sharding its dimension */
     ms_reshard_plan plan;
 } journey;
 
-static bool is_on(const ms_spec *spec, int axis, int dimension) {
+/* Whether an axis shards a dimension. */
+static bool shards(const ms_spec *spec, int axis, int dimension) {
     return spec->on[axis].kind == MS_SHARD && spec->on[axis].dimension == dimension;
 }
 
+/* Whether two placements are equal. */
 static bool is_same(ms_tensor_placement a, ms_tensor_placement b) {
     return a.kind == b.kind && (a.kind != MS_SHARD || a.dimension == b.dimension);
 }
 
-/* Axes of a dimension stay up to the first one, outermost first, on which the specs differ: a part
- * cut inside another axis' part moves when that one goes. */
+/* Mark the axes that must stop sharding their dimension. Of the axes that shard a dimension,
+ * outermost first, those may stay that come before the first axis on which the specs differ: a part
+ * that is cut inside another axis's part changes when the outer cut is undone. */
 static void mark_leaving(journey *j) {
     for (int axis = 0; axis < j->mesh->axes; axis++) {
         if (j->now.on[axis].kind != MS_SHARD) {
@@ -97,36 +103,36 @@ static void mark_leaving(journey *j) {
         bool leaves = false;
         for (int outer = 0; outer <= axis; outer++) {
             leaves =
-                leaves || is_on(&j->now, outer, dimension) != is_on(&j->target, outer, dimension);
+                leaves || shards(&j->now, outer, dimension) != shards(&j->target, outer, dimension);
         }
         j->must_leave[axis] = leaves;
     }
 }
 
-/* Whether an axis may leave its dimension: it has to, and no axis inside it cuts the same
+/* Whether an axis must stop sharding its dimension and can now: no axis inside it shards that
  * dimension. */
 static bool may_leave(const journey *j, int axis) {
     if (j->now.on[axis].kind != MS_SHARD || !j->must_leave[axis]) {
         return false;
     }
     for (int inner = axis + 1; inner < j->mesh->axes; inner++) {
-        if (is_on(&j->now, inner, j->now.on[axis].dimension)) {
+        if (shards(&j->now, inner, j->now.on[axis].dimension)) {
             return false;
         }
     }
     return true;
 }
 
-/* Whether an axis may begin to shard its target's dimension: all axes outside it that belong on the
- * dimension are on it, and no other axis is. */
+/* Whether an axis can now begin to shard its target dimension: exactly the axes outside it that
+ * shard this dimension in the target shard it already, and no other axis does. */
 static bool may_enter(const journey *j, int axis) {
     ms_tensor_placement to = j->target.on[axis];
     if (to.kind != MS_SHARD || is_same(j->now.on[axis], to)) {
         return false;
     }
     for (int other = 0; other < j->mesh->axes; other++) {
-        bool is_there = is_on(&j->now, other, to.dimension);
-        bool belongs = other < axis && is_on(&j->target, other, to.dimension);
+        bool is_there = shards(&j->now, other, to.dimension);
+        bool belongs = other < axis && shards(&j->target, other, to.dimension);
         if (other != axis && is_there != belongs) {
             return false;
         }
@@ -134,6 +140,8 @@ static bool may_enter(const journey *j, int axis) {
     return true;
 }
 
+/* Kinds of steps, the preferred first: those that shrink the parts come before those that need a
+ * larger buffer. */
 typedef enum move {
     MOVE_CUT,            /* replicate to shard: no traffic, and all later steps are smaller */
     MOVE_REDUCE_SCATTER, /* partial to shard */
@@ -144,6 +152,7 @@ typedef enum move {
     MOVE_COUNT,
 } move;
 
+/* Whether an axis can make a move now. */
 static bool is_possible(const journey *j, move m, int axis) {
     ms_tensor_placement now = j->now.on[axis];
     ms_tensor_placement to = j->target.on[axis];
@@ -165,37 +174,40 @@ static bool is_possible(const journey *j, move m, int axis) {
     return may_leave(j, axis);
 }
 
-static void make(journey *j, move m, int axis) {
+/* Append the step of a move to the plan, and update placement and bytes. Bytes that a rank sends:
+ * (n-1)/n of the buffer, twice that for an all-reduce, none for a cut (see ms_reshard). */
+static void make_move(journey *j, move m, int axis) {
     static const ms_coll_kind KINDS[MOVE_COUNT] = {MS_COLL_NONE,       MS_COLL_REDUCE_SCATTER,
                                                    MS_COLL_ALL_TO_ALL, MS_COLL_ALL_REDUCE,
                                                    MS_COLL_ALL_GATHER, MS_COLL_ALL_GATHER};
-    double n = j->mesh->sizes[axis];
+    double members = j->mesh->sizes[axis];
     bool is_gather = KINDS[m] == MS_COLL_ALL_GATHER;
     ms_reshard_step step = {.kind = KINDS[m],
                             .axis = axis,
                             .from = j->now.on[axis],
                             .to = is_gather ? (ms_tensor_placement){.kind = MS_REPLICATE}
                                             : j->target.on[axis],
-                            .size_B = j->local_B * (is_gather ? n : 1.0)};
+                            .size_B = j->local_B * (is_gather ? members : 1.0)};
     if (m == MOVE_CUT || m == MOVE_REDUCE_SCATTER) {
-        j->local_B /= n;
+        j->local_B /= members;
     } else if (is_gather) {
-        j->local_B *= n;
+        j->local_B *= members;
     }
-    double passes = m == MOVE_CUT ? 0.0 : (n - 1.0) * (m == MOVE_ALL_REDUCE ? 2.0 : 1.0);
-    step.sent_B = passes / n * step.size_B;
+    double sent_parts = m == MOVE_CUT ? 0.0 : (members - 1.0) * (m == MOVE_ALL_REDUCE ? 2.0 : 1.0);
+    step.sent_B = sent_parts / members * step.size_B;
     j->plan.sent_B += step.sent_B;
     j->must_leave[axis] = false;
     j->now.on[axis] = step.to;
     j->plan.steps[j->plan.count++] = step;
 }
 
-/* Make the best step that can be made now; false when none is left. */
-static bool advance(journey *j) {
+/* Make the first move that is possible: moves in order of preference, for each the innermost axes
+ * first.  Returns false when no move is left. */
+static bool make_next_move(journey *j) {
     for (move m = 0; m < MOVE_COUNT; m++) {
         for (int axis = j->mesh->axes - 1; axis >= 0; axis--) {
             if (is_possible(j, m, axis)) {
-                make(j, m, axis);
+                make_move(j, m, axis);
                 return true;
             }
         }
@@ -203,6 +215,8 @@ static bool advance(journey *j) {
     return false;
 }
 
+/* Refuse a target in which an axis is partial that is not partial in `from`.  Returns MS_OK;
+ * MS_E_INPUT (reported). */
 static ms_status refuse_partial(const ms_mesh *mesh, const ms_spec *from, const ms_spec *to,
                                 ms_diag *diag) {
     for (int axis = 0; axis < mesh->axes; axis++) {
@@ -225,13 +239,13 @@ ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec
     }
     journey j = {.mesh = mesh, .target = *to, .now = *from};
     for (int axis = 0; axis < mesh->axes; axis++) {
-        if (mesh->sizes[axis] == 1) { /* alone, any placement is the whole */
+        if (mesh->sizes[axis] == 1) { /* a single rank has the whole in any placement */
             j.now.on[axis] = j.target.on[axis] = (ms_tensor_placement){.kind = MS_REPLICATE};
         }
     }
     j.local_B = ms_tensor_bytes(tensor, local);
     mark_leaving(&j);
-    while (advance(&j)) {
+    while (make_next_move(&j)) {
     }
     *plan_out = j.plan;
     return MS_OK;

@@ -1,17 +1,18 @@
-/* From a choice to the GPU of every rank. */
+/* Makes a placement (placement.h): lists the nodes to be filled, or reads a file, and stores the
+ * GPU of each rank; then marks every GPU of the platform as used, idle or spare. */
 #include <string.h>
 
 #include "cluster/placement/file.h"
 
-/* A placement while it is made. */
+/* The state of making a placement. */
 typedef struct making {
     const ms_rank_placement_choice *choice;
     const ms_platform *platform;
     int ranks;
-    int *gpus;      /* [ranks] */
-    uint8_t *uses;  /* [GPUs] ms_gpu_use */
-    bool *has_rank; /* [nodes] */
-    bool *is_spare; /* [nodes] */
+    int *gpus;      /* [ranks] GPU of each rank */
+    uint8_t *uses;  /* [GPUs of the platform] ms_gpu_use */
+    bool *has_rank; /* [nodes of the platform] */
+    bool *is_spare; /* [nodes of the platform] */
     int *nodes;     /* [node_count] nodes to fill, in order */
     int node_count;
     ms_arena *arena;
@@ -20,7 +21,7 @@ typedef struct making {
 
 /* ---- nodes ---- */
 
-/* Mark the spare nodes that the user names. */
+/* Mark the spare nodes that the user names.  Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status mark_named_spares(making *m) {
     const ms_ints *spares = &m->choice->spares;
     for (size_t i = 0; i < spares->count; i++) {
@@ -37,8 +38,9 @@ static ms_status mark_named_spares(making *m) {
     return MS_OK;
 }
 
-/* List all nodes that are no spares. Spares that are only counted are the last nodes. */
-static void take_free_nodes(making *m) {
+/* List all nodes but the spares as nodes to fill. Where only the number of spares is given, the
+ * last nodes are left out. */
+static void list_free_nodes(making *m) {
     for (int node = 0; node < m->platform->nodes - m->choice->spare_count; node++) {
         if (!m->is_spare[node]) {
             m->nodes[m->node_count++] = node;
@@ -46,7 +48,9 @@ static void take_free_nodes(making *m) {
     }
 }
 
-static ms_status take_listed_nodes(making *m) {
+/* List the nodes that the user names as nodes to fill.  Returns MS_OK; MS_E_INPUT (reported) for a
+ * node that does not exist, is named twice or is a spare; MS_E_NOMEM. */
+static ms_status list_named_nodes(making *m) {
     const ms_ints *nodes = &m->choice->nodes;
     bool *is_listed = MS_NEW(m->arena, bool, m->platform->nodes);
     if (is_listed == NULL) {
@@ -70,7 +74,8 @@ static ms_status take_listed_nodes(making *m) {
     return MS_OK;
 }
 
-/* Place rank after rank on the listed nodes. */
+/* Place rank after rank on the nodes of the list: a node is filled before the next, or with
+ * is_cyclic the next rank is on the next node. */
 static ms_status fill_nodes(making *m) {
     int per_node = m->platform->gpus_per_node;
     int64_t room = (int64_t)m->node_count * per_node;
@@ -83,12 +88,13 @@ static ms_status fill_nodes(making *m) {
     }
     for (int rank = 0; rank < m->ranks; rank++) {
         int node = m->choice->is_cyclic ? rank % m->node_count : rank / per_node;
-        int place = m->choice->is_cyclic ? rank / m->node_count : rank % per_node;
-        m->gpus[rank] = m->nodes[node] * per_node + place;
+        int slot = m->choice->is_cyclic ? rank / m->node_count : rank % per_node;
+        m->gpus[rank] = m->nodes[node] * per_node + slot;
     }
     return MS_OK;
 }
 
+/* Place the ranks on nodes, all or those of a list, without a file. */
 static ms_status place_by_nodes(making *m) {
     ms_status status = MS_OK;
     m->nodes = MS_NEW(m->arena, int, m->platform->nodes);
@@ -96,15 +102,16 @@ static ms_status place_by_nodes(making *m) {
         return MS_E_NOMEM;
     }
     if (m->choice->nodes.count > 0) {
-        status = take_listed_nodes(m);
+        status = list_named_nodes(m);
     } else {
-        take_free_nodes(m);
+        list_free_nodes(m);
     }
     return status == MS_OK ? fill_nodes(m) : status;
 }
 
 /* ---- spare and idle GPUs ---- */
 
+/* Mark GPUs and nodes with a rank. */
 static void mark_used(making *m) {
     memset(m->uses, MS_GPU_IDLE, (size_t)ms_platform_gpus(m->platform));
     for (int rank = 0; rank < m->ranks; rank++) {
@@ -113,8 +120,8 @@ static void mark_used(making *m) {
     }
 }
 
-/* Take spares that are only counted: the last nodes without a rank. */
-static ms_status take_last_nodes(making *m) {
+/* Mark spares of which only the number is given: the last nodes without a rank. */
+static ms_status mark_last_nodes(making *m) {
     int wanted = m->choice->spare_count;
     int found = 0;
     for (int node = m->platform->nodes - 1; node >= 0 && found < wanted; node--) {
@@ -129,7 +136,8 @@ static ms_status take_last_nodes(making *m) {
                                m->ranks, ms_plural(m->ranks), found, m->platform->nodes);
 }
 
-/* No rank sits on a spare node, which only a file can do. */
+/* Check that no rank is on a named spare node. Only a file can put one there, because the nodes to
+ * fill exclude the spares. */
 static ms_status check_spares(making *m) {
     for (int rank = 0; rank < m->ranks; rank++) {
         int node = ms_platform_node(m->platform, m->gpus[rank]);
@@ -141,6 +149,7 @@ static ms_status check_spares(making *m) {
     return MS_OK;
 }
 
+/* List the spare nodes, mark their GPUs, and count spare and idle GPUs. */
 static ms_status list_spares(making *m, ms_rank_placement *out) {
     int per_node = m->platform->gpus_per_node;
     int *spares = MS_NEW(m->arena, int, m->platform->nodes);
@@ -159,9 +168,10 @@ static ms_status list_spares(making *m, ms_rank_placement *out) {
     return MS_OK;
 }
 
+/* Mark all GPUs by their use, once the ranks are placed. */
 static ms_status mark_rest(making *m, ms_rank_placement *out) {
     mark_used(m);
-    ms_status status = m->choice->spare_count > 0 ? take_last_nodes(m) : check_spares(m);
+    ms_status status = m->choice->spare_count > 0 ? mark_last_nodes(m) : check_spares(m);
     return status == MS_OK ? list_spares(m, out) : status;
 }
 

@@ -1,3 +1,5 @@
+/* Reads a CSV file with a line "rank,gpu" for every rank of a job (file.h): the placement of a job
+ * whose ranks were distributed by a scheduler, for example. */
 #include "cluster/placement/file.h"
 
 #include <string.h>
@@ -5,26 +7,29 @@
 #include "base/config/csv_cells.h"
 #include "base/config/ranges.h"
 
-enum { NUMBER_MAX = 1 << 24, CELLS = 2, SHOWN_MAX = 24 };
+/* NUMBER_MAX: ranks and GPUs are below it. CELLS: cells of a line. NUMBER_SIZE: room for the text
+ * of a number, with its NUL [B]. */
+enum { NUMBER_MAX = 1 << 24, CELLS = 2, NUMBER_SIZE = 24 };
 
-/* A file while it is read. */
+/* The state of reading a file. */
 typedef struct reader {
     ms_csv_file file;
     const ms_platform *platform;
     int ranks;
     int *gpus;    /* [ranks] GPU of each rank, -1: not placed yet */
-    int *line_of; /* [ranks] the line that placed it */
-    int *rank_on; /* [GPUs] -1: none yet */
+    int *line_of; /* [ranks] the line that placed the rank */
+    int *rank_on; /* [GPUs] the rank on each GPU; -1: none yet */
 } reader;
 
+/* Whether the text of a cell is `word`. */
 static bool is_word(const ms_cell *cell, const char *word) {
     size_t length = (size_t)(cell->text.to - cell->text.from);
     return length == strlen(word) && memcmp(cell->text.from, word, length) == 0;
 }
 
-/* The number of a cell; -1: it holds no number, or too large a one. */
+/* The number in a cell; -1 if it contains no number, or one that is too large. */
 static int number_of(const ms_cell *cell) {
-    char text[SHOWN_MAX];
+    char text[NUMBER_SIZE];
     size_t length = (size_t)(cell->text.to - cell->text.from);
     int number = -1;
     if (cell->fault != NULL || length == 0 || length >= sizeof text ||
@@ -36,7 +41,9 @@ static int number_of(const ms_cell *cell) {
     return ms_ranges_read(text, NUMBER_MAX, &number) == 1 ? number : -1;
 }
 
-static void place(reader *r, int rank, int gpu) {
+/* Put a rank on a GPU. Numbers that do not exist, and ranks or GPUs that an earlier line has, are
+ * reported at the current line. */
+static void assign_gpu(reader *r, int rank, int gpu) {
     int gpus = ms_platform_gpus(r->platform);
     if (rank >= r->ranks) {
         ms_csv_file_fault(&r->file, "no rank %d: the mesh has 0 to %d", rank, r->ranks - 1);
@@ -55,9 +62,10 @@ static void place(reader *r, int rank, int gpu) {
     }
 }
 
+/* Read a line with cells.  cells: [CELLS + 1].  count: cells of the line, at most CELLS + 1. */
 static void read_line(reader *r, const ms_cell *cells, int count) {
     if (count == CELLS && is_word(&cells[0], "rank") && is_word(&cells[1], "gpu")) {
-        return; /* the head */
+        return; /* the header */
     }
     int rank = number_of(&cells[0]);
     int gpu = number_of(&cells[1]);
@@ -65,10 +73,10 @@ static void read_line(reader *r, const ms_cell *cells, int count) {
         ms_csv_file_fault(&r->file, "expected a rank and its GPU, such as 0,8");
         return;
     }
-    place(r, rank, gpu);
+    assign_gpu(r, rank, gpu);
 }
 
-/* Every rank has a GPU. */
+/* Report ranks without a GPU, as a fault of the file as a whole. */
 static void check_complete(reader *r) {
     int missing = 0;
     int first = -1;
@@ -83,6 +91,7 @@ static void check_complete(reader *r) {
     }
 }
 
+/* Allocate the tables, with no rank placed.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status prepare(reader *r, ms_arena *arena) {
     int gpus = ms_platform_gpus(r->platform);
     r->line_of = MS_NEW(arena, int, r->ranks);
@@ -95,6 +104,7 @@ static ms_status prepare(reader *r, ms_arena *arena) {
     return MS_OK;
 }
 
+/* Read all lines. Only if they have no fault it is checked that every rank has a GPU. */
 static void read_body(reader *r) {
     ms_cell cells[CELLS + 1];
     for (int count = ms_csv_file_next(&r->file, cells, CELLS); count > 0;
