@@ -1,11 +1,11 @@
-/* Switches as a SimGrid platform description.
+/* Writes switches for SimGrid's Dijkstra zone, in such a way that its paths are meshsim's routes.
  *
- * SimGrid's Dijkstra zone takes the path with the fewest links and may lead it through hosts. So
- * that its path is ours, the ways out of a GPU are made longer by a link `step` without latency
- * or limit: one on the way to the node's switch, two on the way to the fabric. Then no path
- * gains by passing through another GPU, and GPUs of a node never meet through a NIC they share.
- * Traffic that changes rail (PXN) leaves through a router of its own, and each rail then has
- * spine and core routers of its own that share the capacity of one spine and core. */
+ * SimGrid takes the path with the fewest links and may lead it through hosts. So the edges out of a
+ * GPU are made longer by links `step` without latency or limit: one on the edge to the node's
+ * switch, two on the edge to the fabric. Then no path is shorter by passing through another GPU,
+ * and GPUs of a node never communicate over a NIC that they share. Traffic that changes rail (PXN)
+ * leaves through a router of its own; each rail then has spine and core routers of its own, which
+ * share the capacity of one spine and core. */
 #include <stdio.h>
 
 #include "cluster/platform/simgrid_xml.h"
@@ -13,26 +13,31 @@
 
 enum { NAME_SIZE = MS_XML_NAME_SIZE };
 
+/* Name of a GPU's host. */
 static void host_name(int gpu, char out[NAME_SIZE]) {
     snprintf(out, NAME_SIZE, "gpu-%d", gpu);
 }
 
+/* Name of a router.  kind: "node", "pxn", "nic", "leaf", "spine" or "core". */
 static void vertex_name(const char *kind, int index, char out[NAME_SIZE]) {
     snprintf(out, NAME_SIZE, "%s-%d", kind, index);
 }
 
-/* Spine and core are split by rail when nothing but PXN may change it. */
+/* Number of spine (and core) routers per pod: one for each rail where only PXN may change the rail,
+ * else one. */
 static int planes(const ms_platform *platform) {
     return platform->has_pxn ? ms_switches_of(platform)->leaves_per_unit : 1;
 }
 
+/* Write the routers of a kind, numbered from 0. */
 static void write_vertices(const char *kind, int count, ms_buffer *out) {
     for (int i = 0; i < count; i++) {
         ms_buffer_printf(out, "    <router id=\"%s-%d\"/>\n", kind, i);
     }
 }
 
-/* Write an edge from a GPU to e->to, over the GPU's link to `other`, a GPU of its node. */
+/* Write an edge from a GPU to e->to, over the GPU's link to `other`, a GPU of its node that is
+ * wired in pairs. */
 static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *e,
                             ms_buffer *out) {
     ms_link_address address = ms_switches_pair(platform, gpu, other);
@@ -42,7 +47,7 @@ static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_
     ms_xml_write_edge(platform, e, out);
 }
 
-/* Write edges from a GPU to every other one of its node, where nodes are wired in pairs. */
+/* Write edges from a GPU to every other GPU of its node, where nodes are wired in pairs. */
 static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     int first = ms_platform_node(platform, gpu) * platform->gpus_per_node;
     for (int other = first; other < first + platform->gpus_per_node; other++) {
@@ -54,7 +59,8 @@ static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *ou
     }
 }
 
-/* Write the edges into a proxy's NIC: from the node's PXN router, or over the proxy's own links. */
+/* Write the edges into the router of a proxy's NIC, over which other GPUs of the node send (PXN):
+ * from the node's PXN router, or from each GPU where nodes are wired in pairs.  nic: its router. */
 static void write_proxy_edges(const ms_platform *platform, int proxy, const char *nic,
                               ms_buffer *out) {
     int node = ms_platform_node(platform, proxy);
@@ -74,6 +80,8 @@ static void write_proxy_edges(const ms_platform *platform, int proxy, const char
     }
 }
 
+/* Write the edges between a GPU's host and the node's switch, and between the host and the leaf
+ * switch of the GPU's NIC. */
 static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     int node = ms_platform_node(platform, gpu);
@@ -109,9 +117,9 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
     ms_xml_write_edge(platform, &e, out);
 }
 
-/* To the GPU that stands on a rail, from the node's PXN router or over the GPU's own links, and out
- * through its NIC. Two routes, one each way: SimGrid reverses the order of links in a route that it
- * uses in both directions. */
+/* Write the edges of a node's PXN traffic: to each NIC over the link of the GPU that uses the NIC,
+ * and from the NIC to its leaf. An edge has one direction, because SimGrid reverses the order of
+ * the links in a route that it uses in both. */
 static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     for (int rail = 0; rail < switches->ports_per_node; rail++) {
@@ -126,7 +134,8 @@ static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *ou
     }
 }
 
-/* Both directions between a lower and an upper vertex. */
+/* Write the edges of a link pair in both directions.  e: from the lower to the upper router; its
+ * link is set here. */
 static void write_uplink(const ms_platform *platform, ms_xml_edge *e, int tier, int index,
                          ms_buffer *out) {
     ms_xml_edge down = *e;
@@ -138,6 +147,7 @@ static void write_uplink(const ms_platform *platform, ms_xml_edge *e, int tier, 
     ms_xml_write_edge(platform, &down, out);
 }
 
+/* Write the edges between leaves and spines, and between spines and cores. */
 static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     int plane_count = planes(platform);
@@ -159,9 +169,10 @@ static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
 
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
-    int joined = platform->tiers[0].is_paired ? 0 : platform->nodes; /* by a switch */
-    write_vertices("node", switches->node_tier >= 0 ? joined : 0, out);
-    write_vertices("pxn", platform->has_pxn ? joined : 0, out);
+    int switched_nodes =
+        platform->tiers[0].is_paired ? 0 : platform->nodes; /* nodes that have a switch */
+    write_vertices("node", switches->node_tier >= 0 ? switched_nodes : 0, out);
+    write_vertices("pxn", platform->has_pxn ? switched_nodes : 0, out);
     write_vertices("nic", platform->has_pxn ? platform->nodes * switches->ports_per_node : 0, out);
     write_vertices("leaf", switches->units * switches->leaves_per_unit, out);
     write_vertices("spine", switches->spine_tier >= 0 ? switches->pods * planes(platform) : 0, out);
