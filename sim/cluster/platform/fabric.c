@@ -49,8 +49,8 @@ static bool has_key(const ms_fabric_kind *kind, const char *key) {
     return false;
 }
 
-/* The result of the first reading of the mapping: the kind. The values of other keys are not used.
- */
+/* The result of the first reading of the mapping: the kind. The values of other keys are not
+ * used. */
 typedef struct any_fabric {
     int kind;
     const ms_node *unread;

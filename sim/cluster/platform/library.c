@@ -1,4 +1,6 @@
-/* Communication libraries: platforms/libraries/NAME.yaml. */
+/* Reads communication libraries from platforms/libraries/NAME.yaml (ms_library_read): field tables
+ * for latencies, limits per generation of GPUs and corrections, whose lists are checked and copied
+ * into ms_library. */
 #include "cluster/platform/library.h"
 
 #include <stddef.h>
@@ -7,16 +9,18 @@
 #include "base/config/config.h"
 #include "cluster/platform/files.h"
 
-/* A table of latencies as its file has it. */
+/* A table of latencies as the file has it: by algorithm a list with a number for each protocol. */
 typedef struct latency_file {
     ms_numbers rows[MS_LIBRARY_ALGORITHMS];
 } latency_file;
 
+/* The keys of one generation of GPUs; the lists are limits for one node, two nodes, more. */
 typedef struct generation_file {
     ms_library_generation generation;
     ms_numbers ll, ring_ll128, tree_ll128, tree, nvls_tree;
 } generation_file;
 
+/* The keys of a library. */
 typedef struct library_file {
     const char *name;
     ms_library_formulas formulas;
@@ -25,7 +29,7 @@ typedef struct library_file {
     int net_channels, nvls_min_gpus;
     ms_numbers correction[MS_LIBRARY_PROTOCOLS];
     const ms_node *generations;
-    const char *file; /* a platform's word for the library whose keys it changes */
+    const char *file; /* in a platform: name of the library whose keys are changed */
 } library_file;
 
 #define LATENCY(name, row)                                                                         \
@@ -94,7 +98,7 @@ static const ms_field CORRECTION_FIELDS[] = {
 #define GENERATION(name)                                                                           \
     MS_KEY((name), NULL, MAP, 0, .fields = GENERATION_FIELDS, .is_required = true)
 
-/* In the order of ms_gpu_generation, from the one after MS_GENERATION_NONE on. */
+/* In the order of ms_gpu_generation, without MS_GENERATION_NONE. */
 static const ms_field GENERATIONS[] = {
     GENERATION("volta"),     GENERATION("ampere"), GENERATION("hopper"),
     GENERATION("blackwell"), {.key = NULL},
@@ -132,7 +136,7 @@ const ms_field MS_LIBRARY_FIELDS[] = {
     {.key = NULL},
 };
 
-/* A library while it is read. */
+/* The state of reading a library. */
 typedef struct library_reading {
     const ms_node *root;
     ms_arena *arena;
@@ -140,9 +144,10 @@ typedef struct library_reading {
     ms_status status;
 } library_reading;
 
-/* Copy a list that has to have `count` items. */
-static void copy(library_reading *r, const ms_numbers *from, size_t count, const char *key_path,
-                 double *to) {
+/* Copy a list that must have `count` items; a list of another length is reported. Does nothing
+ * after a fault. */
+static void copy_list(library_reading *r, const ms_numbers *from, size_t count,
+                      const char *key_path, double *to) {
     if (r->status == MS_OK && from->count != count) {
         r->status = ms_config_fault(r->diag, ms_node_at(r->root, key_path, NULL), key_path,
                                     "expected %zu values, got %zu", count, from->count);
@@ -152,15 +157,17 @@ static void copy(library_reading *r, const ms_numbers *from, size_t count, const
     }
 }
 
+/* Copy a table of latencies.  table: its key. */
 static void copy_latencies(library_reading *r, const latency_file *from, const char *table,
                            double to[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS]) {
     for (int row = 0; row < MS_LIBRARY_ALGORITHMS && r->status == MS_OK; row++) {
         const char *path = ms_arena_printf(r->arena, "%s.%s", table, LATENCY_FIELDS[row].key);
         r->status = path == NULL ? MS_E_NOMEM : MS_OK;
-        copy(r, &from->rows[row], MS_LIBRARY_PROTOCOLS, path, to[row]);
+        copy_list(r, &from->rows[row], MS_LIBRARY_PROTOCOLS, path, to[row]);
     }
 }
 
+/* Read the keys of one generation, which must be there.  name: of the generation. */
 static void read_generation(library_reading *r, const ms_node *generations, const char *name,
                             ms_library_generation *out) {
     const char *path = ms_arena_printf(r->arena, "generations.%s", name);
@@ -174,13 +181,15 @@ static void read_generation(library_reading *r, const ms_node *generations, cons
     generation_file file = {.ll = {0}};
     r->status = ms_config_read(mapping, GENERATION_FIELDS, path, &file, r->arena, r->diag);
     *out = file.generation;
-    copy(r, &file.ll, MS_LIBRARY_SCALES, path, out->ll_Bps);
-    copy(r, &file.ring_ll128, MS_LIBRARY_SCALES, path, out->ring_ll128_Bps);
-    copy(r, &file.tree_ll128, MS_LIBRARY_SCALES, path, out->tree_ll128_Bps);
-    copy(r, &file.tree, MS_LIBRARY_SCALES, path, out->tree_Bps);
-    copy(r, &file.nvls_tree, MS_LIBRARY_SCALES, path, out->nvls_tree_Bps);
+    copy_list(r, &file.ll, MS_LIBRARY_SCALES, path, out->ll_Bps);
+    copy_list(r, &file.ring_ll128, MS_LIBRARY_SCALES, path, out->ring_ll128_Bps);
+    copy_list(r, &file.tree_ll128, MS_LIBRARY_SCALES, path, out->tree_ll128_Bps);
+    copy_list(r, &file.tree, MS_LIBRARY_SCALES, path, out->tree_Bps);
+    copy_list(r, &file.nvls_tree, MS_LIBRARY_SCALES, path, out->nvls_tree_Bps);
 }
 
+/* Read all keys of a library from its document. Without the key link_steps, the links of platforms
+ * are taken to have the latency of a ring's step with Simple. */
 static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, ms_library *out) {
     library_file file = {.name = NULL};
     library_reading r = {.root = root, .arena = arena, .diag = diag};
@@ -193,13 +202,14 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
     out->link_step_s[0] = out->node_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
     out->link_step_s[1] = out->net_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
     if (file.link_steps.count > 0) {
-        copy(&r, &file.link_steps, 2, "link_steps", out->link_step_s);
+        copy_list(&r, &file.link_steps, 2, "link_steps", out->link_step_s);
     }
-    copy(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
+    copy_list(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
     out->net_channels = file.net_channels;
     out->nvls_min_gpus = file.nvls_min_gpus;
     for (int p = 0; p < MS_LIBRARY_PROTOCOLS; p++) {
-        copy(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction", out->tree_correction[p]);
+        copy_list(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction",
+                  out->tree_correction[p]);
     }
     for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && r.status == MS_OK; g++) {
         read_generation(&r, file.generations, GENERATIONS[g - MS_GENERATION_VOLTA].key,
@@ -208,8 +218,9 @@ static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, 
     return r.status;
 }
 
-/* The tree of the file that a library is named by, with what the platform changes in it.
- * *root_out: NULL for "none". */
+/* Load the file of a library, and lay the keys over it that the platform changes.  library: the
+ * platform's value, a name or a mapping with `file`.  *root_out: NULL for "none".  Returns MS_OK;
+ * MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM. */
 static ms_status load_file(const ms_node *library, const char *const *paths, ms_arena *arena,
                            ms_diag *diag, ms_node **root_out) {
     const ms_file_search search = {.folders = paths, .subfolder = "libraries/"};
