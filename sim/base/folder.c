@@ -10,6 +10,7 @@ static int by_name(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
+/* Whether a name ends in `ending` and is longer. */
 static bool ends_in(const char *name, const char *ending) {
     size_t length = strlen(name), end = strlen(ending);
     return length > end && strcmp(name + length - end, ending) == 0;

@@ -320,53 +320,55 @@ static bool split_quantity(const char *text, quantity *out) {
 }
 
 /* Whether the unit of a quantity is `name`. */
-static bool is_unit(const quantity *q, const char *name) {
-    return strlen(name) == (size_t)q->unit_length &&
-           memcmp(name, q->unit, (size_t)q->unit_length) == 0;
+static bool is_unit(const quantity *parts, const char *name) {
+    return strlen(name) == (size_t)parts->unit_length &&
+           memcmp(name, parts->unit, (size_t)parts->unit_length) == 0;
 }
 
 /* The value of a quantity: its number times 10^exponent * factor. strtod rounds the decimal number
  * once; multiplying by the power of ten afterwards would round again. -0 becomes 0. */
-static double convert(const quantity *q, int exponent, double factor) {
+static double convert(const quantity *parts, int exponent, double factor) {
     char text[NUMBER_MAX + 16];
-    snprintf(text, sizeof text, "%.*se%d", q->mantissa_length, q->mantissa, q->exponent + exponent);
+    snprintf(text, sizeof text, "%.*se%d", parts->mantissa_length, parts->mantissa,
+             parts->exponent + exponent);
     double value = strtod(text, NULL) * factor;
-    return q->is_negative && value != 0 ? -value : value;
+    return parts->is_negative && value != 0 ? -value : value;
 }
 
 /* Look up the unit of a quantity and convert the quantity to SI. Where the unit is one of another
- * dimension, q->other is set, for the message. */
-static fault_kind convert_with_unit(quantity *q, ms_dimension dimension, double *value_out) {
+ * dimension, parts->other is set, for the message. */
+static fault_kind convert_with_unit(quantity *parts, ms_dimension dimension, double *value_out) {
     for (int i = 0; i < UNIT_COUNT; i++) {
-        if (is_unit(q, UNITS[i].name)) {
+        if (is_unit(parts, UNITS[i].name)) {
             if (UNITS[i].dimension == dimension) {
-                *value_out = convert(q, UNITS[i].exponent, UNITS[i].factor);
+                *value_out = convert(parts, UNITS[i].exponent, UNITS[i].factor);
                 return FAULT_NONE;
             }
-            q->other = &UNITS[i];
+            parts->other = &UNITS[i];
         }
     }
-    return q->other != NULL ? FAULT_OTHER_DIMENSION : FAULT_UNKNOWN_UNIT;
+    return parts->other != NULL ? FAULT_OTHER_DIMENSION : FAULT_UNKNOWN_UNIT;
 }
 
-/* Read a text as a quantity of a dimension, or as a number with or without "%" for MS_DIM_NONE. q:
- * the parts of the text, for messages.  *value_out: in SI; set if there is no fault, or
+/* Read a text as a quantity of a dimension, or as a number with or without "%" for MS_DIM_NONE.
+ * parts: of of the text, for messages.  *value_out: in SI; set if there is no fault, or
  * FAULT_NEGATIVE. */
-static fault_kind parse(const char *text, ms_dimension dimension, quantity *q, double *value_out) {
-    if (!split_quantity(text, q)) {
+static fault_kind parse(const char *text, ms_dimension dimension, quantity *parts,
+                        double *value_out) {
+    if (!split_quantity(text, parts)) {
         return FAULT_NO_NUMBER;
     }
     double value = 0;
     if (dimension == MS_DIM_NONE) {
-        if (q->unit_length > 0 && !is_unit(q, "%")) {
+        if (parts->unit_length > 0 && !is_unit(parts, "%")) {
             return FAULT_UNKNOWN_UNIT;
         }
-        value = convert(q, q->unit_length > 0 ? -2 : 0, 1);
+        value = convert(parts, parts->unit_length > 0 ? -2 : 0, 1);
     } else {
-        if (q->unit_length == 0) {
+        if (parts->unit_length == 0) {
             return FAULT_NO_UNIT;
         }
-        fault_kind fault = convert_with_unit(q, dimension, &value);
+        fault_kind fault = convert_with_unit(parts, dimension, &value);
         if (fault != FAULT_NONE) {
             return fault;
         }
@@ -380,9 +382,9 @@ static fault_kind parse(const char *text, ms_dimension dimension, quantity *q, d
 
 ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_out,
                         const char **reason_out) {
-    quantity q;
+    quantity parts;
     double value = 0;
-    switch (parse(text, dimension, &q, &value)) {
+    switch (parse(text, dimension, &parts, &value)) {
     case FAULT_NONE:
         *value_out = value;
         return MS_OK;
@@ -405,9 +407,9 @@ ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_
 }
 
 ms_status ms_number_parse(const char *text, double *value_out) {
-    quantity q;
+    quantity parts;
     double value = 0;
-    fault_kind fault = parse(text, MS_DIM_NONE, &q, &value);
+    fault_kind fault = parse(text, MS_DIM_NONE, &parts, &value);
     if (fault != FAULT_NONE && fault != FAULT_NEGATIVE) {
         return MS_E_INPUT;
     }
@@ -417,9 +419,9 @@ ms_status ms_number_parse(const char *text, double *value_out) {
 
 /* The unit that the writer of a quantity's unknown unit probably meant; NULL where none is likely.
  * Exact habits come first: 'Gb/s' is Gbit/s, although it differs from GB/s in letter case alone. */
-static const char *guess_unit(const quantity *q, ms_dimension dimension) {
+static const char *guess_unit(const quantity *parts, ms_dimension dimension) {
     char written[NUMBER_MAX + 1];
-    snprintf(written, sizeof written, "%.*s", q->unit_length, q->unit);
+    snprintf(written, sizeof written, "%.*s", parts->unit_length, parts->unit);
     const size_t habits = sizeof HABITS / sizeof HABITS[0];
     for (size_t i = 0; i < habits; i++) {
         if (HABITS[i].dimension == dimension && strcmp(HABITS[i].written, written) == 0) {
@@ -452,10 +454,10 @@ char *ms_unit_names(ms_dimension dimension, const char *between, char *text_out,
 }
 
 /* The message about a unit that is unknown, with the likely unit or a list of all units. */
-static void explain_unknown(const quantity *q, const char *text, ms_dimension dimension,
+static void explain_unknown(const quantity *parts, const char *text, ms_dimension dimension,
                             char *text_out, size_t size) {
     const dimension_words *words = &WORDS[dimension];
-    const char *guess = guess_unit(q, dimension);
+    const char *guess = guess_unit(parts, dimension);
     char units[256];
     ms_unit_names(dimension, " ", units, sizeof units);
     if (dimension == MS_DIM_NONE) {
@@ -469,9 +471,9 @@ static void explain_unknown(const quantity *q, const char *text, ms_dimension di
 
 char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, size_t size) {
     const dimension_words *words = &WORDS[dimension];
-    quantity q;
+    quantity parts;
     double value = 0;
-    switch (parse(text, dimension, &q, &value)) {
+    switch (parse(text, dimension, &parts, &value)) {
     case FAULT_NEGATIVE:
         snprintf(text_out, size, "%s, got '%s'", words->expected_positive, text);
         break;
@@ -483,11 +485,11 @@ char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, 
                  text, words->si_unit, text);
         break;
     case FAULT_OTHER_DIMENSION:
-        snprintf(text_out, size, "'%s' is %s, %s", text, WORDS[q.other->dimension].noun,
+        snprintf(text_out, size, "'%s' is %s, %s", text, WORDS[parts.other->dimension].noun,
                  words->expected);
         break;
     case FAULT_UNKNOWN_UNIT:
-        explain_unknown(&q, text, dimension, text_out, size);
+        explain_unknown(&parts, text, dimension, text_out, size);
         break;
     case FAULT_NONE:
     case FAULT_NO_NUMBER:

@@ -7,7 +7,8 @@
 
 #include "base/config/fields.h"
 
-/* Whether a struct has all members that its table requires. */
+/* Whether a struct has all members that its table requires; ms_field_is_given calls this for nested
+ * structs. */
 static bool are_complete(const ms_field *fields, const void *values);
 
 /* Whether a number was given: one below the minimum of its field stands for "not given". Written
@@ -89,15 +90,15 @@ typedef struct member_check {
 } member_check;
 
 /* Report a fault of a member, at its key in the document where it has one. */
-static void report_fault(member_check *c, const ms_path *path, const char *text) {
+static void report_fault(member_check *check, const ms_path *path, const char *text) {
     char key_path[MS_PATH_MAX];
     ms_path_text(path, key_path);
-    ms_config_fault(c->diag, ms_node_at(c->root, key_path, NULL), key_path, "%s", text);
-    c->has_fault = true;
+    ms_config_fault(check->diag, ms_node_at(check->root, key_path, NULL), key_path, "%s", text);
+    check->has_fault = true;
 }
 
 /* Check that a number is finite and in the range of its field. */
-static void check_number(member_check *c, const ms_field *field, const ms_path *path,
+static void check_number(member_check *check, const ms_field *field, const ms_path *path,
                          double number) {
     if (isfinite(number) && ms_field_has_number(field, number)) {
         return;
@@ -106,46 +107,46 @@ static void check_number(member_check *c, const ms_field *field, const ms_path *
     char text[224];
     ms_field_range(field, range, sizeof range);
     snprintf(text, sizeof text, "expected %s, got '%g'", range, number);
-    report_fault(c, path, text);
+    report_fault(check, path, text);
 }
 
 /* Check all numbers of a member; members of other types pass. */
-static void check_numbers(member_check *c, const ms_field *field, const ms_path *path,
+static void check_numbers(member_check *check, const ms_field *field, const ms_path *path,
                           const void *member) {
     if (field->type == MS_FIELD_INT) {
-        check_number(c, field, path, *(const int *)member);
+        check_number(check, field, path, *(const int *)member);
     } else if (field->type == MS_FIELD_NUMBER || field->type == MS_FIELD_QUANTITY) {
-        check_number(c, field, path, *(const double *)member);
+        check_number(check, field, path, *(const double *)member);
     } else if (field->type == MS_FIELD_INTS) {
         const ms_ints *list = member;
         for (size_t i = 0; i < list->count; i++) {
-            check_number(c, field, path, list->items[i]);
+            check_number(check, field, path, list->items[i]);
         }
     } else if (field->type == MS_FIELD_NUMBERS || field->type == MS_FIELD_QUANTITIES) {
         const ms_numbers *list = member;
         for (size_t i = 0; i < list->count; i++) {
-            check_number(c, field, path, list->items[i]);
+            check_number(check, field, path, list->items[i]);
         }
     }
 }
 
 /* Check that an enumeration is the index of a word of its field, and that flags are bits of
  * words. */
-static void check_words(member_check *c, const ms_field *field, const ms_path *path,
+static void check_words(member_check *check, const ms_field *field, const ms_path *path,
                         const void *member) {
     unsigned count = 0;
     while (field->words != NULL && field->words[count] != NULL) {
         count++;
     }
     if (field->type == MS_FIELD_ENUM && *(const unsigned *)member >= count) {
-        report_fault(c, path, "is none of the words that this key takes");
+        report_fault(check, path, "is none of the words that this key takes");
     } else if (field->type == MS_FIELD_FLAGS && *(const unsigned *)member >> count != 0) {
-        report_fault(c, path, "has more than the words that this key takes");
+        report_fault(check, path, "has more than the words that this key takes");
     }
 }
 
 /* Check all members of a struct, nested structs included.  parent: key path of the struct. */
-static void check_members(member_check *c, const ms_field *fields, const void *values,
+static void check_members(member_check *check, const ms_field *fields, const void *values,
                           const ms_path *parent) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         const void *member = member_of(field, values);
@@ -153,22 +154,22 @@ static void check_members(member_check *c, const ms_field *fields, const void *v
         if (!ms_field_is_given(field, member)) {
             bool is_needed = field->is_required || field->fallback != NULL;
             if (is_needed && field->type != MS_FIELD_WORDS && field->type != MS_FIELD_FLAGS) {
-                report_fault(c, &path,
+                report_fault(check, &path,
                              "this key is required, and its value says that it is not given");
             }
         } else if (field->type == MS_FIELD_MAP) {
-            check_members(c, field->fields, member, &path);
+            check_members(check, field->fields, member, &path);
         } else {
-            check_numbers(c, field, &path, member);
-            check_words(c, field, &path, member);
+            check_numbers(check, field, &path, member);
+            check_words(check, field, &path, member);
         }
     }
 }
 
 ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
                           const ms_node *root, ms_diag *diag) {
-    member_check c = {.root = root, .diag = diag};
+    member_check check = {.root = root, .diag = diag};
     ms_path path = {.key = key_path};
-    check_members(&c, fields, values, &path);
-    return c.has_fault ? MS_E_INPUT : MS_OK;
+    check_members(&check, fields, values, &path);
+    return check.has_fault ? MS_E_INPUT : MS_OK;
 }

@@ -9,6 +9,7 @@
 /* Width of a line, and of a level of indentation [characters]. */
 enum { COMMENT_COLUMNS = 110, LEVEL_COLUMNS = 2 };
 
+/* Append the blanks of a level of indentation. */
 static void add_indent(ms_buffer *out, int level) {
     for (int i = 0; i < level * LEVEL_COLUMNS; i++) {
         ms_buffer_puts(out, " ");

@@ -83,6 +83,7 @@ static bool is_plain_scalar(const value *v) {
 /* ---- one value: each read_TYPE stores a value at `out`, whose C type ms_field_type names, and
  * returns false after reporting a fault ---- */
 
+/* A whole number. It is not read as octal, so zeros in front are refused. */
 static bool read_int(const value *v, void *out) {
     if (!is_plain_scalar(v)) {
         return refuse(v, "a whole number");

@@ -10,6 +10,7 @@
 /* INDENT: blanks per level. SIMPLE_KEY_MAX: longest key that is written as "key:" [B]. */
 enum { INDENT = 2, SIMPLE_KEY_MAX = 100 };
 
+/* Append the blanks of a level of indentation. */
 static void add_indent(ms_buffer *out, int level) {
     for (int i = 0; i < level * INDENT; i++) {
         ms_buffer_puts(out, " ");

@@ -11,6 +11,7 @@ typedef struct degree_list {
     int count;
 } degree_list;
 
+/* Whether a list of names contains a name.  names: [count]. */
 static bool has_name(const char *const *names, int count, const char *name) {
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -71,6 +72,7 @@ static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
     return MS_OK;
 }
 
+/* Append an axis to a list, as the innermost one. */
 static void append_axis(degree_list *list, const char *name, int size) {
     list->names[list->count] = name;
     list->sizes[list->count++] = size;

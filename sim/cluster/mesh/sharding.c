@@ -72,14 +72,14 @@ double ms_tensor_bytes(const ms_tensor *tensor, const int64_t *shape) {
 }
 
 /* The state of a redistribution while its steps are found. */
-typedef struct journey {
+typedef struct reshard_state {
     const ms_mesh *mesh;
     ms_spec target;
     ms_spec now;                       /* after the steps so far */
     double local_B;                    /* bytes that a rank has now [B] */
     bool must_leave[MS_MESH_AXES_MAX]; /* [axes] the axis must stop sharding its dimension */
     ms_reshard_plan plan;
-} journey;
+} reshard_state;
 
 /* Whether an axis shards a dimension. */
 static bool shards(const ms_spec *spec, int axis, int dimension) {
@@ -94,29 +94,29 @@ static bool is_same(ms_tensor_placement a, ms_tensor_placement b) {
 /* Mark the axes that must stop sharding their dimension. Of the axes that shard a dimension,
  * outermost first, those may stay that come before the first axis on which the specs differ: a part
  * that is cut inside another axis's part changes when the outer cut is undone. */
-static void mark_leaving(journey *j) {
-    for (int axis = 0; axis < j->mesh->axes; axis++) {
-        if (j->now.on[axis].kind != MS_SHARD) {
+static void mark_leaving(reshard_state *state) {
+    for (int axis = 0; axis < state->mesh->axes; axis++) {
+        if (state->now.on[axis].kind != MS_SHARD) {
             continue;
         }
-        int dimension = j->now.on[axis].dimension;
+        int dimension = state->now.on[axis].dimension;
         bool leaves = false;
         for (int outer = 0; outer <= axis; outer++) {
-            leaves =
-                leaves || shards(&j->now, outer, dimension) != shards(&j->target, outer, dimension);
+            leaves = leaves || shards(&state->now, outer, dimension) !=
+                                   shards(&state->target, outer, dimension);
         }
-        j->must_leave[axis] = leaves;
+        state->must_leave[axis] = leaves;
     }
 }
 
 /* Whether an axis must stop sharding its dimension and can now: no axis inside it shards that
  * dimension. */
-static bool may_leave(const journey *j, int axis) {
-    if (j->now.on[axis].kind != MS_SHARD || !j->must_leave[axis]) {
+static bool may_leave(const reshard_state *state, int axis) {
+    if (state->now.on[axis].kind != MS_SHARD || !state->must_leave[axis]) {
         return false;
     }
-    for (int inner = axis + 1; inner < j->mesh->axes; inner++) {
-        if (shards(&j->now, inner, j->now.on[axis].dimension)) {
+    for (int inner = axis + 1; inner < state->mesh->axes; inner++) {
+        if (shards(&state->now, inner, state->now.on[axis].dimension)) {
             return false;
         }
     }
@@ -125,14 +125,14 @@ static bool may_leave(const journey *j, int axis) {
 
 /* Whether an axis can now begin to shard its target dimension: exactly the axes outside it that
  * shard this dimension in the target shard it already, and no other axis does. */
-static bool may_enter(const journey *j, int axis) {
-    ms_tensor_placement to = j->target.on[axis];
-    if (to.kind != MS_SHARD || is_same(j->now.on[axis], to)) {
+static bool may_enter(const reshard_state *state, int axis) {
+    ms_tensor_placement to = state->target.on[axis];
+    if (to.kind != MS_SHARD || is_same(state->now.on[axis], to)) {
         return false;
     }
-    for (int other = 0; other < j->mesh->axes; other++) {
-        bool is_there = shards(&j->now, other, to.dimension);
-        bool belongs = other < axis && shards(&j->target, other, to.dimension);
+    for (int other = 0; other < state->mesh->axes; other++) {
+        bool is_there = shards(&state->now, other, to.dimension);
+        bool belongs = other < axis && shards(&state->target, other, to.dimension);
         if (other != axis && is_there != belongs) {
             return false;
         }
@@ -142,7 +142,7 @@ static bool may_enter(const journey *j, int axis) {
 
 /* Kinds of steps, the preferred first: those that shrink the parts come before those that need a
  * larger buffer. */
-typedef enum move {
+typedef enum move_kind {
     MOVE_CUT,            /* replicate to shard: no traffic, and all later steps are smaller */
     MOVE_REDUCE_SCATTER, /* partial to shard */
     MOVE_ALL_TO_ALL,     /* shard to shard of another dimension */
@@ -150,64 +150,65 @@ typedef enum move {
     MOVE_ALL_GATHER,     /* shard to replicate, for good */
     MOVE_STEP_ASIDE,     /* shard to replicate where the axis shards a dimension again later */
     MOVE_COUNT,
-} move;
+} move_kind;
 
 /* Whether an axis can make a move now. */
-static bool is_possible(const journey *j, move m, int axis) {
-    ms_tensor_placement now = j->now.on[axis];
-    ms_tensor_placement to = j->target.on[axis];
-    switch (m) {
+static bool is_possible(const reshard_state *state, move_kind move, int axis) {
+    ms_tensor_placement now = state->now.on[axis];
+    ms_tensor_placement to = state->target.on[axis];
+    switch (move) {
     case MOVE_CUT:
-        return now.kind == MS_REPLICATE && may_enter(j, axis);
+        return now.kind == MS_REPLICATE && may_enter(state, axis);
     case MOVE_REDUCE_SCATTER:
-        return now.kind == MS_PARTIAL && may_enter(j, axis);
+        return now.kind == MS_PARTIAL && may_enter(state, axis);
     case MOVE_ALL_TO_ALL:
-        return may_leave(j, axis) && may_enter(j, axis);
+        return may_leave(state, axis) && may_enter(state, axis);
     case MOVE_ALL_REDUCE:
         return now.kind == MS_PARTIAL && to.kind == MS_REPLICATE;
     case MOVE_ALL_GATHER:
-        return may_leave(j, axis) && to.kind == MS_REPLICATE;
+        return may_leave(state, axis) && to.kind == MS_REPLICATE;
     case MOVE_STEP_ASIDE:
     case MOVE_COUNT:
         break;
     }
-    return may_leave(j, axis);
+    return may_leave(state, axis);
 }
 
 /* Append the step of a move to the plan, and update placement and bytes. Bytes that a rank sends:
  * (n-1)/n of the buffer, twice that for an all-reduce, none for a cut (see ms_reshard). */
-static void make_move(journey *j, move m, int axis) {
+static void make_move(reshard_state *state, move_kind move, int axis) {
     static const ms_coll_kind KINDS[MOVE_COUNT] = {MS_COLL_NONE,       MS_COLL_REDUCE_SCATTER,
                                                    MS_COLL_ALL_TO_ALL, MS_COLL_ALL_REDUCE,
                                                    MS_COLL_ALL_GATHER, MS_COLL_ALL_GATHER};
-    double members = j->mesh->sizes[axis];
-    bool is_gather = KINDS[m] == MS_COLL_ALL_GATHER;
-    ms_reshard_step step = {.kind = KINDS[m],
+    double members = state->mesh->sizes[axis];
+    bool is_gather = KINDS[move] == MS_COLL_ALL_GATHER;
+    ms_reshard_step step = {.kind = KINDS[move],
                             .axis = axis,
-                            .from = j->now.on[axis],
+                            .from = state->now.on[axis],
                             .to = is_gather ? (ms_tensor_placement){.kind = MS_REPLICATE}
-                                            : j->target.on[axis],
-                            .size_B = j->local_B * (is_gather ? members : 1.0)};
-    if (m == MOVE_CUT || m == MOVE_REDUCE_SCATTER) {
-        j->local_B /= members;
+                                            : state->target.on[axis],
+                            .size_B = state->local_B * (is_gather ? members : 1.0)};
+    if (move == MOVE_CUT || move == MOVE_REDUCE_SCATTER) {
+        state->local_B /= members;
     } else if (is_gather) {
-        j->local_B *= members;
+        state->local_B *= members;
     }
-    double sent_parts = m == MOVE_CUT ? 0.0 : (members - 1.0) * (m == MOVE_ALL_REDUCE ? 2.0 : 1.0);
+    double sent_parts =
+        move == MOVE_CUT ? 0.0 : (members - 1.0) * (move == MOVE_ALL_REDUCE ? 2.0 : 1.0);
     step.sent_B = sent_parts / members * step.size_B;
-    j->plan.sent_B += step.sent_B;
-    j->must_leave[axis] = false;
-    j->now.on[axis] = step.to;
-    j->plan.steps[j->plan.count++] = step;
+    state->plan.sent_B += step.sent_B;
+    state->must_leave[axis] = false;
+    state->now.on[axis] = step.to;
+    state->plan.steps[state->plan.count++] = step;
 }
 
 /* Make the first move that is possible: moves in order of preference, for each the innermost axes
  * first.  Returns false when no move is left. */
-static bool make_next_move(journey *j) {
-    for (move m = 0; m < MOVE_COUNT; m++) {
-        for (int axis = j->mesh->axes - 1; axis >= 0; axis--) {
-            if (is_possible(j, m, axis)) {
-                make_move(j, m, axis);
+static bool make_next_move(reshard_state *state) {
+    for (move_kind move = 0; move < MOVE_COUNT; move++) {
+        for (int axis = state->mesh->axes - 1; axis >= 0; axis--) {
+            if (is_possible(state, move, axis)) {
+                make_move(state, move, axis);
                 return true;
             }
         }
@@ -237,16 +238,17 @@ ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec
     if (status != MS_OK) {
         return status;
     }
-    journey j = {.mesh = mesh, .target = *to, .now = *from};
+    reshard_state state = {.mesh = mesh, .target = *to, .now = *from};
     for (int axis = 0; axis < mesh->axes; axis++) {
         if (mesh->sizes[axis] == 1) { /* a single rank has the whole in any placement */
-            j.now.on[axis] = j.target.on[axis] = (ms_tensor_placement){.kind = MS_REPLICATE};
+            state.now.on[axis] = state.target.on[axis] =
+                (ms_tensor_placement){.kind = MS_REPLICATE};
         }
     }
-    j.local_B = ms_tensor_bytes(tensor, local);
-    mark_leaving(&j);
-    while (make_next_move(&j)) {
+    state.local_B = ms_tensor_bytes(tensor, local);
+    mark_leaving(&state);
+    while (make_next_move(&state)) {
     }
-    *plan_out = j.plan;
+    *plan_out = state.plan;
     return MS_OK;
 }

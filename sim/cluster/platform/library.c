@@ -146,76 +146,78 @@ typedef struct library_reading {
 
 /* Copy a list that must have `count` items; a list of another length is reported. Does nothing
  * after a fault. */
-static void copy_list(library_reading *r, const ms_numbers *from, size_t count,
+static void copy_list(library_reading *reading, const ms_numbers *from, size_t count,
                       const char *key_path, double *to) {
-    if (r->status == MS_OK && from->count != count) {
-        r->status = ms_config_fault(r->diag, ms_node_at(r->root, key_path, NULL), key_path,
-                                    "expected %zu values, got %zu", count, from->count);
+    if (reading->status == MS_OK && from->count != count) {
+        reading->status =
+            ms_config_fault(reading->diag, ms_node_at(reading->root, key_path, NULL), key_path,
+                            "expected %zu values, got %zu", count, from->count);
     }
-    if (r->status == MS_OK) {
+    if (reading->status == MS_OK) {
         memcpy(to, from->items, count * sizeof *to);
     }
 }
 
 /* Copy a table of latencies.  table: its key. */
-static void copy_latencies(library_reading *r, const latency_file *from, const char *table,
+static void copy_latencies(library_reading *reading, const latency_file *from, const char *table,
                            double to[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS]) {
-    for (int row = 0; row < MS_LIBRARY_ALGORITHMS && r->status == MS_OK; row++) {
-        const char *path = ms_arena_printf(r->arena, "%s.%s", table, LATENCY_FIELDS[row].key);
-        r->status = path == NULL ? MS_E_NOMEM : MS_OK;
-        copy_list(r, &from->rows[row], MS_LIBRARY_PROTOCOLS, path, to[row]);
+    for (int row = 0; row < MS_LIBRARY_ALGORITHMS && reading->status == MS_OK; row++) {
+        const char *path = ms_arena_printf(reading->arena, "%s.%s", table, LATENCY_FIELDS[row].key);
+        reading->status = path == NULL ? MS_E_NOMEM : MS_OK;
+        copy_list(reading, &from->rows[row], MS_LIBRARY_PROTOCOLS, path, to[row]);
     }
 }
 
 /* Read the keys of one generation, which must be there.  name: of the generation. */
-static void read_generation(library_reading *r, const ms_node *generations, const char *name,
+static void read_generation(library_reading *reading, const ms_node *generations, const char *name,
                             ms_library_generation *out) {
-    const char *path = ms_arena_printf(r->arena, "generations.%s", name);
+    const char *path = ms_arena_printf(reading->arena, "generations.%s", name);
     const ms_node *mapping = ms_node_get(generations, name);
     if (path == NULL || mapping == NULL) {
-        r->status = path == NULL ? MS_E_NOMEM
-                                 : ms_config_fault(r->diag, generations, "generations",
-                                                   "required key is missing: '%s'", name);
+        reading->status = path == NULL ? MS_E_NOMEM
+                                       : ms_config_fault(reading->diag, generations, "generations",
+                                                         "required key is missing: '%s'", name);
         return;
     }
     generation_file file = {.ll = {0}};
-    r->status = ms_config_read(mapping, GENERATION_FIELDS, path, &file, r->arena, r->diag);
+    reading->status =
+        ms_config_read(mapping, GENERATION_FIELDS, path, &file, reading->arena, reading->diag);
     *out = file.generation;
-    copy_list(r, &file.ll, MS_LIBRARY_SCALES, path, out->ll_Bps);
-    copy_list(r, &file.ring_ll128, MS_LIBRARY_SCALES, path, out->ring_ll128_Bps);
-    copy_list(r, &file.tree_ll128, MS_LIBRARY_SCALES, path, out->tree_ll128_Bps);
-    copy_list(r, &file.tree, MS_LIBRARY_SCALES, path, out->tree_Bps);
-    copy_list(r, &file.nvls_tree, MS_LIBRARY_SCALES, path, out->nvls_tree_Bps);
+    copy_list(reading, &file.ll, MS_LIBRARY_SCALES, path, out->ll_Bps);
+    copy_list(reading, &file.ring_ll128, MS_LIBRARY_SCALES, path, out->ring_ll128_Bps);
+    copy_list(reading, &file.tree_ll128, MS_LIBRARY_SCALES, path, out->tree_ll128_Bps);
+    copy_list(reading, &file.tree, MS_LIBRARY_SCALES, path, out->tree_Bps);
+    copy_list(reading, &file.nvls_tree, MS_LIBRARY_SCALES, path, out->nvls_tree_Bps);
 }
 
 /* Read all keys of a library from its document. Without the key link_steps, the links of platforms
  * are taken to have the latency of a ring's step with Simple. */
 static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, ms_library *out) {
     library_file file = {.name = NULL};
-    library_reading r = {.root = root, .arena = arena, .diag = diag};
-    r.status = ms_config_read(root, MS_LIBRARY_FIELDS, "", &file, arena, diag);
+    library_reading reading = {.root = root, .arena = arena, .diag = diag};
+    reading.status = ms_config_read(root, MS_LIBRARY_FIELDS, "", &file, arena, diag);
     out->name = file.name;
     out->formulas = file.formulas;
-    copy_latencies(&r, &file.base, "base_latency", out->base_s);
-    copy_latencies(&r, &file.node, "node_latency", out->node_s);
-    copy_latencies(&r, &file.net, "net_latency", out->net_s);
+    copy_latencies(&reading, &file.base, "base_latency", out->base_s);
+    copy_latencies(&reading, &file.node, "node_latency", out->node_s);
+    copy_latencies(&reading, &file.net, "net_latency", out->net_s);
     out->link_step_s[0] = out->node_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
     out->link_step_s[1] = out->net_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
     if (file.link_steps.count > 0) {
-        copy_list(&r, &file.link_steps, 2, "link_steps", out->link_step_s);
+        copy_list(&reading, &file.link_steps, 2, "link_steps", out->link_step_s);
     }
-    copy_list(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
+    copy_list(&reading, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
     out->net_channels = file.net_channels;
     out->nvls_min_gpus = file.nvls_min_gpus;
     for (int p = 0; p < MS_LIBRARY_PROTOCOLS; p++) {
-        copy_list(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction",
+        copy_list(&reading, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction",
                   out->tree_correction[p]);
     }
-    for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && r.status == MS_OK; g++) {
-        read_generation(&r, file.generations, GENERATIONS[g - MS_GENERATION_VOLTA].key,
+    for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && reading.status == MS_OK; g++) {
+        read_generation(&reading, file.generations, GENERATIONS[g - MS_GENERATION_VOLTA].key,
                         &out->generations[g]);
     }
-    return r.status;
+    return reading.status;
 }
 
 /* Load the file of a library, and lay the keys over it that the platform changes.  library: the

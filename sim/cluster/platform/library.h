@@ -63,13 +63,11 @@ typedef struct ms_library_ramp {
  * node, two, more. */
 typedef struct ms_library_generation {
     double ll_Bps[MS_LIBRARY_SCALES]; /**< maximum with LL, of all channels together [B/s] */
-    double
-        ring_ll128_Bps[MS_LIBRARY_SCALES]; /**< maximum of a ring with LL128, per channel [B/s] */
-    double
-        tree_ll128_Bps[MS_LIBRARY_SCALES];   /**< maximum of a tree with LL128, per channel [B/s] */
-    double tree_Bps[MS_LIBRARY_SCALES];      /**< maximum of a tree with any protocol [B/s] */
-    double nvls_tree_Bps[MS_LIBRARY_SCALES]; /**< maximum of a tree of NVLS nodes [B/s] */
-    int channels;                            /**< channels of a communicator [count] */
+    double ring_ll128_Bps[MS_LIBRARY_SCALES]; /**< maximum of rings with LL128, a channel [B/s] */
+    double tree_ll128_Bps[MS_LIBRARY_SCALES]; /**< maximum of trees with LL128, a channel [B/s] */
+    double tree_Bps[MS_LIBRARY_SCALES];       /**< maximum of a tree with any protocol [B/s] */
+    double nvls_tree_Bps[MS_LIBRARY_SCALES];  /**< maximum of a tree of NVLS nodes [B/s] */
+    int channels;                             /**< channels of a communicator [count] */
     double nvls_efficiency; /**< share of NVLink's bandwidth by which the library chooses NVLS,
                                0..1; 0: never chosen */
     double nvls_share;      /**< share of NVLink's bandwidth that NVLS reaches, 0..1 */
@@ -102,8 +100,7 @@ typedef struct ms_library {
                           [MS_LIBRARY_SIZES]; /**< factor on a tree's bandwidth */
     ms_library_generation
         generations[MS_GENERATIONS]; /**< the row of MS_GENERATION_NONE is empty */
-    const ms_node
-        *keys; /**< keys of its file with the platform's changes; NULL: not read from a file */
+    const ms_node *keys; /**< keys of its file with the platform's changes; NULL: no file */
 } ms_library;
 
 /** Time that a ramp adds to a collective of `size_B` bytes [s]. */

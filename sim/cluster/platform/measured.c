@@ -76,7 +76,7 @@ static int find_kernel(const char *name) {
 }
 
 /* Read a line into the rows of its kernel; faults are reported at the line. */
-static void read_row(table_reader *r, const ms_cell cells[CELLS]) {
+static void read_row(table_reader *reader, const ms_cell cells[CELLS]) {
     char name[TEXT_MAX], shape[TEXT_MAX], time[TEXT_MAX];
     copy_text(&cells[0], name);
     copy_text(&cells[1], shape);
@@ -86,7 +86,7 @@ static void read_row(table_reader *r, const ms_cell cells[CELLS]) {
     int kernel = find_kernel(name);
     if (kernel == MS_MEASURED_COUNT) {
         ms_csv_file_fault(
-            &r->file,
+            &reader->file,
             "no kernel '%s': expected gemm, gemm_accumulate, attention, attention_backward "
             "or memory",
             name);
@@ -94,39 +94,41 @@ static void read_row(table_reader *r, const ms_cell cells[CELLS]) {
     }
     int sizes = read_sizes(shape, row.sizes);
     if (sizes < KERNELS[kernel].fewest || sizes > KERNELS[kernel].most) {
-        ms_csv_file_fault(&r->file, "expected a shape %s, got '%s'", KERNELS[kernel].shape, shape);
+        ms_csv_file_fault(&reader->file, "expected a shape %s, got '%s'", KERNELS[kernel].shape,
+                          shape);
         return;
     }
     if (ms_unit_parse(time, MS_DIM_TIME, &row.time_s, &why) != MS_OK || !(row.time_s > 0)) {
-        ms_csv_file_fault(&r->file, "expected a time with its unit, such as '163 us', got '%s'",
-                          time);
+        ms_csv_file_fault(&reader->file,
+                          "expected a time with its unit, such as '163 us', got '%s'", time);
         return;
     }
-    ms_vector_add(&r->rows[kernel], &row, 1);
+    ms_vector_add(&reader->rows[kernel], &row, 1);
 }
 
 /* Read all lines; a line whose first cell is "kernel" is a header. */
-static void read_body(table_reader *r) {
+static void read_body(table_reader *reader) {
     ms_cell cells[CELLS + 1];
     char first[TEXT_MAX];
-    for (int count = ms_csv_file_next(&r->file, cells, CELLS); count > 0;
-         count = ms_csv_file_next(&r->file, cells, CELLS)) {
+    for (int count = ms_csv_file_next(&reader->file, cells, CELLS); count > 0;
+         count = ms_csv_file_next(&reader->file, cells, CELLS)) {
         copy_text(&cells[0], first);
         if (count != CELLS) {
-            ms_csv_file_fault(&r->file, "expected kernel, shape and time");
+            ms_csv_file_fault(&reader->file, "expected kernel, shape and time");
         } else if (strcmp(first, "kernel") != 0) { /* else the header */
-            read_row(r, cells);
+            read_row(reader, cells);
         }
     }
 }
 
 /* Move the rows of all kernels to the arena as a table.  Returns MS_OK; MS_E_NOMEM. */
-static ms_status make_table(table_reader *r, ms_arena *arena, const ms_kernel_table **table_out) {
+static ms_status make_table(table_reader *reader, ms_arena *arena,
+                            const ms_kernel_table **table_out) {
     ms_kernel_table *table = MS_NEW(arena, ms_kernel_table, 1);
     bool has_no_memory = table == NULL;
     for (int kernel = 0; kernel < MS_MEASURED_COUNT && !has_no_memory; kernel++) {
-        table->counts[kernel] = (int)r->rows[kernel].count;
-        table->rows[kernel] = ms_vector_keep(&r->rows[kernel], arena);
+        table->counts[kernel] = (int)reader->rows[kernel].count;
+        table->rows[kernel] = ms_vector_keep(&reader->rows[kernel], arena);
         has_no_memory = table->rows[kernel] == NULL;
     }
     if (has_no_memory) {
@@ -149,16 +151,16 @@ static const char *path_beside(const ms_node *node, ms_arena *arena) {
 
 ms_status ms_measured_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
                            ms_diag *diag, const ms_kernel_table **table_out) {
-    table_reader r = {.file = {.path = name, .diag = diag}};
+    table_reader reader = {.file = {.path = name, .diag = diag}};
     for (int kernel = 0; kernel < MS_MEASURED_COUNT; kernel++) {
-        ms_vector_init(&r.rows[kernel], sizeof(ms_measured_row));
+        ms_vector_init(&reader.rows[kernel], sizeof(ms_measured_row));
     }
-    ms_csv_file_begin(&r.file, text, length_B);
-    read_body(&r);
-    ms_status status = r.file.status;
-    status = status == MS_OK ? make_table(&r, arena, table_out) : status;
+    ms_csv_file_begin(&reader.file, text, length_B);
+    read_body(&reader);
+    ms_status status = reader.file.status;
+    status = status == MS_OK ? make_table(&reader, arena, table_out) : status;
     for (int kernel = 0; kernel < MS_MEASURED_COUNT; kernel++) {
-        ms_vector_release(&r.rows[kernel]);
+        ms_vector_release(&reader.rows[kernel]);
     }
     return status;
 }

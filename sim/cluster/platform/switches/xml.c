@@ -36,25 +36,25 @@ static void write_vertices(const char *kind, int count, ms_buffer *out) {
     }
 }
 
-/* Write an edge from a GPU to e->to, over the GPU's link to `other`, a GPU of its node that is
+/* Write an edge from a GPU to edge->to, over the GPU's link to `other`, a GPU of its node that is
  * wired in pairs. */
-static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *e,
+static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *edge,
                             ms_buffer *out) {
     ms_link_address address = ms_switches_pair(platform, gpu, other);
-    host_name(gpu, e->from);
-    e->link = ms_fabric_link(platform, address.tier, address.index, address.direction);
-    e->steps = 2;
-    ms_xml_write_edge(platform, e, out);
+    host_name(gpu, edge->from);
+    edge->link = ms_fabric_link(platform, address.tier, address.index, address.direction);
+    edge->steps = 2;
+    ms_xml_write_edge(platform, edge, out);
 }
 
 /* Write edges from a GPU to every other GPU of its node, where nodes are wired in pairs. */
 static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     int first = ms_platform_node(platform, gpu) * platform->gpus_per_node;
     for (int other = first; other < first + platform->gpus_per_node; other++) {
-        ms_xml_edge e = {.steps = 0};
-        host_name(other, e.to);
+        ms_xml_edge edge = {.steps = 0};
+        host_name(other, edge.to);
         if (other != gpu) {
-            write_pair_edge(platform, gpu, other, &e, out);
+            write_pair_edge(platform, gpu, other, &edge, out);
         }
     }
 }
@@ -65,18 +65,19 @@ static void write_proxy_edges(const ms_platform *platform, int proxy, const char
                               ms_buffer *out) {
     int node = ms_platform_node(platform, proxy);
     int first = node * platform->gpus_per_node;
-    ms_xml_edge e = {.steps = 0};
-    snprintf(e.to, NAME_SIZE, "%s", nic);
+    ms_xml_edge edge = {.steps = 0};
+    snprintf(edge.to, NAME_SIZE, "%s", nic);
     for (int gpu = first; gpu < first + platform->gpus_per_node && platform->tiers[0].is_paired;
          gpu++) {
         if (gpu != proxy) {
-            write_pair_edge(platform, gpu, proxy, &e, out);
+            write_pair_edge(platform, gpu, proxy, &edge, out);
         }
     }
     if (!platform->tiers[0].is_paired) {
-        vertex_name("pxn", node, e.from);
-        e.link = ms_fabric_link(platform, ms_switches_of(platform)->node_tier, proxy, MS_LINK_DOWN);
-        ms_xml_write_edge(platform, &e, out);
+        vertex_name("pxn", node, edge.from);
+        edge.link =
+            ms_fabric_link(platform, ms_switches_of(platform)->node_tier, proxy, MS_LINK_DOWN);
+        ms_xml_write_edge(platform, &edge, out);
     }
 }
 
@@ -86,35 +87,35 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
     const ms_switches *switches = ms_switches_of(platform);
     int node = ms_platform_node(platform, gpu);
     int port = ms_switches_port(platform, gpu);
-    ms_xml_edge e = {.steps = 0};
+    ms_xml_edge edge = {.steps = 0};
     if (platform->tiers[0].is_paired) {
         write_pair_edges(platform, gpu, out);
     } else if (switches->node_tier >= 0) {
-        host_name(gpu, e.from);
-        vertex_name("node", node, e.to);
-        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
-        e.steps = 1;
-        ms_xml_write_edge(platform, &e, out);
+        host_name(gpu, edge.from);
+        vertex_name("node", node, edge.to);
+        edge.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
+        edge.steps = 1;
+        ms_xml_write_edge(platform, &edge, out);
         if (platform->has_pxn) {
-            vertex_name("pxn", node, e.to);
-            ms_xml_write_edge(platform, &e, out);
+            vertex_name("pxn", node, edge.to);
+            ms_xml_write_edge(platform, &edge, out);
         }
-        vertex_name("node", node, e.from);
-        host_name(gpu, e.to);
-        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_DOWN);
-        e.steps = 0;
-        ms_xml_write_edge(platform, &e, out);
+        vertex_name("node", node, edge.from);
+        host_name(gpu, edge.to);
+        edge.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_DOWN);
+        edge.steps = 0;
+        ms_xml_write_edge(platform, &edge, out);
     }
-    host_name(gpu, e.from);
-    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.to);
-    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
-    e.steps = 2;
-    ms_xml_write_edge(platform, &e, out);
-    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.from);
-    host_name(gpu, e.to);
-    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_DOWN);
-    e.steps = 0;
-    ms_xml_write_edge(platform, &e, out);
+    host_name(gpu, edge.from);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), edge.to);
+    edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+    edge.steps = 2;
+    ms_xml_write_edge(platform, &edge, out);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), edge.from);
+    host_name(gpu, edge.to);
+    edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_DOWN);
+    edge.steps = 0;
+    ms_xml_write_edge(platform, &edge, out);
 }
 
 /* Write the edges of a node's PXN traffic: to each NIC over the link of the GPU that uses the NIC,
@@ -125,25 +126,25 @@ static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *ou
     for (int rail = 0; rail < switches->ports_per_node; rail++) {
         int proxy = node * platform->gpus_per_node + rail;
         int port = ms_switches_port(platform, proxy);
-        ms_xml_edge e = {.steps = 0};
-        vertex_name("nic", port, e.from);
-        write_proxy_edges(platform, proxy, e.from, out);
-        vertex_name("leaf", ms_switches_leaf(platform, proxy), e.to);
-        e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
-        ms_xml_write_edge(platform, &e, out);
+        ms_xml_edge edge = {.steps = 0};
+        vertex_name("nic", port, edge.from);
+        write_proxy_edges(platform, proxy, edge.from, out);
+        vertex_name("leaf", ms_switches_leaf(platform, proxy), edge.to);
+        edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+        ms_xml_write_edge(platform, &edge, out);
     }
 }
 
-/* Write the edges of a link pair in both directions.  e: from the lower to the upper router; its
+/* Write the edges of a link pair in both directions.  edge: from the lower to the upper router; its
  * link is set here. */
-static void write_uplink(const ms_platform *platform, ms_xml_edge *e, int tier, int index,
+static void write_uplink(const ms_platform *platform, ms_xml_edge *edge, int tier, int index,
                          ms_buffer *out) {
-    ms_xml_edge down = *e;
-    snprintf(down.from, NAME_SIZE, "%s", e->to);
-    snprintf(down.to, NAME_SIZE, "%s", e->from);
-    e->link = ms_fabric_link(platform, tier, index, MS_LINK_UP);
+    ms_xml_edge down = *edge;
+    snprintf(down.from, NAME_SIZE, "%s", edge->to);
+    snprintf(down.to, NAME_SIZE, "%s", edge->from);
+    edge->link = ms_fabric_link(platform, tier, index, MS_LINK_UP);
     down.link = ms_fabric_link(platform, tier, index, MS_LINK_DOWN);
-    ms_xml_write_edge(platform, e, out);
+    ms_xml_write_edge(platform, edge, out);
     ms_xml_write_edge(platform, &down, out);
 }
 
@@ -154,16 +155,16 @@ static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
     int leaves = switches->units * switches->leaves_per_unit;
     for (int leaf = 0; leaf < leaves && switches->spine_tier >= 0; leaf++) {
         int pod = leaf / (switches->leaves_per_unit * switches->units_per_pod);
-        ms_xml_edge e = {.steps = 0};
-        vertex_name("leaf", leaf, e.from);
-        vertex_name("spine", pod * plane_count + leaf % plane_count, e.to);
-        write_uplink(platform, &e, switches->spine_tier, leaf, out);
+        ms_xml_edge edge = {.steps = 0};
+        vertex_name("leaf", leaf, edge.from);
+        vertex_name("spine", pod * plane_count + leaf % plane_count, edge.to);
+        write_uplink(platform, &edge, switches->spine_tier, leaf, out);
     }
     for (int spine = 0; spine < switches->pods * plane_count && switches->core_tier >= 0; spine++) {
-        ms_xml_edge e = {.steps = 0};
-        vertex_name("spine", spine, e.from);
-        vertex_name("core", spine % plane_count, e.to);
-        write_uplink(platform, &e, switches->core_tier, spine / plane_count, out);
+        ms_xml_edge edge = {.steps = 0};
+        vertex_name("spine", spine, edge.from);
+        vertex_name("core", spine % plane_count, edge.to);
+        write_uplink(platform, &edge, switches->core_tier, spine / plane_count, out);
     }
 }
 

@@ -35,38 +35,38 @@ static int compare_ints(const void *a, const void *b) {
 
 /* List the different coordinates of the members along a dimension, ascending.  Returns MS_OK;
  * MS_E_NOMEM. */
-static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, torus_box *b) {
-    int *all = MS_NEW(arena, int, b->members);
+static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, torus_box *box) {
+    int *all = MS_NEW(arena, int, box->members);
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     if (all == NULL) {
         return MS_E_NOMEM;
     }
-    for (int i = 0; i < b->members; i++) {
-        ms_torus_coordinates(b->torus, gpus[i], coordinates);
+    for (int i = 0; i < box->members; i++) {
+        ms_torus_coordinates(box->torus, gpus[i], coordinates);
         all[i] = coordinates[dimension];
     }
-    qsort(all, (size_t)b->members, sizeof *all, compare_ints);
+    qsort(all, (size_t)box->members, sizeof *all, compare_ints);
     int count = 0;
-    for (int i = 0; i < b->members; i++) {
+    for (int i = 0; i < box->members; i++) {
         if (i == 0 || all[i] != all[count - 1]) {
             all[count++] = all[i];
         }
     }
-    b->places[dimension] = all;
-    b->counts[dimension] = count;
+    box->places[dimension] = all;
+    box->counts[dimension] = count;
     return MS_OK;
 }
 
 /* Whether the places of a dimension are evenly spaced all round it and at least three, as two would
  * have one edge only; or whether there is a single one. */
-static bool is_round(const torus_box *b, int dimension) {
-    int size = b->torus->shape[dimension];
-    int count = b->counts[dimension];
+static bool is_round(const torus_box *box, int dimension) {
+    int size = box->torus->shape[dimension];
+    int count = box->counts[dimension];
     if (count == 1) {
         return true;
     }
     for (int i = 1; i < count; i++) {
-        if ((b->places[dimension][i] - b->places[dimension][i - 1]) * count != size) {
+        if ((box->places[dimension][i] - box->places[dimension][i - 1]) * count != size) {
             return false;
         }
     }
@@ -76,22 +76,22 @@ static bool is_round(const torus_box *b, int dimension) {
 /* Whether the group is a box: all members are in one pod, and they are all combinations of their
  * coordinates. Members do not repeat, so it suffices that the counts multiply to their number.  b:
  * its places and counts are set. */
-static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *b, bool *is_box_out) {
+static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
-    b->pod = ms_torus_pod(b->torus, gpus[0]);
-    for (int i = 0; i < b->members; i++) {
-        is_box = is_box && ms_torus_pod(b->torus, gpus[i]) == b->pod;
+    box->pod = ms_torus_pod(box->torus, gpus[0]);
+    for (int i = 0; i < box->members; i++) {
+        is_box = is_box && ms_torus_pod(box->torus, gpus[i]) == box->pod;
     }
     for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX && is_box; d++) {
-        ms_status status = list_places(gpus, d, arena, b);
+        ms_status status = list_places(gpus, d, arena, box);
         if (status != MS_OK) {
             return status;
         }
-        product *= b->counts[d];
-        is_box = is_round(b, d);
+        product *= box->counts[d];
+        is_box = is_round(box, d);
     }
-    *is_box_out = is_box && product == b->members;
+    *is_box_out = is_box && product == box->members;
     return MS_OK;
 }
 
@@ -203,12 +203,12 @@ static ms_status best_cycles(int m, int n, ms_arena *arena, cycle out[2], bool *
 /* Find cycles through the whole box, as places that count z fastest and x slowest: cycles of the
  * torus whose rows are the cycle through the first two dimensions, and whose columns are the
  * third. */
-static ms_status box_cycles(const torus_box *b, ms_arena *arena, cycle out[2]) {
+static ms_status box_cycles(const torus_box *box, ms_arena *arena, cycle out[2]) {
     bool is_swapped;
     cycle plane[2]; /* through the first two dimensions; only plane[0] is used for three */
-    int rows = b->counts[0] * b->counts[1];
-    int columns = b->counts[2];
-    ms_status status = best_cycles(b->counts[0], b->counts[1], arena, plane, &is_swapped);
+    int rows = box->counts[0] * box->counts[1];
+    int columns = box->counts[2];
+    ms_status status = best_cycles(box->counts[0], box->counts[1], arena, plane, &is_swapped);
     if (status != MS_OK || plane[0].order == NULL || columns == 1) {
         out[0] = plane[0];
         out[1] = plane[1];
@@ -225,31 +225,31 @@ static ms_status box_cycles(const torus_box *b, ms_arena *arena, cycle out[2]) {
 }
 
 /* The GPU at a place of the box. */
-static int gpu_at(const torus_box *b, int place) {
+static int gpu_at(const torus_box *box, int place) {
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     for (int d = MS_TORUS_DIMENSIONS_MAX - 1; d >= 0; d--) {
-        coordinates[d] = b->places[d][place % b->counts[d]];
-        place /= b->counts[d];
+        coordinates[d] = box->places[d][place % box->counts[d]];
+        place /= box->counts[d];
     }
-    return ms_torus_chip(b->torus, b->pod, coordinates);
+    return ms_torus_chip(box->torus, box->pod, coordinates);
 }
 
 /* Write the GPUs of the rings: each cycle in both directions, which use different links. */
-static ms_status write_orders(const torus_box *b, const cycle *cycles, ms_arena *arena,
+static ms_status write_orders(const torus_box *box, const cycle *cycles, ms_arena *arena,
                               ms_ring_orders *out) {
     int rings = cycles[0].order == NULL ? 0 : cycles[1].order == NULL ? 2 : 4;
     if (rings == 0) {
         *out = (ms_ring_orders){.rings = 0};
         return MS_OK;
     }
-    int *gpus = MS_NEW(arena, int, (size_t)rings *(size_t)b->members);
+    int *gpus = MS_NEW(arena, int, (size_t)rings *(size_t)box->members);
     if (gpus == NULL) {
         return MS_E_NOMEM;
     }
     for (int ring = 0; ring < rings; ring++) {
-        for (int i = 0; i < b->members; i++) {
-            int at = ring % 2 == 0 ? i : b->members - 1 - i;
-            gpus[ring * b->members + i] = gpu_at(b, cycles[ring / 2].order[at]);
+        for (int i = 0; i < box->members; i++) {
+            int at = ring % 2 == 0 ? i : box->members - 1 - i;
+            gpus[ring * box->members + i] = gpu_at(box, cycles[ring / 2].order[at]);
         }
     }
     *out = (ms_ring_orders){.rings = rings, .gpus = gpus};
@@ -258,12 +258,12 @@ static ms_status write_orders(const torus_box *b, const cycle *cycles, ms_arena 
 
 ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
                          ms_ring_orders *orders_out) {
-    torus_box b = {.torus = ms_torus_of(platform), .members = members};
+    torus_box box = {.torus = ms_torus_of(platform), .members = members};
     bool is_box = false;
     cycle cycles[2] = {{.order = NULL}, {.order = NULL}};
-    ms_status status = find_box(gpus, arena, &b, &is_box);
+    ms_status status = find_box(gpus, arena, &box, &is_box);
     if (status == MS_OK && is_box) {
-        status = box_cycles(&b, arena, cycles);
+        status = box_cycles(&box, arena, cycles);
     }
-    return status == MS_OK ? write_orders(&b, cycles, arena, orders_out) : status;
+    return status == MS_OK ? write_orders(&box, cycles, arena, orders_out) : status;
 }

@@ -107,8 +107,8 @@ void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
         }
     }
     if (has_network) {
-        const ms_xml_edge e = {
+        const ms_xml_edge edge = {
             .from = "network-in", .to = "network-out", .link = -1, .steps = NETWORK_STEPS};
-        ms_xml_write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &edge, out);
     }
 }
