@@ -65,8 +65,8 @@ ms_axis ms_axis_from_name(const char *name) {
 }
 
 ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind) {
-    bool is_collective =
-        kind > MS_COLL_P2P && kind < MS_COLL_COUNT; /* both enumerations have one order */
+    /* both enumerations list the collectives in the same order */
+    bool is_collective = kind > MS_COLL_P2P && kind < MS_COLL_COUNT;
     return is_collective ? MS_OP_P2P + (kind - MS_COLL_P2P) : MS_OP_P2P;
 }
 

@@ -15,8 +15,8 @@ static struct {
     _Atomic int64_t total;
     _Atomic int64_t began_ns;
 } state;
-static int64_t *shared_done =
-    NULL; /* in a child process: a copy of state.done that the parent reads */
+/* In a child process: a copy of state.done in memory that the parent reads. */
+static int64_t *shared_done = NULL;
 
 void ms_progress_begin(const char *phase, int64_t total) {
     atomic_store(&state.done, 0);

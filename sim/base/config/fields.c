@@ -130,7 +130,7 @@ ms_status ms_field_parse_fallback(const ms_field *field, ms_arena *arena, ms_dia
         return MS_E_NOMEM;
     }
     *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "default"};
-    node->is_quoted = text[0] == '\0'; /* an empty text, not nothing */
+    node->is_quoted = text[0] == '\0'; /* an empty text, not an absent value */
     *node_out = node;
     return MS_OK;
 }
@@ -146,8 +146,8 @@ typedef struct target {
 static void read_mapping(ms_reading *reading, const ms_node *mapping, const target *to);
 
 /* Read a nested mapping of a MAP field.  child: NULL where the key is absent: all defaults then,
- * and no key of it is required.  to: the struct that holds the field, with the path of the nested
- * mapping. */
+ * and no key of the mapping is required.  to: target of the mapping that has the field, but with
+ * the path of the nested mapping. */
 static void read_map(ms_reading *reading, const ms_node *child, const ms_field *field,
                      const target *to) {
     target below = {field->fields, to->path, to->out + field->offset, child != NULL};
@@ -161,7 +161,7 @@ static void read_map(ms_reading *reading, const ms_node *child, const ms_field *
     read_mapping(reading, child, &below);
 }
 
-/* Read the value of a key that the mapping has.  to: of the mapping. */
+/* Read the value of a key that the mapping has.  to: target of the mapping. */
 static void read_present(ms_reading *reading, const ms_node *child, const ms_field *field,
                          const target *to) {
     ms_path path = {.parent = to->path, .key = field->key};
@@ -186,7 +186,7 @@ void ms_field_read_fallback(ms_reading *reading, const ms_field *field, const ms
 }
 
 /* Treat a key that the mapping lacks: report it if it is required, and store its default. mapping:
- * NULL where it is absent itself.  to: of the mapping. */
+ * NULL where the mapping itself is absent.  to: target of the mapping. */
 static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_field *field,
                         const target *to) {
     ms_path path = {.parent = to->path, .key = field->key};

@@ -14,13 +14,13 @@
 /* The position in the text up to which nodes have been built. */
 typedef struct text_cursor {
     const ms_source *source;
-    size_t at_B, at_characters; /* position, in bytes and in characters */
+    size_t at_B, at_characters; /* the position, in bytes and in characters */
     ms_arena *arena;
     ms_diag *diag;
     size_t nodes; /* nodes made so far */
 } text_cursor;
 
-/* ---- the text beside the tree ---- */
+/* ---- moving through the text ---- */
 
 /* Move the cursor to the next character. */
 static void advance(text_cursor *cursor) {
@@ -205,8 +205,8 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
     json_set_alloc_funcs(allocate, (free));
     json_t *tree = json_loadb(source->text, source->length_B,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (ms_failure_count() !=
-        failures) { /* the tree may be wrong: jansson drops a character then */
+    /* without memory the tree may be wrong: jansson drops characters */
+    if (ms_failure_count() != failures) {
         json_decref(tree);
         return MS_E_NOMEM;
     }

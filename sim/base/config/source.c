@@ -165,8 +165,8 @@ ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to) {
                      .width = (int)width};
 }
 
-/* Report by errno why a file could not be opened. A wrong name is MS_E_INPUT, a failure of the
- * system MS_E_IO, which is recorded (failure.h) where it is not the file's. */
+/* Report by errno why a file could not be opened. A name that leads to no file is MS_E_INPUT; other
+ * errors are MS_E_IO, and those of the system itself are recorded (failure.h). */
 static ms_status report_open(const char *path, ms_diag *diag) {
     int error = errno;
     ms_mark mark = {.file = path};

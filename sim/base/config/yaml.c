@@ -12,8 +12,8 @@
 /* An open mapping or sequence: its start event has come, its end event has not. */
 typedef struct level {
     ms_node *node;
-    bool has_key; /* mapping: the next node is a value */
-    bool is_key;  /* it is in the place of a key, which is a fault: it and its value are dropped */
+    bool has_key;     /* mapping: the next node is a value */
+    bool is_key;      /* the level itself is used as a key, a fault: it and its value are dropped */
     bool drops_value; /* the key of the next value was refused */
     const char *key;  /* of the next value */
     ms_mark key_mark;
@@ -250,8 +250,8 @@ static ms_status on_scalar(tree_builder *builder, const yaml_event_t *event) {
     if (node->text == NULL) {
         return MS_E_NOMEM;
     }
-    /* a text that cannot stand plain on a line of its own is a string, too: several lines, a lone
-     * '-' */
+    /* a plain text that would need quotes on a line of its own (several lines, a lone '-') is a
+     * string, too */
     node->is_quoted =
         event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || !ms_text_is_plain(node->text);
     status = add_properties(builder, node, event->data.scalar.anchor, event->data.scalar.tag);

@@ -1,6 +1,6 @@
 /* Sharding specs (sharding.h): the local shape of a tensor, and the plan of collectives that
- * redistributes it. The plan is found greedily: the first move in the order of `move` that some
- * axis can make is made, until every axis has its target. */
+ * redistributes it. The plan is found greedily: each step is the first move, in the order of
+ * move_kind, that some axis can make, until every axis has its target. */
 #include "cluster/mesh/sharding.h"
 
 #include <stdio.h>

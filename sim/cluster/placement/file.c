@@ -106,7 +106,7 @@ static ms_status prepare(file_reader *reader, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Read all lines. Only if they have no fault it is checked that every rank has a GPU. */
+/* Read all lines; if none has a fault, check that every rank has a GPU. */
 static void read_body(file_reader *reader) {
     ms_cell cells[CELLS + 1];
     for (int count = ms_csv_file_next(&reader->file, cells, CELLS); count > 0;

@@ -129,8 +129,8 @@ ms_status ms_placement_read(const ms_node *mapping, const char *folder, ms_arena
                                        : ms_config_read(mapping, MS_PLACEMENT_FIELDS, "placement",
                                                         &keys, arena, diag);
     choice.file = keys.file;
-    ms_status parts[] = {MS_OK, MS_OK, MS_OK,
-                         MS_OK}; /* all are read, so that each fault is reported */
+    /* all parts are read before the first fault is returned, so that each fault is reported */
+    ms_status parts[] = {MS_OK, MS_OK, MS_OK, MS_OK};
     if (status == MS_OK) {
         parts[0] = keys.nodes == NULL
                        ? MS_OK

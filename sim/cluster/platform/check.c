@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "cluster/platform/fabric.h"
 
-/* Pairs of GPUs whose routes are looked at; platforms with fewer pairs are looked at whole. */
+/* Number of pairs of GPUs whose routes are checked; all pairs of platforms with fewer pairs. */
 enum { SAMPLED_PAIRS = 512 };
 
 /* Report a broken invariant, with two numbers that identify the place. Returns MS_E_BUG. */
@@ -73,8 +73,8 @@ static ms_status check_ends(const ms_platform *platform, int from, int to, const
     return MS_OK;
 }
 
-/* Check the routes between two GPUs: empty from a GPU to itself, alike in both directions, and the
- * same without unlimited links but for these. */
+/* Check the routes between two GPUs: empty from a GPU to itself, alike in both directions; and that
+ * leaving out unlimited links changes neither latency nor tier. */
 static ms_status check_pair(const ms_platform *platform, int from, int to, ms_diag *diag) {
     ms_route there, back, limited;
     ms_fabric_route(platform, from, to, &there);

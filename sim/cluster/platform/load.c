@@ -201,9 +201,9 @@ static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_
     return status == MS_E_NOMEM || size == MS_OK ? status : size;
 }
 
-/* Read the communication library, and the keys of nodes that it depends on. It needs the
- * generation of the GPUs and the NICs of a node.  Returns MS_OK; MS_E_INPUT (reported); MS_E_IO;
- * MS_E_NOMEM. */
+/* Read the communication library, and the keys of nodes and switches that it depends on. A library
+ * needs the generation of the GPUs and the NICs of a node, and NVLS needs a switch in the node.
+ * Returns MS_OK; MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM. */
 static ms_status read_library(const platform_file *file, const ms_node *root,
                               const char *const *paths, ms_arena *arena, ms_diag *diag,
                               ms_platform *platform) {

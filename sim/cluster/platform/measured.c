@@ -1,6 +1,6 @@
 /* Tables of measured kernels of a GPU type: reads them from CSV lines such as
- * "gemm,4096x4096x8192,163 us", and compares them with the cost model (ms_measured_ratio), which
- * multiplies its times by the ratio. */
+ * "gemm,4096x4096x8192,163 us", and computes by which factor the measured times differ from those
+ * of the cost model (ms_measured_ratio). */
 #include "cluster/platform/measured.h"
 
 #include <math.h>

@@ -37,7 +37,7 @@ static void write_vertices(const char *kind, int count, ms_buffer *out) {
 }
 
 /* Write an edge from a GPU to edge->to, over the GPU's link to `other`, a GPU of its node that is
- * wired in pairs. */
+ * wired in pairs. With two steps the edge is as long as a path over a node's switch. */
 static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *edge,
                             ms_buffer *out) {
     ms_link_address address = ms_switches_pair(platform, gpu, other);
@@ -170,8 +170,8 @@ static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
 
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
-    int switched_nodes =
-        platform->tiers[0].is_paired ? 0 : platform->nodes; /* nodes that have a switch */
+    /* nodes that have a switch */
+    int switched_nodes = platform->tiers[0].is_paired ? 0 : platform->nodes;
     write_vertices("node", switches->node_tier >= 0 ? switched_nodes : 0, out);
     write_vertices("pxn", platform->has_pxn ? switched_nodes : 0, out);
     write_vertices("nic", platform->has_pxn ? platform->nodes * switches->ports_per_node : 0, out);

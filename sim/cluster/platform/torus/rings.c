@@ -74,8 +74,8 @@ static bool is_round(const torus_box *box, int dimension) {
 }
 
 /* Whether the group is a box: all members are in one pod, and they are all combinations of their
- * coordinates. Members do not repeat, so it suffices that the counts multiply to their number.  b:
- * its places and counts are set. */
+ * coordinates. Members do not repeat, so it suffices that the counts multiply to their number. box:
+ * places and counts are set here. */
 static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
@@ -97,7 +97,7 @@ static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool
 
 /* The cycle (i, (j - i) mod n) through a torus of m x n, as places i * n + j; m is a multiple of n,
  * which closes it.  order: [m * n]. */
-static void wind(int m, int n, int *order) {
+static void diagonal_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
             order[i * n + j] = i * n + ((j - i) % n + n) % n;
@@ -107,7 +107,7 @@ static void wind(int m, int n, int *order) {
 
 /* The cycle up one row and down the next through a torus of m x n; it closes where m is even, or 1.
  * order: [m * n]. */
-static void snake(int m, int n, int *order) {
+static void row_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
             order[i * n + j] = i * n + (i % 2 == 0 ? j : n - 1 - j);
@@ -116,7 +116,7 @@ static void snake(int m, int n, int *order) {
 }
 
 /* The place next to a place in a torus of m x n.  way: 0 to 3 for i + 1, i - 1, j + 1, j - 1. */
-static int step(int m, int n, int place, int way) {
+static int neighbour_of(int m, int n, int place, int way) {
     int i = place / n;
     int j = place % n;
     if (way < 2) {
@@ -148,7 +148,7 @@ static ms_status complement(int m, int n, const cycle *used, ms_arena *arena, cy
     do {
         int next = -1;
         for (int way = 0; way < 4; way++) {
-            int to = step(m, n, place, way);
+            int to = neighbour_of(m, n, place, way);
             if (to != used_neighbours[place][0] && to != used_neighbours[place][1] &&
                 to != before) {
                 next = to;
@@ -173,12 +173,12 @@ static ms_status cycles_of(int m, int n, ms_arena *arena, cycle out[2]) {
     out[0] = (cycle){.order = order, .count = m * n};
     out[1] = (cycle){.count = m * n};
     if (n == 1 || m == 1) {
-        snake(1, m * n, order);
+        row_cycle(1, m * n, order);
     } else if (m % n == 0) {
-        wind(m, n, order);
+        diagonal_cycle(m, n, order);
         return complement(m, n, &out[0], arena, &out[1]);
     } else if (m % 2 == 0) {
-        snake(m, n, order);
+        row_cycle(m, n, order);
     } else {
         out[0].order = NULL;
     }

@@ -61,9 +61,9 @@ static int distance_of(const ms_torus *torus, int from, int to) {
  * way round. */
 static void route_in_pod(const ms_platform *platform, int from, int to, ms_route *out) {
     const ms_torus *torus = ms_torus_of(platform);
-    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
+    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0}; /* of from and to */
     int chip = from;
-    int stride = 1; /* of the numbers of neighbours along d */
+    int stride = 1; /* difference of the numbers of neighbours along d */
     ms_torus_coordinates(torus, from, a);
     ms_torus_coordinates(torus, to, b);
     for (int d = 0; d < torus->dimensions; d++) {
@@ -164,7 +164,7 @@ static double times(double count, double bandwidth_Bps) {
 static double cut(const ms_platform *platform, int half) {
     const ms_torus *torus = ms_torus_of(platform);
     double links = 0;
-    /* pods before the one that is cut are on one side as a whole, so no link of them is cut */
+    /* only in the pod that is cut in two do links lead to the other side */
     for (int chip = half / torus->chips * torus->chips; chip < half; chip++) {
         for (int way = 0; way < 2 * torus->dimensions; way++) { /* both ways of each dimension */
             links += ms_torus_neighbour(torus, chip, way / 2, way % 2) >= half;
