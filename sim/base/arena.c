@@ -95,6 +95,8 @@ static void *fail(ms_arena *arena) {
     return NULL;
 }
 
+/* Objects are placed one behind the other in the first block of the list; if they do not fit, a
+ * block is added. */
 void *ms_arena_alloc(ms_arena *arena, size_t count, size_t size) {
     /* half of SIZE_MAX leaves room for the rounding below */
     if ((size != 0 && count > (SIZE_MAX / 2) / size) || arena->fail_after == 0) {

@@ -61,6 +61,7 @@ void ms_buffer_puts(ms_buffer *buffer, const char *text) {
     ms_buffer_add(buffer, text, strlen(text));
 }
 
+/* vsnprintf runs twice: for the length, then into the buffer. */
 void ms_buffer_printf(ms_buffer *buffer, const char *format, ...) {
     va_list args;
     va_start(args, format);

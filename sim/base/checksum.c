@@ -2,6 +2,7 @@
  * entries. */
 #include "base/checksum.h"
 
+/* Polynomial division by table, four bits at a time, the lowest bits of a byte first. */
 uint32_t ms_crc32_add(uint32_t crc, const void *bytes, size_t length_B) {
     /* entry i: remainder of the 4-bit value i divided by the reversed polynomial */
     static const uint32_t REMAINDERS[] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC,

@@ -208,6 +208,7 @@ void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, cons
     emit(diag, &text);
 }
 
+/* The fault is counted in any case, but only the first `limit` faults are written. */
 ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
                      ...) {
     if (diag->errors++ >= diag->limit) {

@@ -16,6 +16,7 @@ static bool ends_in(const char *name, const char *ending) {
     return length > end && strcmp(name + length - end, ending) == 0;
 }
 
+/* The order in which readdir returns entries is arbitrary, so the names are sorted. */
 int ms_folder_list(const char *path, const char *ending, ms_arena *arena, ms_vector *names) {
     DIR *folder = opendir(path);
     if (folder == NULL) {

@@ -46,6 +46,7 @@ static bool is_ignored(int signal_number) {
     return sigaction(signal_number, NULL, &present) == 0 && present.sa_handler == SIG_IGN;
 }
 
+/* During the handler all other signals are blocked. */
 void ms_interrupt_install(void) {
     static const int ALWAYS[] = {SIGINT, SIGTERM};
     static const int UNLESS_IGNORED[] = {SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2};

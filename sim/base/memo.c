@@ -77,6 +77,7 @@ static ms_status grow(ms_memo *memo) {
     return MS_OK;
 }
 
+/* The table is enlarged first if it is half full, so that the slot that is found stays valid. */
 ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is_new_out) {
     /* at most half of the slots are used, which keeps probing short */
     if (2 * memo->keys.count >= memo->slots.count && grow(memo) != MS_OK) {

@@ -62,6 +62,8 @@ static void add_block(uint32_t hash[8], const unsigned char *block) {
     }
 }
 
+/* Hashes the whole blocks in place, then one or two blocks with the rest of the text and the
+ * padding. */
 void ms_sha256_hex(const void *data, size_t length, char hex_out[MS_SHA256_HEX]) {
     /* First 32 bits of the fractional parts of the square roots of the first eight primes. */
     uint32_t hash[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,

@@ -165,6 +165,7 @@ static int open_in_place(const char *path) {
     return fcntl(stream, F_DUPFD_CLOEXEC, 0);
 }
 
+/* A file that is written in place needs no temporary file. */
 ms_status ms_target_open(ms_target *target_out, const char *path, ms_target_use use,
                          ms_diag *diag) {
     ms_status status = find_target(target_out, path, use, diag);
@@ -227,6 +228,8 @@ static void set_rights(const ms_target *target) {
     (void)fchmod(target->file, target->mode);
 }
 
+/* The order matters: the file must be on disk before it gets its name, or a power failure could
+ * leave an empty file under the name. */
 ms_status ms_target_commit(ms_target *target, ms_diag *diag) {
     if (target->error == 0 && !target->is_in_place) {
         set_rights(target);

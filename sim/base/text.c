@@ -24,6 +24,7 @@ size_t ms_text_characters(const char *text, size_t length_B) {
     return count;
 }
 
+/* The first byte gives the length, and each further byte six bits of the code point. */
 size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out) {
     /* by length: smallest code point that needs so many bytes; a smaller one is an overlong form */
     static const uint32_t LEAST[5] = {0, 0, 0x80, 0x800, 0x10000};

@@ -380,6 +380,7 @@ static fault_kind parse(const char *text, ms_dimension dimension, quantity *part
     return value < 0 ? FAULT_NEGATIVE : FAULT_NONE;
 }
 
+/* Maps the fault of parse() to a static text; ms_unit_explain makes the full message. */
 ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_out,
                         const char **reason_out) {
     quantity parts;

@@ -19,6 +19,7 @@ ms_value *ms_value_new_object(ms_arena *arena) {
     return value;
 }
 
+/* The child is linked last, so that the tree stays whole if memory runs out. */
 ms_value *ms_value_add(ms_value *parent, const char *key, ms_value_type type) {
     if (parent == NULL) {
         return NULL;
@@ -131,6 +132,7 @@ const ms_value *ms_value_get(const ms_value *object, const char *key) {
     return get_span(object, key, strlen(key));
 }
 
+/* Each part of the path up to the next dot names a child; keys with dots cannot be reached. */
 double ms_value_number(const ms_value *object, const char *path, double fallback) {
     const ms_value *at = object;
     while (at != NULL) {
@@ -150,6 +152,7 @@ double ms_value_number(const ms_value *object, const char *path, double fallback
     return at->type == MS_VALUE_DOUBLE ? at->as.number : fallback;
 }
 
+/* Decodes character by character: visible ones are copied, others escaped. */
 void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
     while (*text != '\0') {

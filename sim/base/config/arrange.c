@@ -16,6 +16,7 @@ static ms_node *remove_from_list(ms_node **first, const char *key) {
     return NULL;
 }
 
+/* The children are unlinked, then linked again: first those of the table's rows, then the rest. */
 void ms_config_arrange(ms_node *mapping, const ms_field *fields) {
     ms_node *rest = mapping->first;
     mapping->first = mapping->last = NULL;

@@ -43,7 +43,7 @@ bool ms_field_is_given(const ms_field *field, const void *member) {
         return *(const unsigned *)member != 0;
     case MS_FIELD_MAP:
         return are_complete(field->fields, member);
-    case MS_FIELD_BOOL:
+    case MS_FIELD_BOOL: /* every bool is a value */
         break;
     }
     return true;
@@ -67,6 +67,7 @@ static bool are_texts_equal(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+/* Compares recursively, child by child, in order. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b) {
     if (a == NULL || b == NULL || a->type != b->type || a->count != b->count ||
         !are_texts_equal(a->text, b->text) || a->is_quoted != b->is_quoted) {
@@ -153,6 +154,7 @@ static void check_members(member_check *check, const ms_field *fields, const voi
         ms_path path = {.parent = parent, .key = field->key};
         if (!ms_field_is_given(field, member)) {
             bool is_needed = field->is_required || field->fallback != NULL;
+            /* an empty list of words is a value: it is also what [] gives */
             if (is_needed && field->type != MS_FIELD_WORDS && field->type != MS_FIELD_FLAGS) {
                 report_fault(check, &path,
                              "this key is required, and its value says that it is not given");

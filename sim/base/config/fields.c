@@ -223,6 +223,8 @@ static void read_mapping(ms_reading *reading, const ms_node *mapping, const targ
     }
 }
 
+/* All faults are reported while the mapping is read; the status is derived from the flags of the
+ * reading at the end. */
 ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
                          void *out, ms_arena *arena, ms_diag *diag) {
     ms_reading reading = {.arena = arena, .diag = diag};

@@ -46,6 +46,8 @@ static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vect
     }
 }
 
+/* Compares the name without folder and ending: with the files of its own folder if it is a path,
+ * else with those of all folders of the search. */
 const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena) {
     const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
     const char *folder = ms_arena_strndup(arena, name, (size_t)(base - name));
@@ -67,6 +69,8 @@ const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms
     return hint == NULL ? "" : hint;
 }
 
+/* A name that several folders have is listed once; the names are sorted, so equal ones are
+ * neighbours. */
 const char *ms_find_yaml_names(const ms_file_search *search, ms_arena *arena) {
     ms_vector stems;
     ms_buffer names;

@@ -85,6 +85,8 @@ static ms_input_kind kind_of_document(const char *path) {
     return kind;
 }
 
+/* Only regular files are opened: reading a pipe would take its contents from the command that needs
+ * them. */
 ms_input_kind ms_input_kind_of(const char *path) {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;

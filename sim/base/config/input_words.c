@@ -16,6 +16,7 @@ const char *ms_input_noun(ms_input_kind kind) {
     return NOUNS[kind];
 }
 
+/* The text is: noun, `before`, path, `after`; the last three name a command for the file. */
 char *ms_input_explain(ms_input_kind kind, ms_input_kind wanted, const char *path, char *text_out,
                        size_t size) {
     const char *before = "";

@@ -15,6 +15,7 @@ static int read_number(char **text, int limit) {
     return number < limit ? (int)number : -1;
 }
 
+/* Each turn of the loop reads one number or range and the comma or the end behind it. */
 int ms_ranges_read(const char *text, int limit, int *numbers_out) {
     char *at = (char *)(uintptr_t)text; /* strtol's type of end pointer; nothing is written */
     int count = 0;

@@ -112,6 +112,8 @@ static ms_status report_bad_text(ms_source *source, char *text, const scan *bad,
                       (unsigned)bad->code);
 }
 
+/* A byte order mark of UTF-8 is skipped; one of UTF-16 has a message of its own, as its text would
+ * only be reported as bytes that are no UTF-8. */
 ms_status ms_source_init(ms_source *source, const char *name, const char *text, size_t length_B,
                          ms_arena *arena, ms_diag *diag) {
     *source = (ms_source){.file = ms_arena_strdup(arena, name)};

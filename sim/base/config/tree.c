@@ -30,6 +30,7 @@ ms_node *ms_node_get(const ms_node *mapping, const char *key) {
     return NULL;
 }
 
+/* Walks down key by key; it stops at the first key that a mapping lacks. */
 const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out) {
     const ms_node *node = root;
     while (node != NULL && *key_path != '\0') {
@@ -147,6 +148,7 @@ ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena) {
     return MS_OK;
 }
 
+/* A value of `under` is copied only where `base` has no value, or an empty one that is not null. */
 ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena) {
     ms_status status = MS_OK;
     for (const ms_node *child = under->first; child != NULL && status == MS_OK;
@@ -180,6 +182,8 @@ bool ms_node_takes_out(const ms_node *node) {
     return node != NULL && ms_node_is_null(node) && node->text[0] != '\0';
 }
 
+/* The text is cut at MS_SHOWN_MAX bytes, but not within a character; then each character is copied
+ * or replaced. */
 const char *ms_shown(const char *text, char *out) {
     size_t length = strlen(text);
     bool is_cut = length > MS_SHOWN_MAX;

@@ -322,6 +322,7 @@ static bool read_node(const value *v, void *out) {
     return true;
 }
 
+/* Chooses the reader by the type of the field: one for lists, one for single values. */
 void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
                    const ms_path *path, void *member) {
     static bool (*const READ_ONE[])(const value *v, void *out) = {

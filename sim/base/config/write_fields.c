@@ -171,6 +171,8 @@ static bool is_default(const ms_field *field, const ms_node *node, ms_arena *are
     return !reading.has_no_memory && ms_node_is_equal(node, member_node(field, &fallback, arena));
 }
 
+/* A key is left out where its member counts as not given, equals the default, or is a nested struct
+ * without any key to write. */
 ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *arena,
                           ms_node **mapping_out) {
     ms_node *mapping = new_node(arena, MS_NODE_MAPPING, NULL);

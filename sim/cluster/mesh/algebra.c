@@ -37,6 +37,7 @@ static ms_status check_devices(const int *devices, const int *sorted, int count,
     return MS_OK;
 }
 
+/* A sorted copy of the list shows repeats and negative numbers. */
 ms_status ms_mesh_set_devices(ms_mesh *mesh, const int *devices, int count, ms_arena *arena,
                               ms_diag *diag) {
     if (count != mesh->ranks) {
@@ -95,6 +96,8 @@ static const int *list_devices(const ms_mesh *mesh, const int *order, ms_arena *
     return table;
 }
 
+/* If counting through the old axes visits ranks at a constant distance, the new axes only need that
+ * distance as a factor on their strides. Otherwise the GPUs are listed in that order. */
 ms_status ms_mesh_reshape(const ms_mesh *mesh, const ms_mesh_shape *shape, ms_arena *arena,
                           ms_diag *diag, ms_mesh *mesh_out) {
     static const int ORDER[MS_MESH_AXES_MAX] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -163,6 +166,7 @@ static bool contains(const int *axes, int count, int axis) {
     return false;
 }
 
+/* Names, sizes and strides of the axes are permuted; ranks and GPUs stay. */
 ms_status ms_mesh_transpose(const ms_mesh *mesh, const ms_words *order, ms_diag *diag,
                             ms_mesh *mesh_out) {
     int axes[MS_MESH_AXES_MAX];
@@ -187,6 +191,7 @@ ms_status ms_mesh_transpose(const ms_mesh *mesh, const ms_words *order, ms_diag 
     return MS_OK;
 }
 
+/* The fixed axis is dropped, and its coordinate moves the first rank. */
 ms_status ms_mesh_sub(const ms_mesh *mesh, const char *axis, int coordinate, ms_diag *diag,
                       ms_mesh *mesh_out) {
     int fixed_axis = 0;
@@ -271,6 +276,8 @@ static ms_status renumber(const ms_mesh *mesh, const int *merged, int count, ms_
     return flat->devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* The merged axis has a constant stride if its axes follow each other without gaps; otherwise the
+ * ranks are numbered afresh, with a table of GPUs. */
 ms_status ms_mesh_flatten(const ms_mesh *mesh, const ms_words *axes, ms_arena *arena, ms_diag *diag,
                           ms_mesh *mesh_out) {
     int merged[MS_MESH_AXES_MAX];

@@ -59,6 +59,8 @@ static ms_status check_stages(const ms_mesh *mesh, const ms_mesh *experts, ms_di
     return MS_OK;
 }
 
+/* dp takes the ranks of a pipeline rank that ep and tp leave. The GPUs are those of the job's mesh,
+ * rank by rank. */
 ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms_diag *diag,
                              ms_mesh *experts_out) {
     int pp = ms_mesh_size(mesh, MS_AXIS_PP), stage_ranks = mesh->ranks / pp;

@@ -34,6 +34,7 @@ static ms_status check_axes(const char *const *names, const int *sizes, int axes
     return MS_OK;
 }
 
+/* The innermost axis gets stride 1, each further one the product of the sizes inside it. */
 ms_status ms_mesh_init(ms_mesh *mesh_out, const char *const *names, const int *sizes, int axes,
                        ms_diag *diag) {
     ms_status status = check_axes(names, sizes, axes, diag);

@@ -144,6 +144,7 @@ static ms_status read_sizes(const ms_node *mapping, const char *key_path, const 
     return ms_config_read(mapping, fields, key_path, file, arena, diag);
 }
 
+/* The order is read first, as it decides which keys are axes. */
 ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *arena, ms_diag *diag,
                        ms_mesh *mesh_out) {
     if (mapping != NULL && mapping->type != MS_NODE_MAPPING) {

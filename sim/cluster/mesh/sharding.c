@@ -40,6 +40,7 @@ static ms_status report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, con
         cut->dimension, whole, name, (long long)cut->left, name, size);
 }
 
+/* Each axis that shards a dimension divides what the axes outside it have left of the dimension. */
 ms_status ms_spec_local_shape(const ms_mesh *mesh, const ms_spec *spec, const ms_tensor *tensor,
                               ms_diag *diag, int64_t *local_out) {
     int64_t local[MS_TENSOR_DIMENSIONS_MAX];
@@ -229,6 +230,7 @@ static ms_status refuse_partial(const ms_mesh *mesh, const ms_spec *from, const 
     return MS_OK;
 }
 
+/* Both local shapes are computed first, as a check; that of `from` gives the bytes at the start. */
 ms_status ms_reshard(const ms_mesh *mesh, const ms_tensor *tensor, const ms_spec *from,
                      const ms_spec *to, ms_diag *diag, ms_reshard_plan *plan_out) {
     int64_t local[MS_TENSOR_DIMENSIONS_MAX];

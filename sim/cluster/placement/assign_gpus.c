@@ -178,6 +178,8 @@ static ms_status mark_rest(placement_state *state, ms_rank_placement *out) {
     return status == MS_OK ? list_spares(state, out) : status;
 }
 
+/* Named spares are marked before the ranks are placed, counted ones after, when it is known which
+ * nodes have no rank. */
 ms_status ms_placement_make(const ms_rank_placement_choice *choice, const ms_platform *platform,
                             int ranks, ms_arena *arena, ms_diag *diag,
                             ms_rank_placement *placement_out) {

@@ -139,6 +139,8 @@ static void check_routing(ms_fabric_file *file, const ms_platform *platform) {
     }
 }
 
+/* After a fault of the first reading the kind still reads its keys, so that their faults are
+ * reported too. */
 ms_status ms_fabric_read(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena,
                          ms_platform *platform) {
     const ms_fabric_kind *kind = find_kind(mapping, file, arena);

@@ -229,6 +229,8 @@ static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_
                                  power->idle_W, power->load_W);
 }
 
+/* The keys of the type and of the platform are laid over each other first; then the result is read
+ * and checked, so that faults are reported at the file that has the key. */
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *paths, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
     const ms_node *type = ms_node_get(mapping, "type");

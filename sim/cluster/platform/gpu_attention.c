@@ -42,6 +42,8 @@ const ms_field MS_GPU_ATTENTION_FIELDS[] = {
     KERNEL_FIELD("flash3", MS_ATTENTION_FLASH3), KERNEL_FIELD("cudnn", MS_ATTENTION_CUDNN),
     KERNEL_FIELD("triton", MS_ATTENTION_TRITON), {.key = NULL}};
 
+/* Goes through the given widths in ascending order, and moves the result on to the next given width
+ * as far as `width` reaches. */
 double ms_attention_efficiency(const ms_attention_rate *rate, double width) {
     double efficiency = 0, below = 0; /* at the width `below`, the last that was given */
     for (int i = 0; i < MS_HEAD_WIDTHS; i++) {
@@ -97,6 +99,8 @@ static ms_status store_shares(const ms_gpu_attention_shares *text, const pair_ru
     return status;
 }
 
+/* The type's own fused kernel has one efficiency for all widths; the generations have pairs by
+ * width. */
 ms_status ms_gpu_attention_take(const ms_gpu_attention *text, const ms_node *mapping, ms_diag *diag,
                                 ms_gpu_type *gpu) {
     ms_status status = MS_OK;

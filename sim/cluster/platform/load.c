@@ -352,6 +352,8 @@ static ms_status load_document(const platform_lookup *lookup, int depth,
     return status;
 }
 
+/* Overrides of tier "*" are spread over the document's tiers first, and misspelt tiers are refused,
+ * because a name that the document lacks would become a new tier. */
 ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out) {

@@ -74,6 +74,8 @@ int ms_platform_scale_up_domain(const ms_platform *platform) {
     return ms_platform_domain(platform, 0);
 }
 
+/* Links without a limit are dropped, since they never hold a flow back; their latency stays in the
+ * sum. */
 void ms_platform_route(const ms_platform *platform, int source, int destination,
                        ms_route *route_out) {
     ms_fabric_route(platform, source, destination, route_out);

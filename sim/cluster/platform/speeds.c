@@ -41,6 +41,8 @@ static double slowest_of(const ms_gpu_type *gpu, double gpus) {
     return 1 + 0.5 * gpu->clock.spread / FENCE * largest_of(gpus);
 }
 
+/* The mean of two cases: no node of the job is slow, or some are, and the slowest GPU of these
+ * decides. */
 double ms_platform_slowest(const ms_platform *platform, int gpus, bool has_slow_nodes) {
     const ms_slow_nodes *slow = &platform->slow_nodes;
     double ordinary = slowest_of(&platform->gpu, gpus);

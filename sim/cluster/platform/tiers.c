@@ -91,6 +91,7 @@ static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *dia
     return status;
 }
 
+/* Reads all tiers, also behind one with a fault, and returns the first fault. */
 ms_status ms_tiers_read(const ms_node *tiers, ms_arena *arena, ms_diag *diag,
                         ms_platform *platform) {
     if (tiers->type != MS_NODE_MAPPING || tiers->count == 0) {
@@ -110,6 +111,8 @@ ms_status ms_tiers_read(const ms_node *tiers, ms_arena *arena, ms_diag *diag,
     return first;
 }
 
+/* A name that is like no tier of the document is a new tier, unless its value is null: there is
+ * nothing to remove. */
 ms_status ms_tiers_check_names(const ms_node *root, const ms_node *overrides, ms_diag *diag) {
     const ms_node *tiers = ms_node_get(root, "tiers");
     const ms_node *changed = ms_node_get(overrides, "tiers");
@@ -155,6 +158,8 @@ static ms_status lay_over(ms_node *tiers, const char *name, const ms_node *overr
     return MS_OK;
 }
 
+/* The overrides of tiers are taken out of a copy one by one, and laid again in their order, where
+ * "*" is laid on every tier of the document. */
 ms_status ms_tiers_spread(const ms_node *root, const ms_node **overrides, ms_arena *arena) {
     const ms_node *tiers = ms_node_get(root, "tiers");
     const ms_node *any = ms_node_get(ms_node_get(*overrides, "tiers"), ANY_TIER);

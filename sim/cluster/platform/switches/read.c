@@ -149,6 +149,8 @@ static ms_status set_topology(ms_switches sizes, const switch_keys *keys, ms_are
     return MS_OK;
 }
 
+/* A flat fabric is a switched fabric with one level: the ports are at the GPUs, and one leaf
+ * connects all of them. */
 ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {
     const switch_keys keys = {.oversubscription = 1, .core_oversubscription = 1};
     if (!file->has_faults) {

@@ -28,6 +28,7 @@ double ms_switches_cables(const ms_platform *platform, int tier) {
     return tier == switches->core_tier ? switches->uplinks_per_pod / switches->links_per_pod : 1;
 }
 
+/* The outermost tier of a fabric connects all GPUs, whatever its sizes. */
 int64_t ms_switches_domain(const ms_platform *platform, int tier) {
     const ms_switches *switches = ms_switches_of(platform);
     int64_t unit = (int64_t)switches->nodes_per_unit * platform->gpus_per_node;
@@ -242,6 +243,7 @@ static void name_uplink(const ms_platform *platform, ms_link_address address, ch
     }
 }
 
+/* In a flat fabric the ports are those of GPUs, so links are named by the GPU. */
 void ms_switches_name_link(const ms_platform *platform, ms_link_address address, char *text_out,
                            size_t size) {
     const ms_switches *switches = ms_switches_of(platform);
