@@ -244,9 +244,8 @@ static bool is_same_letter(char a, char b) {
 
 /* The fewest slips that make one word of the other: letters put in, left out, replaced, or swapped
  * with the next (optimal string alignment distance). Case is ignored; both words are cut at
- * WORD_MAX.
- * rows[i % 3][j] is the distance between the first i letters of `a` and the first j of `b`; swaps
- * look two rows back, so three rows are kept. */
+ * WORD_MAX. rows[i % 3][j] is the distance between the first i letters of `a` and the first j of
+ * `b`; swaps look two rows back, so three rows are kept. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t rows[3][WORD_MAX + 1];
     size_t a_length = strnlen(a, WORD_MAX);

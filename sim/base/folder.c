@@ -1,4 +1,4 @@
-/* Lists the entries of a folder, and takes the names of files out of paths (folder.h). */
+/* Lists the entries of a folder, and extracts the names of files from paths (folder.h). */
 #include "base/folder.h"
 
 #include <dirent.h>

@@ -351,7 +351,7 @@ static fault_kind convert_with_unit(quantity *parts, ms_dimension dimension, dou
 }
 
 /* Read a text as a quantity of a dimension, or as a number with or without "%" for MS_DIM_NONE.
- * parts: of of the text, for messages.  *value_out: in SI; set if there is no fault, or
+ * parts: those of the text, for messages.  *value_out: in SI; set if there is no fault, or only
  * FAULT_NEGATIVE. */
 static fault_kind parse(const char *text, ms_dimension dimension, quantity *parts,
                         double *value_out) {

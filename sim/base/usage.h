@@ -17,7 +17,8 @@ double ms_wall_s(void);
 double ms_peak_rss_B(void);
 
 /** Folder of the running program's file.
- *  folder_out: [size] bytes.  Returns whether the system says, and there is room for it. */
+ *  folder_out: [size] bytes.  Returns false where the system does not report it, or where there is
+ * not enough room. */
 bool ms_program_folder(char *folder_out, size_t size);
 
 #endif

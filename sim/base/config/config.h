@@ -87,7 +87,7 @@ ms_status ms_yaml_parse_list(const ms_text *text, ms_arena *arena, ms_diag *diag
                              ms_node **root_out);
 
 /** Read and parse a file of JSON as the same kind of tree: texts are quoted scalars, numbers and
- * `true`, `false`, `null` plain ones as they stand in the file.
+ * `true`, `false`, `null` plain ones as the file has them.
  *  path: as for ms_yaml_load.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load; MS_E_INPUT
  * for what is no JSON too (NaN, a comma too many, a number that is out of range, a repeated key,
  * more than 64 levels), reported with its place. */

@@ -25,7 +25,7 @@ ms_span ms_span_trim(ms_span text) {
     return text;
 }
 
-/* The first `what` in a text; NULL: there is none. */
+/* The first character `what` in a text; NULL: the text lacks it. */
 static const char *find(const char *from, const char *to, char what) {
     return from < to ? memchr(from, what, (size_t)(to - from)) : NULL;
 }

@@ -18,10 +18,10 @@ typedef enum ms_input_kind {
     MS_INPUT_PLATFORM,
     MS_INPUT_GPU,      /**< a GPU type */
     MS_INPUT_TRACE,    /**< HDF5 */
-    MS_INPUT_RESULT,   /**< what --json printed */
+    MS_INPUT_RESULT,   /**< output of --json */
     MS_INPUT_MEASURED, /**< measured runs, or collectives */
-    MS_INPUT_SWEEP,    /**< a workload whose keys take several values */
-    MS_INPUT_SPACE,    /**< what varies in a search */
+    MS_INPUT_SWEEP,    /**< a workload, and lists of values for some of its keys */
+    MS_INPUT_SPACE,    /**< the space of a search: keys that vary, and their values */
 } ms_input_kind;
 
 /** Refuse a document that has keys of another kind and too few of the wanted one.

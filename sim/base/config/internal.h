@@ -38,7 +38,7 @@ typedef struct ms_yaml_input {
     bool takes_list;        /* the root may also be a list */
 } ms_yaml_input;
 
-/* Copies `text`, checks it and finds its lines. Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
+/* Copy `text`, check it and find its lines.  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
 ms_status ms_source_init(ms_source *source, const char *name, const char *text, size_t length_B,
                          ms_arena *arena, ms_diag *diag);
 
@@ -46,13 +46,13 @@ ms_status ms_source_init(ms_source *source, const char *name, const char *text, 
  * at the start of the source, in characters. */
 ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to);
 
-/* Parses what `input` describes. Returns as ms_yaml_parse, but leaves reporting MS_E_NOMEM to the
- * caller. */
+/* Parse the text that `input` describes.  Returns as ms_yaml_parse, but does not report
+ * MS_E_NOMEM. */
 ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,
                         ms_node **root_out);
 
-/* Replaces the value of `to` by a copy of the value of `from`. `to` keeps its key and its place in
- * its parent. */
+/* Replace the value of `to` by a copy of the value of `from`. `to` keeps its key and its position
+ * in its parent. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena);
 
 /* Number of nodes in a tree, itself included, and its levels (0 for a scalar). */

@@ -18,7 +18,7 @@ static void add_words(const ms_field *field, const char *before, ms_buffer *out)
     ms_buffer_printf(out, "%s%s", before, words);
 }
 
-/* Append what a value of the key may be, such as "count, 1 to 64". */
+/* Append the kind of values that a key allows, such as "count, 1 to 64". */
 static void add_kind(const ms_field *field, ms_buffer *out) {
     static const char *const KINDS[] = {
         [MS_FIELD_INT] = "count",

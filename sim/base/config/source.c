@@ -16,7 +16,7 @@
 enum { READ_B = 64 * 1024, MIB = 1024 * 1024 };
 
 /* Name and size limit by ms_file_type. A workload has some KiB. 256 MiB hold a schedule of 2.7e7
- * passes, which takes 10 s and 2.2 GB to read and to run on paper. */
+ * passes, which takes 10 s and 2.2 GB to read and to run with `meshsim schedule`. */
 static const struct {
     const char *name;
     size_t limit_MiB;

@@ -211,8 +211,8 @@ extern const ms_field MS_MESH_FIELDS[];
 extern const ms_field_shape MS_MESH_SHAPE;
 
 /** Read the workload's `mesh:` mapping: axis sizes by name and `order: [outermost, ..]` (default
- * [pp, dp, cp, tp], axes absent there with size 1).  Unknown keys are new axes only if they stand
- * in `order`.  Names live in `arena`. Returns MS_OK; MS_E_INPUT, reported. */
+ * [pp, dp, cp, tp], axes absent there with size 1).  Unknown keys are new axes only if `order`
+ * names them.  Names live in `arena`. Returns MS_OK; MS_E_INPUT, reported. */
 ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *arena, ms_diag *diag,
                        ms_mesh *mesh_out);
 
