@@ -36,7 +36,7 @@ static void add_comment(const char *text, int level, ms_buffer *out) {
     ms_buffer_puts(out, "\n");
 }
 
-/* Append a text of a table as a sentence, with a full stop and, without words before it, a
+/* Append a text of a table as a sentence.  before: words in front of it; "": the text gets a
  * capital. */
 static void add_sentence(const char *before, const char *text, ms_buffer *out) {
     ms_buffer_puts(out, before);

@@ -97,6 +97,7 @@ int ms_node_depth(const ms_node *node) {
     return node->type == MS_NODE_SCALAR ? 0 : deepest + 1;
 }
 
+/* The node keeps its address, because its parent and siblings point to it. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena) {
     ms_node *copy = ms_node_copy(from, arena);
     if (copy == NULL) {
@@ -220,8 +221,9 @@ const char *ms_node_shown(const ms_node *node, char *out) {
     return out;
 }
 
+/* A mapping or list that begins on a later line than its key is reported at the key. */
 const ms_mark *ms_node_place(const ms_node *node) {
-    bool stands_below = node->type != MS_NODE_SCALAR && node->key_mark.file != NULL &&
-                        node->key_mark.line != node->mark.line;
-    return stands_below ? &node->key_mark : &node->mark;
+    bool begins_below_key = node->type != MS_NODE_SCALAR && node->key_mark.file != NULL &&
+                            node->key_mark.line != node->mark.line;
+    return begins_below_key ? &node->key_mark : &node->mark;
 }

@@ -94,7 +94,7 @@ static void check_complete(file_reader *reader) {
 }
 
 /* Allocate the tables, with no rank placed.  Returns MS_OK; MS_E_NOMEM. */
-static ms_status prepare(file_reader *reader, ms_arena *arena) {
+static ms_status allocate_tables(file_reader *reader, ms_arena *arena) {
     int gpus = ms_platform_gpus(reader->platform);
     reader->line_of = MS_NEW(arena, int, reader->ranks);
     reader->rank_on = MS_NEW(arena, int, gpus);
@@ -127,7 +127,7 @@ ms_status ms_placement_file(const ms_rank_placement_choice *choice, const ms_pla
     reader.gpus = gpus_out;
     reader.file.path =
         is_relative ? ms_arena_printf(arena, "%s/%s", choice->folder, choice->file) : choice->file;
-    ms_status status = reader.file.path == NULL ? MS_E_NOMEM : prepare(&reader, arena);
+    ms_status status = reader.file.path == NULL ? MS_E_NOMEM : allocate_tables(&reader, arena);
     if (status != MS_OK) {
         return status;
     }

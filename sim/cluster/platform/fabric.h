@@ -18,8 +18,7 @@ struct ms_topology {
     const ms_fabric_kind *kind;
 };
 
-/* Largest platform. Numbers of links, and those that are computed from them, stay well inside int.
- */
+/* Largest platform, and most links: numbers of links, and sums of them, stay well inside int. */
 enum { MS_PLATFORM_GPUS_MAX = 1 << 24, MS_LINKS_MAX = 1 << 27 };
 
 /* The two links of a pair: up (towards the core, in a torus +) has the lower number. */
@@ -34,7 +33,7 @@ typedef struct ms_link_address {
 
 /* The input from which a kind reads its keys, and whether there was a fault so far. */
 typedef struct ms_fabric_file {
-    const ms_fabric_kind *kind; /* the row that is reading */
+    const ms_fabric_kind *kind; /* the kind that is reading */
     const ms_node *root;        /* the platform's document */
     const ms_node *keys;        /* the kind's own keys below `fabric`, in a mapping of their own */
     int routing_seed;
@@ -70,7 +69,7 @@ struct ms_fabric_kind {
      * outermost tier.  source != destination; *out is empty before. */
     void (*route)(const ms_platform *platform, int source, int destination, ms_route *out);
 
-    /* See ms_platform_rails; routes of such a kind set `turn`.  NULL: 0. */
+    /* See ms_platform_rails; if the result is above 0, routes set `turn`.  NULL: 0. */
     int (*rails)(const ms_platform *platform);
 
     /* How much higher the numbers of links are, by tier, for a group that is so many nodes further,
