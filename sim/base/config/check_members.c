@@ -7,8 +7,6 @@
 
 #include "base/config/fields.h"
 
-/* Whether a struct has all members that its table requires; ms_field_is_given calls this for nested
- * structs. */
 static bool are_complete(const ms_field *fields, const void *values);
 
 /* Whether a number was given: one below the minimum of its field stands for "not given". Written
@@ -54,6 +52,8 @@ static const void *member_of(const ms_field *field, const void *values) {
     return (const char *)values + field->offset;
 }
 
+/* Whether a struct has all members that its table requires; ms_field_is_given calls this for nested
+ * structs. */
 static bool are_complete(const ms_field *fields, const void *values) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         if (field->is_required && !ms_field_is_given(field, member_of(field, values))) {

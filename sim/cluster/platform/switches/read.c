@@ -128,9 +128,11 @@ static void size_levels(const switch_keys *keys, const ms_platform *platform, ms
     double ports_per_leaf =
         (double)out->nodes_per_unit * out->ports_per_node / out->leaves_per_unit;
     bool is_ecmp = platform->routing == MS_ROUTING_ECMP;
+    /* an oversubscription is the number of links below a switch layer per link above it */
     out->uplinks_per_leaf = ports_per_leaf / keys->oversubscription;
     out->uplinks_per_pod = out->uplinks_per_leaf * out->leaves_per_unit * out->units_per_pod /
                            keys->core_oversubscription;
+    /* without ECMP the uplinks of a leaf, or of a pod, act as one link */
     out->links_per_leaf = is_ecmp ? (int)ceil(out->uplinks_per_leaf) : 1;
     out->links_per_pod = is_ecmp && platform->tier_count > 3 ? (int)ceil(out->uplinks_per_pod) : 1;
 }

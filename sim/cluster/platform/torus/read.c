@@ -169,7 +169,7 @@ ms_status ms_torus_read(ms_fabric_file *file, ms_arena *arena, ms_platform *plat
     }
     check_tiers(file, platform);
     check_shape(file, &keys.shape);
-    if (file->status == MS_OK) {
+    if (file->status == MS_OK) { /* check_pods needs a valid shape */
         check_pods(file, &keys.shape, platform);
     }
     if (file->status != MS_OK) {
