@@ -1,3 +1,6 @@
+/* Writes diagnostics (diag.h): puts the message together with its place, the source line and a
+ * caret below the fault, and passes it to the sink. Also finds the known word that a misspelt one
+ * probably means. */
 #include "base/diag.h"
 
 #include <ctype.h>
@@ -9,8 +12,10 @@
 #include "base/text.h"
 #include "base/value.h"
 
-/* QUOTE_COLUMNS: of a quoted line, so that it, the 8 columns of its number and a caret behind it
- * fit into 80; QUOTE_BEFORE: of them those up to the fault in the middle of a longer line. */
+/* FAULT_LIMIT: faults printed at most. QUOTE_COLUMNS: columns of a quoted line that are shown, so
+ * that they fit into 80 with the 8 columns of the line's number and a caret behind them.
+ * QUOTE_BEFORE: columns shown before the fault in the middle of a longer line. WORD_MAX: letters of
+ * a word that are compared. */
 enum { FAULT_LIMIT = 20, QUOTE_COLUMNS = 71, QUOTE_BEFORE = 30, WORD_MAX = 64 };
 
 static void write_stderr(void *context, const char *text) {
@@ -35,6 +40,7 @@ void ms_diag_init_mute(ms_diag *diag) {
     ms_diag_init(diag, discard, NULL);
 }
 
+/* Append a formatted message and a line feed. */
 static void add_formatted(ms_buffer *text, const char *format, va_list args) {
     char message[2048];
     vsnprintf(message, sizeof message, format, args);
@@ -42,13 +48,14 @@ static void add_formatted(ms_buffer *text, const char *format, va_list args) {
     ms_buffer_puts(text, "\n");
 }
 
+/* Pass a whole message to the sink, with invisible characters replaced, and release `text`. */
 static void emit(ms_diag *diag, ms_buffer *text) {
     ms_buffer shown;
     ms_buffer_init(&shown);
     ms_terminal_write_text(&shown, ms_buffer_text(text));
     if (!text->failed && !shown.failed) {
         diag->write(diag->context, ms_buffer_text(&shown));
-    } else if (!diag->has_no_memory) { /* once: whoever hears of it has something to say */
+    } else if (!diag->has_no_memory) { /* reported once */
         diag->has_no_memory = true;
         diag->write(diag->context, "meshsim: error: out of memory\n");
     }
@@ -56,7 +63,8 @@ static void emit(ms_diag *diag, ms_buffer *text) {
     ms_buffer_release(text);
 }
 
-/* Keep the first fault for who tells it in words of their own; it begins `head_B` into `text`. */
+/* Copy the first fault to diag->reason, as one line, for callers that report it in other words.
+ * head_B: where key path and message begin in `text`, behind the place [B]. */
 static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer *reason = diag->reason;
     if (reason == NULL || reason->length > 0 || text->failed) {
@@ -70,7 +78,7 @@ static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer_end_part(&line, reason);
 }
 
-/* The `line`-th line of the source, without its end. */
+/* Find line mark->line of the source.  *length_out: its length without LF or CR LF [B]. */
 static const char *find_line(const ms_mark *mark, size_t *length_out) {
     const char *at = mark->source;
     const char *end = mark->source + mark->source_B;
@@ -102,7 +110,9 @@ static void add_quote(ms_buffer *text, const char *line, size_t length, int firs
     }
 }
 
-/* Append the line of the source that has the fault, and a caret under the value. */
+/* Append the source line of a mark, or the part of a long line around the value, and below it a
+ * caret with tildes under the marked characters. Nothing is appended for a line that is unknown or
+ * empty, and no caret where the column is unknown. */
 static void add_caret(ms_buffer *text, const ms_mark *mark) {
     if (mark->source == NULL || mark->line <= 0) {
         return;
@@ -123,7 +133,7 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_printf(text, "%5d | ", mark->line);
     add_quote(text, line, length, first, columns);
     ms_buffer_puts(text, "\n");
-    if (mark->column <= 0 || mark->column > columns + 1) {
+    if (mark->column <= 0 || mark->column > columns + 1) { /* + 1: behind the end of the line */
         return;
     }
     const int end = columns < first + QUOTE_COLUMNS ? columns : first + QUOTE_COLUMNS;
@@ -136,6 +146,7 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, "\n");
 }
 
+/* Count an error without a place, and write it unless `limit` errors were written before. */
 static void report_error(ms_diag *diag, const char *format, va_list args) {
     if (diag->errors++ >= diag->limit) {
         return;
@@ -176,6 +187,7 @@ void ms_diag_warning(ms_diag *diag, const char *format, ...) {
     emit(diag, &text);
 }
 
+/* Append "file:line:column", without the parts that are not known. */
 static void add_place(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, mark->file);
     if (mark->line > 0) {
@@ -186,7 +198,8 @@ static void add_place(ms_buffer *text, const ms_mark *mark) {
     }
 }
 
-/* "file:line:column: error: key.path: "; returns where the key path stands [B]. */
+/* Append "file:line:column: error: key.path: ", or "meshsim: error: key.path: " without a file.
+ * word: "error" or "note".  Returns where the key path begins in `text` [B]. */
 static size_t add_head(ms_buffer *text, const ms_mark *mark, const char *word,
                        const char *key_path) {
     if (mark != NULL && mark->file != NULL) {
@@ -214,6 +227,7 @@ void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, cons
     emit(diag, &text);
 }
 
+/* The fault is counted in any case, but only the first `limit` faults are written. */
 ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
                      ...) {
     if (diag->errors++ >= diag->limit) {
@@ -247,8 +261,10 @@ static bool is_same_letter(char a, char b) {
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Slips that make one word of the other: letters put in, left out, replaced, or swapped with the
- * next. Capitals are small letters; both words are cut at WORD_MAX. */
+/* The fewest slips that make one word of the other: letters put in, left out, replaced, or swapped
+ * with the next (optimal string alignment distance). Case is ignored; both words are cut at
+ * WORD_MAX. rows[i % 3][j] is the distance between the first i letters of `a` and the first j of
+ * `b`; swaps look two rows back, so three rows are kept. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t rows[3][WORD_MAX + 1];
     size_t a_length = strnlen(a, WORD_MAX);
@@ -273,9 +289,9 @@ static size_t edit_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* Slips that a word may hold and still be told from another word of its kind: 'fp8' is not meant
- * to be 'fp16'. */
-static size_t slips_of(const char *word) {
+/* The most slips by which a word may differ from the one that was meant: a third of its letters.
+ * With more, different words would be taken for each other: 'fp8' is not meant to be 'fp16'. */
+static size_t max_slips(const char *word) {
     enum { LETTERS_PER_SLIP = 3 };
     size_t length = strlen(word);
     return length == 2 ? 1 : length / LETTERS_PER_SLIP;
@@ -316,7 +332,7 @@ const char *ms_nearest_word(const char *word, const char *const *candidates, siz
     if (nearest != NULL) {
         return nearest;
     }
-    size_t least = slips_of(word) + 1;
+    size_t least = max_slips(word) + 1;
     for (size_t i = 0; i < count; i++) {
         if (candidates[i] != NULL) {
             size_t distance = edit_distance(word, candidates[i]);

@@ -1,4 +1,5 @@
-/* Names of the files that a search could have meant, and of all that it could find. */
+/* Names of the files that ms_find_yaml could find: the nearest to a name that was not found, and
+ * the list of all (find.h). Files are compared by their names without ".yaml". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void add_stems(const char *folder, const char *ending, ms_arena *arena, m
     ms_vector_release(&names);
 }
 
-/* Add the names of all folders of a search, in the order of the alphabet. */
+/* Add the names of all folders of a search, in alphabetical order. */
 static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vector *stems) {
     for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
         add_stems(ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder),
@@ -44,13 +45,15 @@ static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vect
     }
 }
 
+/* Compares the name without folder and ending: with the files of its own folder if it is a path,
+ * else with those of all folders of the search. */
 const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena) {
     const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
     const char *folder = ms_arena_strndup(arena, name, (size_t)(base - name));
     const char *stem = stem_of(arena, base, ending_of(search));
     ms_vector stems;
     ms_vector_init(&stems, sizeof(const char *));
-    if (slash != NULL) {
+    if (slash != NULL) { /* a path: a misspelt name is in the same folder */
         add_stems(folder, ending_of(search), arena, &stems);
     } else {
         add_all_stems(search, arena, &stems);
@@ -65,6 +68,8 @@ const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms
     return hint == NULL ? "" : hint;
 }
 
+/* A name that several folders have is listed once; the names are sorted, so equal ones are
+ * neighbours. */
 const char *ms_find_yaml_names(const ms_file_search *search, ms_arena *arena) {
     ms_vector stems;
     ms_buffer names;
