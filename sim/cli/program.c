@@ -107,7 +107,7 @@ static void add_message(const char *text, ms_buffer *out) {
         } else {
             ms_buffer_printf(out, "%s\n", ms_buffer_text(&line));
         }
-        ms_buffer_end_part(&line, out);
+        ms_buffer_release_part(&line, out);
         text += length + (text[length] == '\n' ? 1 : 0);
     }
 }
@@ -128,7 +128,7 @@ static void write_message(void *context, const char *text) {
         fputs(text, stderr);
         state->errors_told = state->diag->errors;
     } else if (!has_failed) {
-        ms_cli_tell(state->results, text);
+        ms_cli_write_message(state->results, text);
     }
     ms_buffer_release(&shown);
 }
@@ -166,7 +166,7 @@ static void finish_messages(const ms_invocation *call, ms_status status) {
 /* The exit code of the program. After an interrupt that let the program end by itself, the code is
  * 128 and the number of the signal, as if the signal had ended it. */
 static int exit_code(ms_status status) {
-    int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
+    int number = status == MS_E_INTERRUPTED ? ms_interrupt_pending_signal() : 0;
     return number != 0 ? MS_EXIT_SIGNAL + number : ms_status_exit_code(status);
 }
 
