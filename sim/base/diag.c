@@ -72,7 +72,7 @@ static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer_init(&line);
     ms_buffer_add(&line, fault, strcspn(fault, "\n"));
     ms_terminal_write_text(reason, ms_buffer_text(&line));
-    ms_buffer_end_part(&line, reason);
+    ms_buffer_release_part(&line, reason);
 }
 
 /* Find line mark->line of the source.  *length_out: its length without LF or CR LF [B]. */
@@ -111,7 +111,7 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, "\n");
     int columns = 0;
     for (size_t i = 0; i < length; i++) {
-        columns += ms_text_goes_on(line[i]) ? 0 : 1;
+        columns += ms_text_is_continuation(line[i]) ? 0 : 1;
     }
     if (mark->column <= 0 || mark->column > columns + 1) { /* + 1: behind the end of the line */
         return;
@@ -169,7 +169,7 @@ void ms_diag_warning(ms_diag *diag, const char *format, ...) {
 }
 
 /* Append "file:line:column", without the parts that are not known. */
-static void add_place(ms_buffer *text, const ms_mark *mark) {
+static void add_mark(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, mark->file);
     if (mark->line > 0) {
         ms_buffer_printf(text, ":%d", mark->line);
@@ -184,7 +184,7 @@ static void add_place(ms_buffer *text, const ms_mark *mark) {
 static size_t add_head(ms_buffer *text, const ms_mark *mark, const char *word,
                        const char *key_path) {
     if (mark != NULL && mark->file != NULL) {
-        add_place(text, mark);
+        add_mark(text, mark);
     } else {
         ms_buffer_puts(text, "meshsim");
     }

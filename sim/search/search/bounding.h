@@ -48,7 +48,8 @@ typedef struct ms_search_state {
 
 /* Report the progress of a search to its caller. done: candidates that the phase has handled.
  * count: all candidates of the phase. */
-void ms_search_tell(const ms_search_state *r, ms_search_phase phase, int64_t done, int64_t count);
+void ms_search_report_progress(const ms_search_state *r, ms_search_phase phase, int64_t done,
+                               int64_t count);
 
 /* Whether the bound of a candidate is beyond the best results so far, so that the candidate cannot
  * be among the best. Always false in an exhaustive search. */
