@@ -120,8 +120,8 @@ static int32_t count_copies(unfolding *state) {
 }
 
 /* Fill in `later`. On every stream the last event before the repeated period is repeated by the
- * last event of the repeated period, and so on backwards.  last: [streams] of -1.  before: [old_count]
- * scratch: for an event of the repeated period the one before it on its stream. */
+ * last event of the repeated period, and so on backwards.  last: [streams] of -1.  before:
+ * [old_count] scratch: for an event of the repeated period the one before it on its stream. */
 static void find_later(unfolding *state, int32_t *last, int32_t *before) {
     for (int32_t i = 0; i < state->old_count; i++) {
         if (is_inside(state, state->old[i].start_ps)) {
@@ -177,8 +177,8 @@ static ms_status order_copies(unfolding *state) {
 }
 
 /* The cause of a copy, as an index in `copies`: the copy of its event's cause in the same
- * repetition or, where the cause is before the repeated period, the event that repeats the cause, one
- * repetition earlier. Causes of events after the repeated period are in its last repetition. */
+ * repetition or, where the cause is before the repeated period, the event that repeats the cause,
+ * one repetition earlier. Causes of events after the repeated period are in its last repetition. */
 static int32_t cause_of(const unfolding *state, const event_copy *p) {
     const ms_trace_event *event = &state->old[p->event];
     int32_t cause = event->cause;
@@ -283,7 +283,8 @@ static ms_status copy_members(unfolding *state) {
     return trace->members == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Append the points [first, end) of a rank, which are in the repeated period, once for each repetition. */
+/* Append the points [first, end) of a rank, which are in the repeated period, once for each
+ * repetition. */
 static void copy_points(const unfolding *state, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
     for (int32_t copy = 1; copy <= state->repeat->times; copy++) {
