@@ -61,10 +61,14 @@ static memo_slot *slot_of(const ms_memo *memo, const void *key) {
     return &slots[at];
 }
 
-/* Double the number of slots, 256 at first, and enter all keys again. The number is a power of two,
- * because slot_of masks the hash. Returns MS_OK; MS_E_NOMEM. */
+/* Make more than twice as many slots as there are keys, at least 256, and enter all keys again. The
+ * number is a power of two, because slot_of masks the hash. Returns MS_OK; MS_E_NOMEM, and the memo
+ * has no slots until the next call. */
 static ms_status grow(ms_memo *memo) {
-    size_t count = memo->slots.count > 0 ? 2 * memo->slots.count : 256;
+    size_t count = 256;
+    while (count <= 2 * memo->keys.count) {
+        count *= 2;
+    }
     ms_vector_release(&memo->slots);
     ms_vector_init(&memo->slots, sizeof(memo_slot));
     if (ms_vector_add(&memo->slots, NULL, count) == NULL) {
@@ -88,6 +92,8 @@ ms_status ms_memo_find_or_add(ms_memo *memo, const void *key, int *number_out, b
     if (*is_new_out) {
         bool has_value = memo->values.item_B == 0 || ms_vector_add(&memo->values, NULL, 1) != NULL;
         if (!has_value || ms_vector_add(&memo->keys, key, 1) == NULL) {
+            /* values keep the numbers of their keys */
+            memo->values.count = memo->values.item_B == 0 ? 0 : memo->keys.count;
             return MS_E_NOMEM;
         }
         slot->number = (int32_t)memo->keys.count;

@@ -185,8 +185,9 @@ static ms_status read_solver(const ms_invocation *call, ms_job_request *request)
     return status;
 }
 
-/* Propose settings for a job whose mesh makes no job: the nearest mesh that does, and for the mesh
- * as it is another number of nodes. Both were tried, and fit in memory. */
+/* Propose settings for a workload whose keys are sound but make no job: the nearest mesh that does,
+ * and for the mesh as it is another number of nodes. Both were tried, and fit in memory. Nothing is
+ * proposed where a key itself is wrong. */
 static void propose_mesh(const ms_invocation *call, const ms_job_request *request) {
     ms_buffer text = {0};
     ms_diag mute;
@@ -233,16 +234,10 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
     ms_status status = ms_cli_job_request(call, call->positionals[0], request_out);
     status = status == MS_OK ? read_fold(call, request_out) : status;
     status = status == MS_OK ? read_solver(call, request_out) : status;
-    ms_buffer reason = {0};
-    call->diag->reason = &reason;
     status = status == MS_OK ? ms_job_load(request_out, call->arena, call->diag, job_out) : status;
-    call->diag->reason = NULL;
-    const char *fault = ms_buffer_text(&reason);
-    if (strstr(fault, "mesh") != NULL || strstr(fault, "parallel degree") != NULL ||
-        strstr(fault, "virtual stage") != NULL) {
+    if (status == MS_E_INPUT) {
         propose_mesh(call, request_out);
     }
-    ms_buffer_release(&reason);
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);

@@ -99,8 +99,8 @@ static ms_status consider(mesh_choice *choice, const new_mesh *candidate) {
     if (status == MS_OK && !choice->has_base) {
         status = read_base(choice, &sets, &choice->mute);
     }
-    status = status == MS_OK ? ms_job_spec_override(&choice->base, &sets, choice->call->arena,
-                                                    &choice->mute, &spec)
+    status = status == MS_OK ? ms_job_spec_read_again(&choice->base, &sets, choice->call->arena,
+                                                      &choice->mute, &spec)
                              : status;
     status = status == MS_OK ? judge_bound(choice, &spec, &is_hopeless) : status;
     if (status == MS_OK && is_hopeless) {

@@ -86,9 +86,9 @@ static void find_ranges(const ms_job *job, const ms_rank_properties *properties,
 }
 
 double ms_job_least_compute_factor(const ms_job *job) {
-    double least = INFINITY;
-    for (int p = 0; p < job->layout.pp; p++) {
-        least = fmin(least, ms_job_compute_factors(job, p).least);
+    double least = job->compute_factors == NULL ? 1.0 : INFINITY;
+    for (int p = 0; job->compute_factors != NULL && p < job->program.spec.pipeline_ranks; p++) {
+        least = fmin(least, job->compute_factors[p].least);
     }
     return least;
 }

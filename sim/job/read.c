@@ -368,34 +368,6 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
     return reader.status;
 }
 
-/* Make a spec with other values of some keys: write the spec as a tree, apply the overrides, read
- * the tree. The framework's choices are keys of that tree like all others, and stay. */
-ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
-                               ms_diag *diag, ms_job_spec *spec_out) {
-    const ms_job_request request = {.sets = sets->items, .set_count = sets->count};
-    reading reader = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
-    ms_status status = ms_spec_write_root(spec, arena, &reader.root);
-    if (status != MS_OK) {
-        return ms_diag_no_memory(diag);
-    }
-    status = apply_request(&request, reader.root, arena, diag);
-    const ms_node *hf = ms_node_get(ms_node_get(reader.root, "model"), "hf");
-    if (status == MS_OK && hf != NULL) { /* all keys of the model are given and count first */
-        status = ms_config_fault(diag, hf, "model.hf",
-                                 "cannot take the place of a model that was "
-                                 "read already; set its keys");
-    }
-    if (status != MS_OK) {
-        return status;
-    }
-    begin_again(&reader, spec);
-    read_root(&reader, false);
-    if (reader.status == MS_OK) {
-        *spec_out = ms_job_spec_derive(&reader.text.spec);
-    }
-    return reader.status;
-}
-
 /* Read a workload once more with further overrides. The tree is the workload as the user typed it,
  * so that the framework's choices are made anew. */
 ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,

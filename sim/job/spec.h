@@ -252,16 +252,9 @@ ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_di
 ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
                                    ms_diag *diag, ms_job_spec *spec_out);
 
-/** Derive a spec with other values of some keys, as ms_job_spec_read applies overrides to a file.
- *  sets: "key.path=value", applied in order; those of the platform's keys change nothing.
- * *spec_out: comes from no file, in `arena`, and shares the platform. Returns MS_OK; MS_E_INPUT or
- * MS_E_USAGE, every fault reported; MS_E_NOMEM. */
-ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
-                               ms_diag *diag, ms_job_spec *spec_out);
-
 /** Read a workload once more with further overrides, which come after those of its first request.
- * Unlike in ms_job_spec_override, the framework's choices are made anew, for the sizes that the
- * overrides give. The file is not opened again.
+ * The framework's choices are made anew, for the sizes that the overrides give. The file is not
+ * opened again.
  *  spec: as ms_job_spec_read left it; its platform and its fidelity stay.  sets: "key.path=value",
  * applied in order.  *spec_out: comes from no file, in `arena`, and shares the platform. Returns
  * MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_IO; MS_E_NOMEM. */

@@ -6,12 +6,12 @@
 #include <stddef.h>
 
 /* The walk: the job, and the visitor that is called for its events. */
-typedef struct step_walk {
+typedef struct reduction_walk {
     const ms_job *job;
     const ms_step_end_visitor *visitor;
     void *context;
     ms_diag *diag;
-} step_walk;
+} reduction_walk;
 
 /* The pipeline rank that holds the same stages as `p` in the other direction of the pipeline; `p`
  * itself in a pipeline with one direction. */
@@ -26,7 +26,8 @@ static int partner_of(const ms_program *program, int p) {
 
 /* Visit the collectives of a plan from `*next` on, up to one between the two directions. *next:
  * index of that one in the plan, or the plan's end. */
-static ms_status visit_groups(const step_walk *walk, int p, const ms_pass_plan *plan, int *next) {
+static ms_status visit_groups(const reduction_walk *walk, int p, const ms_pass_plan *plan,
+                              int *next) {
     ms_status status = MS_OK;
     for (; *next < plan->count && status == MS_OK; (*next)++) {
         const ms_segment *segment = &walk->job->costs.segments[plan->first + *next];
@@ -41,7 +42,7 @@ static ms_status visit_groups(const step_walk *walk, int p, const ms_pass_plan *
 /* Visit the plans of pipeline rank `p` and of its partner in turns. Both plans have the same
  * collectives between the two ranks in the same order; each is visited once, when both plans have
  * come to it. plans: [P]. */
-static ms_status visit_plan(const step_walk *walk, int p, const ms_pass_plan *plans) {
+static ms_status visit_plan(const reduction_walk *walk, int p, const ms_pass_plan *plans) {
     int ends[2] = {p, partner_of(&walk->job->program, p)};
     int count = ends[0] == ends[1] ? 1 : 2;
     int next[2] = {0, 0};
@@ -76,7 +77,7 @@ static ms_status visit_plan(const step_walk *walk, int p, const ms_pass_plan *pl
 }
 
 /* Visit the plans of all pipeline ranks. plans: [P]; NULL: none. */
-static ms_status visit_plans(const step_walk *walk, const ms_pass_plan *plans) {
+static ms_status visit_plans(const reduction_walk *walk, const ms_pass_plan *plans) {
     ms_status status = MS_OK;
     int pp = walk->job->program.spec.pipeline_ranks;
     for (int p = 0; plans != NULL && p < pp && status == MS_OK; p++) {
@@ -87,7 +88,7 @@ static ms_status visit_plans(const step_walk *walk, const ms_pass_plan *plans) {
 
 /* Visit the all-reduce of the word embedding's gradient between first and last stage, after all
  * other reductions. Source: Megatron-LM, finalize_model_grads. */
-static ms_status visit_tied(const step_walk *walk) {
+static ms_status visit_tied(const reduction_walk *walk) {
     const ms_program *program = &walk->job->program;
     double size_B = walk->job->costs.stage[0].tied_B;
     int ends[2] = {program->stage_rank[0], program->stage_rank[program->model_stages - 1]};
@@ -110,7 +111,7 @@ bool ms_step_end_has_barrier(const ms_job *job) {
  * ranks, updates, gathers. */
 ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
                             ms_diag *diag) {
-    const step_walk walk = {job, visitor, context, diag};
+    const reduction_walk walk = {job, visitor, context, diag};
     ms_status status = visit_plans(&walk, job->costs.before_update);
     status = status == MS_OK ? visit_tied(&walk) : status;
     if (status == MS_OK && visitor->meet != NULL && ms_step_end_has_barrier(job)) {

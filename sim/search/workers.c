@@ -207,10 +207,11 @@ static ms_status start_child(pool *p, const ms_job_spec *spec, size_t ticket) {
         close(ends[0]);
         begin_child(p, spec, ticket, parent, ends[1]); /* never returns */
     }
+    int error = errno; /* of fork */
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(errno));
+        ms_diag_error(p->diag, "cannot start a simulation: %s", strerror(error));
         return MS_E_IO;
     }
     worker *child = &p->workers[p->running++];

@@ -267,33 +267,33 @@ static void read_ranks(trace_tables *read) {
 }
 
 /* A rank of the job and its row of /ranks. */
-typedef struct rank_row {
+typedef struct read_rank {
     int32_t rank;
     int32_t index;
-} rank_row;
+} read_rank;
 
 /* Comparison for bsearch: rows by rank. */
 static int by_rank(const void *left, const void *right) {
-    const rank_row *a = left;
-    const rank_row *b = right;
+    const read_rank *a = left;
+    const read_rank *b = right;
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
 /* Comparison for qsort: rows by rank, then index, so that faults do not depend on qsort. */
 static int by_rank_and_index(const void *left, const void *right) {
-    const rank_row *a = left;
-    const rank_row *b = right;
+    const read_rank *a = left;
+    const read_rank *b = right;
     int order = by_rank(a, b);
     return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
 }
 
 /* Sort the rows of /ranks by rank, for find_rank; each rank may have only one.  Returns NULL with a
  * fault. */
-static rank_row *sort_ranks(trace_tables *read) {
+static read_rank *sort_ranks(trace_tables *read) {
     int32_t rows = read->trace->rank_count;
-    rank_row *rank_rows = allocate(read, read->arena, rows, sizeof *rank_rows);
+    read_rank *rank_rows = allocate(read, read->arena, rows, sizeof *rank_rows);
     for (int32_t i = 0; rank_rows != NULL && i < rows; i++) {
-        rank_rows[i] = (rank_row){read->trace->ranks[i].rank, i};
+        rank_rows[i] = (read_rank){read->trace->ranks[i].rank, i};
     }
     if (rank_rows != NULL) {
         qsort(rank_rows, (size_t)rows, sizeof *rank_rows, by_rank_and_index);
@@ -311,10 +311,10 @@ static rank_row *sort_ranks(trace_tables *read) {
 
 /* Replace a rank of the job, as it is in a cell, by its index in /ranks; -1 stays -1. A rank that
  * has no row there is a fault. */
-static void find_rank(trace_tables *read, const rank_row *rank_rows, const char *column,
+static void find_rank(trace_tables *read, const read_rank *rank_rows, const char *column,
                       int32_t row, int32_t *rank) {
-    const rank_row key = {.rank = *rank};
-    const rank_row *found =
+    const read_rank key = {.rank = *rank};
+    const read_rank *found =
         bsearch(&key, rank_rows, (size_t)read->trace->rank_count, sizeof key, by_rank);
     if (found == NULL && key.rank >= 0) {
         char fault[64];
@@ -327,7 +327,7 @@ static void find_rank(trace_tables *read, const rank_row *rank_rows, const char 
 /* ---- streams, events and memory ---- */
 
 /* Read /streams, with ranks as indices in /ranks. */
-static void read_streams(trace_tables *read, const rank_row *rank_rows) {
+static void read_streams(trace_tables *read, const read_rank *rank_rows) {
     ms_trace *trace = read->trace;
     trace->streams = read_table(read, &MS_TABLE_STREAMS, true, &trace->stream_count);
     for (int32_t i = 0; goes_on(read) && i < trace->stream_count; i++) {
@@ -371,7 +371,7 @@ static void read_events(trace_tables *read) {
 }
 
 /* Read /memory, with ranks as indices in /ranks; the points of a rank are in order. */
-static void read_memory(trace_tables *read, const rank_row *rank_rows) {
+static void read_memory(trace_tables *read, const read_rank *rank_rows) {
     ms_trace *trace = read->trace;
     trace->memory = read_table(read, &MS_TABLE_MEMORY, true, &trace->memory_count);
     for (int32_t i = 0; goes_on(read) && i < trace->memory_count; i++) {
@@ -391,7 +391,7 @@ void ms_columns_read(const ms_trace_file *file, ms_arena *arena, ms_trace *trace
     trace_tables read = {.file = file, .arena = arena, .trace = trace, .fault = fault};
     read_steps(&read);
     read_ranks(&read);
-    const rank_row *rank_rows = sort_ranks(&read);
+    const read_rank *rank_rows = sort_ranks(&read);
     read_streams(&read, rank_rows);
     read_events(&read);
     trace->members = read_table(&read, &MS_TABLE_MEMBERS, true, &trace->member_count);

@@ -120,8 +120,8 @@ static int32_t count_copies(unfolding *state) {
 }
 
 /* Fill in `later`. On every stream the last event before the repeated period is repeated by the
- * last event of the repeated, and so on backwards.  last: [streams] of -1.  before: [old_count]
- * scratch: for an event of the repeated period the one before it on its stream. */
+ * last event of the repeated period, and so on backwards.  last: [streams] of -1.  before:
+ * [old_count] scratch: for an event of the repeated period the one before it on its stream. */
 static void find_later(unfolding *state, int32_t *last, int32_t *before) {
     for (int32_t i = 0; i < state->old_count; i++) {
         if (is_inside(state, state->old[i].start_ps)) {
@@ -164,18 +164,21 @@ static ms_status order_copies(unfolding *state) {
     memset(last, -1, (size_t)streams * sizeof *last);
     find_later(state, last, before);
     int32_t count = count_copies(state);
+    if (count == 0 && state->old_count > 0) {
+        return MS_E_INPUT;
+    }
     state->copies = MS_NEW(state->scratch, event_copy, count);
     state->where = MS_NEW(state->scratch, int32_t, count);
     if (state->copies == NULL || state->where == NULL) {
         return MS_E_NOMEM;
     }
     put_in_order(state, count);
-    return count == 0 && state->old_count > 0 ? MS_E_INPUT : MS_OK;
+    return MS_OK;
 }
 
 /* The cause of a copy, as an index in `copies`: the copy of its event's cause in the same
- * repetition or, where the cause is before the repeated, the event that repeats the cause, one
- * repetition earlier. Causes of events after the repeated period are in its last repetition. */
+ * repetition or, where the cause is before the repeated period, the event that repeats the cause,
+ * one repetition earlier. Causes of events after the repeated period are in its last repetition. */
 static int32_t cause_of(const unfolding *state, const event_copy *p) {
     const ms_trace_event *event = &state->old[p->event];
     int32_t cause = event->cause;
@@ -280,7 +283,8 @@ static ms_status copy_members(unfolding *state) {
     return trace->members == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Append the points [first, end) of a rank, which are in the repeated, once for each repetition. */
+/* Append the points [first, end) of a rank, which are in the repeated period, once for each
+ * repetition. */
 static void copy_points(const unfolding *state, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
     for (int32_t copy = 1; copy <= state->repeat->times; copy++) {

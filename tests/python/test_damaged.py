@@ -306,6 +306,15 @@ class Damaged(unittest.TestCase):
         for command in ("report", "compare"):
             self.assert_refused(self.read(path, command), path, "more objects than a trace has")
 
+    def test_more_repetitions_than_a_trace_may_hold(self):
+        """As many copies of an event as fill 32 bits are refused before any list of them is filled."""
+        def change(trace):
+            late_s = int(trace["events/start_ps"][:].max()) * 1e-12
+            trace["events"].attrs["fast_forwarded"] = f"2000000000 times 1e-06 s from {late_s - 5e-7!r} s, 1 mb on"
+
+        path = self.craft(change)
+        self.assert_refused(self.read(path), path)
+
     def test_causes_in_circles(self):
         for rows in (((4, 4),), ((3, 5), (5, 3)), ((1, 2), (2, 7), (7, 1))):
             def change(trace, rows=rows):

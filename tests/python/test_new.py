@@ -177,6 +177,17 @@ class Words(New):
             self.assertIn(said, self.new(*words, code=code).stderr, words)
             self.assertFalse((self.folder / "my.yaml").exists(), words)
 
+    def test_what_is_written_is_what_was_estimated(self):
+        """The framework's choices depend on ZeRO and recomputation: each candidate has its own, as the file that is written."""
+        for platform, gpus in (("meta-roce-h100", "1024"), ("flat", "2048")):
+            done = self.new("--model", "llama3-405b-8k", "--platform", platform, "--gpus", gpus)
+            time_s, peak_GiB = map(float, re.search(r"some ([\d.]+) s a step, ([\d.]+) GiB\s+per", done.stdout).groups())
+            checked = json.loads(self.meshsim("check", "my.yaml", "--json").stdout)
+            # three or four digits are printed, and the estimates of a candidate and of a job agree to 0.1 %
+            self.assertLess(abs(time_s / checked["estimate"]["step_time_s"] - 1), 2e-3, platform)
+            self.assertLess(abs(peak_GiB * 2**30 / checked["memory"]["peak_B"] - 1), 1e-3, platform)
+            (self.folder / "my.yaml").unlink()
+
     def test_without_any_word_it_says_what_to_type_and_that_works(self):
         done = self.meshsim(code=2)
         lines = re.findall(r"^  meshsim (.*?) +#", done.stderr, re.M)

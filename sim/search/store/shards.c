@@ -92,6 +92,7 @@ static bool try_lock(ms_shard_file *file) {
 static ms_status acquire_lock(ms_shard_file *file, double wait_s, ms_diag *diag) {
     static const struct timespec PAUSE = {.tv_nsec = 50 * 1000 * 1000};
     double end_s = ms_wall_s() + wait_s;
+    errno = 0;
     while (!try_lock(file)) {
         bool is_held = errno == EACCES || errno == EAGAIN || errno == ENOENT || errno == 0;
         if (!is_held) {

@@ -90,6 +90,9 @@ static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, con
             return ms_config_fault(r->diag, node, key_path, "this key has an axis already");
         }
     }
+    if (r->text.set != NULL && ms_node_get(r->text.set, node->key) != NULL) {
+        return ms_config_fault(r->diag, node, key_path, "this key has a value in 'set' already");
+    }
     if (out->key_count == MS_SWEEP_KEYS_MAX) {
         return ms_config_fault(r->diag, node, key_path, "expected at most %d keys in all axes",
                                MS_SWEEP_KEYS_MAX);

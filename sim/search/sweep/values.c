@@ -143,8 +143,8 @@ static ms_status read_range(const ms_node *node, const char *path, ms_arena *are
     return MS_OK;
 }
 
-/* List the values of a range as texts with their unit. Values beyond MS_SWEEP_VALUES_MAX are cut
- * off. *values_out: in `arena`. Returns as read_range. */
+/* List the values of a range as texts with their unit. *values_out: in `arena`. Returns as
+ * read_range; MS_E_INPUT (reported) for more than MS_SWEEP_VALUES_MAX values. */
 static ms_status list_range(const ms_node *node, const char *path, ms_arena *arena, ms_diag *diag,
                             ms_words *values_out) {
     range r = {.from = {0, ""}, .to = {0, ""}};
@@ -163,6 +163,10 @@ static ms_status list_range(const ms_node *node, const char *path, ms_arena *are
         }
         /* steps are multiplied, not added up, so that their rounding does not grow */
         value = r.is_factor ? value * r.by : r.from.number + r.by * (double)(count + 1);
+    }
+    if (value <= r.to.number * (1 + ROUNDING)) {
+        return ms_config_fault(diag, node, path, "expected at most %d values, got a range of more",
+                               MS_SWEEP_VALUES_MAX);
     }
     *values_out = (ms_words){.items = items, .count = count};
     return MS_OK;

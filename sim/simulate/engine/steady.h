@@ -1,4 +1,4 @@
-/* The steady state of a run: repeated periods of its timeline that are to be repeated. */
+/* The steady state of a run: periods of its timeline that are to be repeated. */
 #ifndef MESHSIM_ENGINE_STEADY_H
 #define MESHSIM_ENGINE_STEADY_H
 

@@ -390,7 +390,7 @@ static const char *find_bad_work(const ms_dag *dag) {
         }
         if (work->fused < 0 || work->fused > dag->network.fused.count ||
             (work->fused > 0 && work->is_communication)) {
-            return "a work that is a piece that does not exist";
+            return "a work that is a fused pass that does not exist";
         }
     }
     for (int32_t i = 0; i < dag->network.phase_count; i++) {

@@ -4,7 +4,7 @@
  * platforms.
  *
  * An operation carries out a `work` (a computation of fixed time, or a communication of phases of
- * flows) for its `members`. A member is a place in the program order of one stream (a rank's
+ * flows) for its `members`. A member is a position in the program order of one stream (a rank's
  * compute stream, or one communicator of a rank). An operation starts when, for every member, all
  * its dependencies have ended and the operation before it on the stream has released the stream. A
  * stream is released at the operation's end; a pipelined work (a p2p message) releases it when its
@@ -22,29 +22,29 @@
  * it (sim/simulate/engine/host.md). The builder makes every operation that follows a synchronising
  * one on its rank depend on it.
  *
- * Pieces: an operation of the compute stream may be a fused pass of a pass: a run of computations
- * and communications (its parts) that all members go through together. The parts are simulated
- * once, on links of their own. That gives the time of the fused pass and its shares of computing
- * and waiting (sim/simulate/lower/fused_passes.md).
+ * Fused passes: an operation of the compute stream may be a whole pass, or a part of one, fused: a
+ * run of computations and communications (its parts) that all members go through together. The
+ * parts are simulated once, on links of their own. That gives the time of the fused pass and its
+ * shares of computing and waiting (sim/simulate/lower/fused_passes.md).
  *
  * Nouns of this room, and what the same word means elsewhere:
  * - operation (op): a node of the graph, which occupies one or several streams at the same time.
  * - work: the content of an operation: a computation of known duration, or a communication with its
  *   flows. Operations with the same content share one work.
- * - member: the place of an operation in the order of one stream. In a group of ranks, a rank.
+ * - member: the position of an operation in the order of one stream. In a group of ranks, a rank.
  * - stream: what runs operations one after the other: the compute stream of a rank, or one
  *   communicator of a rank. A communicator may have streams on several ranks.
- * - fused pass: the segments of a pass that are one operation at granularity `pass`; part: one of
- * them.
+ * - fused pass: a run of segments of a pass that is one operation at granularity `pass`; part: one
+ * of these segments.
  * - phase: flows of a communication that start together. In metrics and pass times it is a phase of
  *   the pipeline (warm-up, steady, cool-down) or of a step.
  * - crossing: a link on the route of a flow, with the number of times that the flow uses it.
- * - place: index of a rank among the ranks of its pipeline rank (lower/ranks.h).
+ * - rank_in_stage: index of a rank among the ranks of its pipeline rank (lower/ranks.h).
  * - class: ranks, or links, that behave alike, so one can stand for all (lower/refine.h). In
- * estimate a class is a communication in all groups of a pipeline rank.
+ *   estimate a class is a communication in all groups of a pipeline rank.
  * - unit of work (`mb`): a microbatch, or one slice of its sequences.
- * - repeated period (ms_repeated_period): a part of a timeline that repeats; its length is the
- * period. A span is a part of one rank's time that has one category.
+ * - repeated period (ms_repeated_period): a part of a timeline that happens again and again.
+ * - span: a part of one rank's time that has one category.
  * - step: an optimizer step. In collective/step_fidelity.h it is a step of an algorithm.
  *
  * Folding: of ranks that behave alike one is simulated, which stands for `multiplicity` ranks. A
@@ -331,7 +331,7 @@ void ms_dag_begin_step(ms_dag *dag);
 void ms_dag_reserve(ms_dag *dag, double ops);
 /** Add an operation without members. */
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op);
-/** Add a member to the newest operation: the next place in the order of `stream`. */
+/** Add a member to the newest operation: the next position in the order of `stream`. */
 void ms_dag_add_member(ms_dag *dag, int32_t stream);
 /** Let the newest member depend on operation `op`; nothing happens if `op` is negative. */
 void ms_dag_add_dep(ms_dag *dag, int32_t op);

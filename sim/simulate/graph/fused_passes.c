@@ -33,7 +33,7 @@ typedef struct player {
     int32_t *order; /* [parts] communications of one axis, sorted by start */
     interval *intervals; /* [2 parts + 1] at most one between two starts or ends of parts */
     int32_t interval_count;
-    int32_t at;          /* interval that split_by_stretches has reached for the current axis */
+    int32_t at;          /* interval that split_by_intervals has reached for the current axis */
     ms_slow_span *spans; /* [parts] when each communication so far runs, and its slow-down */
     int32_t span_count;
     int32_t live; /* spans before this index have ended by the start of the current computation */
@@ -166,7 +166,7 @@ static double play_hosts(player *state, double *launched_out) {
     return next_s;
 }
 
-/* Append a interval up to `end_s`, unless it is empty. axis: as in `interval`. */
+/* Append an interval up to `end_s`, unless it is empty. axis: as in `interval`. */
 static void add_interval(player *state, double end_s, ms_axis axis) {
     double begin_s =
         state->interval_count > 0 ? state->intervals[state->interval_count - 1].end_s : 0.0;
@@ -237,7 +237,7 @@ static void follow_chain(player *state) {
  * the axis: overlapped_s while the member computes, exposed_s while it waits for this axis,
  * in_idle_s while it waits for another. Intervals of an axis have to come in the order of time,
  * because `at` never goes back. */
-static void split_by_stretches(player *state, ms_axis axis, double from_s, double to_s) {
+static void split_by_intervals(player *state, ms_axis axis, double from_s, double to_s) {
     ms_fused_pass_axis *use = &state->fused->axes[axis];
     use->busy_s += to_s - from_s;
     while (from_s < to_s && state->at < state->interval_count) {
@@ -285,7 +285,7 @@ static void measure_axis(player *state, ms_axis axis) {
         for (i++; i < count && state->parts[state->order[i]].start_s <= to_s; i++) {
             to_s = fmax(to_s, state->parts[state->order[i]].end_s);
         }
-        split_by_stretches(state, axis, from_s, to_s);
+        split_by_intervals(state, axis, from_s, to_s);
     }
     for (int32_t i = 0; i < count; i++) {
         state->fused->axes[axis].bytes += work_of(state, state->order[i])->bytes;
@@ -351,11 +351,11 @@ const char *ms_dag_find_bad_fused_pass(const ms_dag *dag) {
                 dag->works[part->work].fused != 0 ||
                 dag->works[part->work].is_communication != (part->communicator >= 0) ||
                 part->communicator >= all->passes[i].part_count) {
-                return "a part of a piece that is no work";
+                return "a part of a fused pass that is no work";
             }
             for (int32_t w = 0; w < part->wait_count; w++) {
                 if (all->waits[part->wait_first + w] < 0 || all->waits[part->wait_first + w] >= k) {
-                    return "a part of a piece that waits for one behind it";
+                    return "a part of a fused pass that waits for one behind it";
                 }
             }
         }

@@ -1,4 +1,4 @@
-/* Pieces of passes (granularity `pass`, fused_passes.md): finds which segments of a pass become one
+/* Fused passes (granularity `pass`, fused_passes.md): finds which segments of a pass become one
  * operation. A segment is a computation or a collective of a pass's plan. A run is a sequence of
  * segments that become one operation, a fused pass; collectives that cannot be in a fused pass stay
  * operations and end a run. A pass is laid out once for each stage, slice, pass and set of segments
@@ -402,7 +402,7 @@ static ms_status add_fused_pass(layout_finder *finder, bool is_synchronising, ms
 /* Whether the run that segment `first` begins is to be a fused pass: it has a computation and at
  * least one other segment. *end_out: index behind the last segment of the run; `first` itself for
  * an outer segment. */
-static bool is_piece_useful(const layout_finder *finder, int first, int *end_out) {
+static bool is_fusion_useful(const layout_finder *finder, int first, int *end_out) {
     int computations = 0;
     int count = 0;
     int i = first;
@@ -432,7 +432,7 @@ static ms_status add_runs(layout_finder *finder, bool is_synchronising, ms_pass_
     layout->runs = MS_NEW(finder->l->works.arena, ms_segment_run, finder->plan->count);
     ms_status status = layout->runs == NULL ? MS_E_NOMEM : MS_OK;
     for (int i = 0, end = 0; i < finder->plan->count && status == MS_OK; i = end) {
-        bool is_run = is_piece_useful(finder, i, &end) && finder->role[i] == INNER;
+        bool is_run = is_fusion_useful(finder, i, &end) && finder->role[i] == INNER;
         /* go on behind the run; outer segments and absent ones before a run are passed one by one
          */
         end = end > i && (is_run || finder->role[i] != ABSENT) ? end : i + 1;

@@ -1,4 +1,4 @@
-/* Pieces: which segments of a pass become one operation at granularity `pass` (decision note
+/* Fused passes: which segments of a pass become one operation at granularity `pass` (decision note
  * fused_passes.md). */
 #ifndef MS_LOWER_PIECES_H
 #define MS_LOWER_PIECES_H

@@ -184,7 +184,7 @@ static void lower_fused_pass(ms_lowering *l, ms_pass_state *state, const ms_segm
 
 /* The fused pass that begins with segment `segment`; NULL: none.  *run: index of the first fused
  * pass that may begin there, moved on between calls; segments ascend. */
-static const ms_segment_run *piece_at(const ms_pass_layout *layout, int segment, int *run) {
+static const ms_segment_run *fused_pass_at(const ms_pass_layout *layout, int segment, int *run) {
     while (layout != NULL && *run < layout->count && layout->runs[*run].first < segment) {
         ++*run;
     }
@@ -199,7 +199,7 @@ static ms_status lower_fused_passes(ms_lowering *l, ms_pass_state *state,
     ms_status status = MS_OK;
     int run = 0;
     while (state->segment < state->plan->count && status == MS_OK) {
-        const ms_segment_run *fused = piece_at(layout, state->segment, &run);
+        const ms_segment_run *fused = fused_pass_at(layout, state->segment, &run);
         if (fused != NULL) {
             lower_fused_pass(l, state, fused);
         } else {

@@ -1,8 +1,8 @@
 /* The ranks of the job by pipeline rank, and the classes of ranks that behave alike (ranks.h). */
 #include "simulate/lower/ranks.h"
 
-/* List the ranks of each pipeline rank in ascending order, and set the place of each.  listed: [pp]
- * zeros; number of ranks listed so far. */
+/* List the ranks of each pipeline rank in ascending order, and set the index of each in its stage.
+ * listed: [pp] zeros; number of ranks listed so far. */
 static void list_ranks(ms_ranks *ranks, int *listed) {
     for (int rank = 0; rank < ranks->mesh->ranks; rank++) {
         int p = ms_mesh_coordinate(ranks->mesh, rank, MS_AXIS_PP);
@@ -42,7 +42,7 @@ void ms_ranks_fold(ms_ranks *ranks, const int *class_of) {
     int count = 0;
     for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {
         int k = class_of[rank_in_stage];
-        if (k == count) { /* the first place of a new class: its rank is simulated */
+        if (k == count) { /* the first index of a new class: its rank is simulated */
             ranks->simulated_rank_in_stage[count] = rank_in_stage;
             ranks->multiplicity[count++] = 0;
         }

@@ -2,7 +2,7 @@
  * index in the stage is a rank's number within its pipeline rank), groups, flows and links each
  * have a colour, a hash. In each round every colour is combined with those of the neighbours: a
  * flow's with those of its group and links, a link's with those of its flows, a group's with those
- * of its members and flows, a index in the stage's with those of its groups. When a round makes no
+ * of its members and flows, a rank's with those of its groups. When a round makes no
  * new colours, equal colours mean equal roles: the ranks of one colour form a class. */
 #include "simulate/lower/refine.h"
 
@@ -53,10 +53,10 @@ typedef struct refinement {
     ms_vector crossings;    /* of link_crossing */
     link_view *links;       /* [links] */
     uint64_t *rank_colours; /* [per_pp] colours of the ranks */
-    uint64_t
-        *sums; /* [per_pp] sums of the hashes of a index in the stage's groups; 0 between rounds */
-    uint64_t *table;    /* [table_slots] hash table of colours, open addressing, 0: free */
-    int32_t *numbers;   /* [table_slots] the number of each colour in the table */
+    uint64_t *sums;   /* [per_pp] sums of the hashes of the groups of each rank_in_stage; 0 between
+                         rounds */
+    uint64_t *table;  /* [table_slots] hash table of colours, open addressing, 0: free */
+    int32_t *numbers; /* [table_slots] the number of each colour in the table */
     size_t table_slots; /* a power of two */
 } refinement;
 

@@ -38,7 +38,7 @@ static void list_members(const ms_ranks *ranks, ms_comm_groups *groups) {
     ms_mesh_to_devices(ranks->mesh, groups->gpus, next);
 }
 
-/* List the pairs of ranks at the same place of the pipeline ranks groups->ends, by index in the
+/* List the pairs of ranks with the same index in the pipeline ranks groups->ends, by index in the
  * stage. */
 static void list_pairs(const ms_ranks *ranks, ms_comm_groups *groups) {
     for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {

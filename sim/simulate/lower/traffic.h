@@ -6,7 +6,7 @@
 #include "simulate/lower/works.h"
 
 /* The groups of a set of axes among the ranks of one pipeline rank, or the pairs of ranks at the
- * same place of two pipeline ranks. A index in the stage is the number of a rank within its
+ * same index of two pipeline ranks. A rank_in_stage is the number of a rank within its
  * pipeline rank; ranks whose ranks behave alike are one class (ranks.h). The lowest class in a
  * group leads the group. */
 typedef struct ms_comm_groups {

@@ -51,11 +51,11 @@ typedef struct ms_works {
                                    are the same for all works */
     double launch_s;            /* time a rank's host takes to launch a communication [s] */
     bool is_stepped;            /* collectives are laid out step by step (fidelity `step`) */
-    ms_memo keys;               /* of ms_work_key */
-    ms_vector key_made; /* of int32_t, the work or stream of each key, by its number in `keys` */
-    int32_t *dag_link;  /* [platform links] index in the graph, -1 until used */
-    ms_link_load *link_load; /* [platform links] zeros between uses */
-    int32_t *group_load;     /* [platform links] scratch for ms_coll_class_build, NULL until used */
+    ms_memo keys;               /* of int32_t, the work or stream of each ms_work_key */
+    bool has_failed;            /* memory ran out for a key */
+    int32_t *dag_link;          /* [platform links] index in the graph, -1 until used */
+    ms_link_load *link_load;    /* [platform links] zeros between uses */
+    int32_t *group_load; /* [platform links] scratch for ms_coll_class_build, NULL until used */
     const int32_t *link_class; /* [platform links] from ms_refine; NULL: nothing is folded */
     const double *max_concurrent_flows; /* [platform links] from ms_find_binding_links, for an
                                            inexact fold (bounded.c); NULL: the fold is exact */

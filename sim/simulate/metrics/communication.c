@@ -182,7 +182,8 @@ static void set_released(const ms_rank_ops *ops, int32_t op, double *released_s)
 /* Count one operation that is a fused pass: the bytes of its communications for each rank that runs
  * it, and how often the fused pass runs. The first operation of a fused pass enters the rows of the
  * communications inside it.  Returns MS_OK; MS_E_NOMEM. */
-static ms_status count_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_metrics *metrics) {
+static ms_status count_fused_pass(const ms_rank_ops *ops, int32_t op, rows *all,
+                                  ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     int32_t index = dag->ops[op].work;
     const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[index]);
@@ -280,7 +281,7 @@ static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metric
             all->of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
             count_op(ops, op, all, row, metrics);
         } else if (is_measured && dag->works[dag->ops[op].work].fused > 0) {
-            ms_status status = count_piece(ops, op, all, metrics);
+            ms_status status = count_fused_pass(ops, op, all, metrics);
             if (status != MS_OK) {
                 return status;
             }

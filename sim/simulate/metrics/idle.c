@@ -338,7 +338,7 @@ static int32_t find_next_occurrence(const ms_rank_ops *ops, double period_s, int
 }
 
 /* Make `repeated period` the next repeated period of the walk; -1: none is left. */
-static void set_stretch(path_walk *walk, int32_t period) {
+static void set_repeated_period(path_walk *walk, int32_t period) {
     walk->period = period;
     walk->times_left = period < 0 ? 0 : walk->ops->timeline->steady.of_step[period].times;
 }
@@ -346,7 +346,7 @@ static void set_stretch(path_walk *walk, int32_t period) {
 /* If the walk has reached the beginning of its repeated period with repetitions left, move it one
  * period on, to the repeated period's end. Causes may lie several periods back, so it may have to
  * move several times.  Returns whether the operation there exists. */
-static bool repeat_stretch(path_walk *walk) {
+static bool repeat_period(path_walk *walk) {
     if (walk->period < 0) {
         return true;
     }
@@ -358,7 +358,7 @@ static bool repeat_stretch(path_walk *walk) {
     }
     bool is_there = walk->times_left == 0 || walk->op >= 0;
     if (walk->times_left == 0) {
-        set_stretch(walk, walk->period - 1);
+        set_repeated_period(walk, walk->period - 1);
     }
     return is_there;
 }
@@ -368,7 +368,7 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_window *window = &ops->measured.path;
     ms_sum sums[MS_TIME_COUNT] = {0};
     path_walk walk = {.ops = ops, .op = ops->last_op, .to_s = window->to_s};
-    set_stretch(&walk, timeline->steady.count - 1);
+    set_repeated_period(&walk, timeline->steady.count - 1);
     /* a walk of more operations than this has met a circle */
     int64_t most = timeline->op_count;
     for (int32_t i = 0; i < timeline->steady.count; i++) {
@@ -385,7 +385,7 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
         sum_of_path(ops, walk.op, until_s - from_s, sums);
         walk.to_s = from_s;
         walk.op = timeline->cause[walk.op];
-        if (!repeat_stretch(&walk)) {
+        if (!repeat_period(&walk)) {
             return MS_E_BUG;
         }
     }

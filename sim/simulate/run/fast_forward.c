@@ -301,7 +301,8 @@ static void find_last_begun(const ms_result *result, int32_t step, int32_t *last
 
 /* Whether the whole's list of a rank is that of the part with the period repeated. The period is
  * found in the part's list: it ends behind the pass of `last`, the rank's last operation before the
- * end of the repeated, and begins behind the same pass one period earlier.  pp: pipeline rank. */
+ * end of the repeated period, and begins behind the same pass one period earlier.  pp: pipeline
+ * rank. */
 static bool stands_for_rank(const ms_part *part, const ms_job *job,
                             const ms_repeated_period *period, int pp, const ms_dag_op *last) {
     const ms_program *some = &part->job.program;

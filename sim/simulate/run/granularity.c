@@ -19,7 +19,7 @@ typedef struct link_user {
     int32_t work;  /* work of operations: a communication, or a fused pass that contains `inner` */
     int32_t inner; /* the communication's own work; equal to `work` outside of fused passes */
     int32_t pp;    /* pipeline rank of the first member */
-    bool is_piece; /* the communication is inside a fused pass */
+    bool is_fused; /* the communication is inside a fused pass */
     double share;  /* share of the capacity that the phase uses */
 } link_user;
 
@@ -122,7 +122,7 @@ static void add_phase(risk_finder *finder, const ms_dag_phase *phase, link_user 
             user.link = network->crossings[flow->crossing_first + c].link;
             user.share = finder->share[user.link];
             finder->share[user.link] = 0.0;
-            finder->is_hidden[user.link] = finder->is_hidden[user.link] || user.is_piece;
+            finder->is_hidden[user.link] = finder->is_hidden[user.link] || user.is_fused;
             if (user.share > 0.0 && finder->is_hidden[user.link]) {
                 ms_vector_add(&finder->users, &user, 1);
             }
@@ -155,7 +155,7 @@ static void add_work(risk_finder *finder, int32_t w) {
         int32_t inner = dag->network.fused.parts[fused->part_first + p].work;
         if (finder->last[inner] != w + 1) {
             finder->last[inner] = w + 1;
-            add_user(finder, (link_user){.work = w, .inner = inner, .pp = pp, .is_piece = true});
+            add_user(finder, (link_user){.work = w, .inner = inner, .pp = pp, .is_fused = true});
         }
     }
     if (fused == NULL) {
@@ -167,8 +167,8 @@ static void add_work(risk_finder *finder, int32_t w) {
  * the capacity, and they may run at the same time. Two fused passes of one pipeline rank never
  * meet: they run one after the other, or are groups that the works of each other stand for. */
 static bool may_meet(const link_user *fused, const link_user *other) {
-    bool is_apart = !other->is_piece || fused->pp != other->pp;
-    return fused->is_piece && is_apart && fused->share + other->share > 1.0 + EXCESS;
+    bool is_apart = !other->is_fused || fused->pp != other->pp;
+    return fused->is_fused && is_apart && fused->share + other->share > 1.0 + EXCESS;
 }
 
 /* Add the meetings that may have happened on one link, whose users are those from `first` to before
@@ -176,7 +176,7 @@ static bool may_meet(const link_user *fused, const link_user *other) {
 static void add_meetings(risk_finder *finder, size_t first, size_t end) {
     const link_user *users = finder->users.data;
     for (size_t i = first; i < end; i++) {
-        for (size_t j = first; j < end && users[i].is_piece; j++) {
+        for (size_t j = first; j < end && users[i].is_fused; j++) {
             if (may_meet(&users[i], &users[j])) {
                 const meeting met = {users[i].work, users[i].inner, users[j].work};
                 ms_vector_add(&finder->meetings, &met, 1);

@@ -50,7 +50,7 @@ Test(lower_works, want_of_memory_is_told) {
     ms_dag_init(&dag);
     cr_assert_eq(ms_works_init(&works, &f.platform, &f.arena, &f.diag, &dag), MS_OK);
     cr_assert_not(ms_works_failed(&works));
-    works.key_made.failed = true;
+    works.has_failed = true;
     cr_assert(ms_works_failed(&works));
     ms_works_release(&works);
     ms_dag_release(&dag);

@@ -190,6 +190,6 @@ Test(pieces, broken_ones_are_refused) {
     ms_dag_add_op(&dag, &(ms_dag_op){.work = work, .mb = -1});
     ms_dag_add_member(&dag, 0);
     cr_assert_eq(finish(&dag, message), MS_E_BUG);
-    cr_assert_not_null(strstr(message, "a piece that does not exist"));
+    cr_assert_not_null(strstr(message, "a fused pass that does not exist"));
     ms_dag_release(&dag);
 }
