@@ -34,8 +34,9 @@ void ms_arena_release(ms_arena *arena) {
     ms_arena_init(arena);
 }
 
-/* Replace the blocks of an arena by one block as large as all of them together, so that the objects
- * of the next round fit in it. The contents are lost. */
+/* Replace the blocks of an arena by one block as large as all of them together, so that after a
+ * clear as many objects as before fit in it without memory from the system. The contents are lost.
+ */
 static void join_blocks(ms_arena *arena) {
     size_t size = 0;
     for (struct ms_arena_block *block = arena->head; block != NULL; block = block->next) {

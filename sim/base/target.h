@@ -37,7 +37,7 @@ typedef struct ms_target {
     uid_t owner;
     gid_t group;
     char resolved_path[MS_TARGET_PATH_MAX]; /**< final name, behind symbolic links */
-    char folder[MS_TARGET_PATH_MAX];        /**< folder of `place` and of the temporary file */
+    char folder[MS_TARGET_PATH_MAX];        /**< folder of the final and the temporary file */
     char temporary[MS_TARGET_PATH_MAX]; /**< `folder`/.meshsim.BOOT.XXXXXX; "" when there is none */
 } ms_target;
 

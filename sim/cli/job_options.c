@@ -93,12 +93,12 @@ static bool is_given(const ms_invocation *call, const char *name) {
 }
 
 /* List the sets of --set, and behind them those of --overlap, --sends and --granularity, so that
- * these options win over --set.  *sets_out: in the call's arena.  MS_E_USAGE (reported);
- * MS_E_NOMEM. */
+ * these options win over --set.  *sets_out: in the call's arena.  Returns MS_OK; MS_E_USAGE or
+ * MS_E_NOMEM (both reported). */
 static ms_status list_sets(const ms_invocation *call, ms_given *sets_out) {
     static const struct {
         const char *name;
-        const char *key; /* its values are two words, which the option takes as well */
+        const char *key; /* of the workload; its values are words, which the option takes, too */
     } SHORT[] = {{"overlap", "schedule.overlap"},
                  {"sends", "schedule.sends"},
                  {"granularity", "granularity"}};

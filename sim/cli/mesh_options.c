@@ -216,13 +216,13 @@ static ms_status transpose(const ms_invocation *call, ms_mesh *mesh) {
     return status == MS_OK ? ms_mesh_transpose(mesh, &order, call->diag, mesh) : status;
 }
 
-/* Step: keep the ranks at the coordinates that --sub gives, "AXIS=COORDINATE,..."; these axes are
- * then gone. */
+/* Step (STEPS): keep only the ranks at the coordinates that --sub gives, "AXIS=COORDINATE,...". The
+ * mesh loses the named axes. */
 static ms_status select_part(const ms_invocation *call, ms_mesh *mesh) {
     ms_words items = {.count = 0};
     ms_status status = ms_cli_split_axes(call, "sub", ms_cli_value(call, "sub", ""), &items);
     for (size_t i = 0; i < items.count && status == MS_OK; i++) {
-        char *item = (char *)(uintptr_t)items.items[i];
+        char *item = (char *)(uintptr_t)items.items[i]; /* a copy, which may be written to */
         char *value = ms_cli_cut_pair(call, "sub", item, "AXIS=COORDINATE");
         int coordinate = 0;
         if (value == NULL) {

@@ -200,8 +200,8 @@ ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
     return MS_E_RANGE;
 }
 
-/* The name with an index among those of a kind: "auto" at 0, then the rows of the kind; NULL after
- * the last one. */
+/* Name number `index` among those of a kind: "auto" is 0, then come the rows of the kind in their
+ * order; NULL after the last one. */
 const char *ms_coll_algorithm_word(ms_coll_kind kind, int index) {
     for (int i = 0; row_at(i) != NULL && index > 0; i++) {
         index -= row_at(i)->kind == kind;

@@ -7,9 +7,9 @@
 
 #include "collective/nccl.h"
 
-/* Find the library's latencies of a request, and begin the collection of its routes with the
- * protocol's slowness. Without a protocol there is no library, and nothing is added to the
- * platform's latencies. */
+/* Find the latencies that the library adds to a request, and initialise `crossings`, which collects
+ * the routes of its steps, with the protocol's slowness. A request without a protocol is on a
+ * platform without a library: the latencies are 0, the slowness is 1. */
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out) {
     ms_nccl_comm comm;
@@ -22,13 +22,14 @@ ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *requ
     if (status != MS_OK) {
         return status;
     }
-    /* The model's latency contains one link latency per step, as of a ring step with Simple. Routes
-     * of the platform count only with what they take beyond it, such as long cables; every protocol
-     * pays that. */
+    /* NCCL's latency of a step (steps_s) contains the latency of a link, taken from a ring step
+     * with protocol Simple. So a route of the platform adds only what its own latency exceeds that
+     * by, for example for long cables, with every protocol. */
     const ms_library *library = platform->library;
     crossings->node_step_s = library->link_step_s[0];
     crossings->net_step_s = library->link_step_s[1];
     const ms_library_generation *generation = &library->generations[platform->gpu.generation];
+    /* the bytes for which NCCL chose algorithm and protocol */
     double size_B = request->choice_B > 0.0 ? request->choice_B : request->size_B;
     crossings->slowness = 1.0 / ms_nccl_share(platform, &comm, request);
     ms_library_ramp ramp = ms_nccl_ramp(platform, request->protocol);

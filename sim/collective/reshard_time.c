@@ -52,9 +52,10 @@ static void load_links(chorus *c, const ms_phase *phase) {
     }
 }
 
-/* Lay out one group again for a phase, and add the bytes of this phase to the links. *latency_s:
- * raised to the phase's latency [s]. In phase 0, also find the time of the group alone, and the
- * numbers of tiers and phases. */
+/* Add the part of group `index` in a phase: lay out the group's plan, which is not kept from phase
+ * to phase, and add the bytes of the phase to the loads of its links. *latency_s: raised to the
+ * latency of the phase [s]. Phase 0 also raises the maxima over all groups: time alone, outermost
+ * tier and number of phases. */
 static ms_status add_group(chorus *c, int index, int phase, double *latency_s) {
     ms_arena scratch;
     ms_coll_plan plan;

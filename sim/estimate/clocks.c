@@ -114,8 +114,10 @@ static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
     return op->inputs[1] < 0 ? first_s : ms_max(first_s, clocks->arrival_s[op->inputs[1]]);
 }
 
-/* Run operation number `at`, a pass or an overlapped pair: its map from the later of its inputs and
- * unshards, then a message for each result that leaves the rank. */
+/* Run operation number `at`, a pass or an overlapped pair: apply its map when its inputs have
+ * arrived and, if passes wait for them, the gathers of its stages' parameters (unshards) have
+ * ended. Then send each result that leaves the rank, two for a pair. With blocking sends the rank
+ * waits for the arrivals. */
 static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_times *times, int at) {
     const ms_order_op *op = &order->ops[at];
     const ms_pass_map *map = times->maps[op->slot];

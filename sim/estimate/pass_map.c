@@ -395,13 +395,15 @@ typedef struct chain_clocks {
     bool is_synchronised; /* as in pass_run */
 } chain_clocks;
 
-/* Run segments first .. first + count - 1 of a pass, each after the one before: run_segment for
- * passes without asynchronous collectives. */
+/* Run segments first .. first + count - 1 of a pass one after the other: what run_segment does, for
+ * passes without asynchronous collectives. A host that waits for its GPU continues from the end of
+ * the last segment: before the pass's first computation, and before kernels with has_host_wait.
+ * Segments with a negative time do not run. */
 static void run_chain(const ms_pass_view *pass, int first, int count, chain_clocks *now) {
     for (int i = first; i < first + count; i++) {
         const ms_segment *segment = &pass->segments[i];
         int launches = segment->is_collective ? 1 : segment->kernels.launches;
-        /* as in launch: the last kernel is launched no later than the segment ends */
+        /* as `launch`: a computation may begin but not end before its last kernel is launched */
         double own_s = segment->is_collective ? 0.0 : segment->time_s * pass->compute_factor;
         if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
             continue;

@@ -65,8 +65,10 @@ static ms_status reduce_pair(stepping *step, int p, int q, double bytes) {
     return status;
 }
 
-/* Visitor of a collective in the groups of pipeline rank `p`: append it to the rank's chain for
- * run_chains or, without contention, run it now. The rank waits for it.  context: stepping. */
+/* Visitor of a collective in the groups of pipeline rank `p`, for whose end the rank waits. With
+ * contention (step->chains) it is appended to the rank's chain, which run_chains runs. Otherwise it
+ * runs now, as soon as the rank, its communicator and its launch are ready. A collective that does
+ * not run has a negative time.  context: stepping. */
 static ms_status visit_group(void *context, int p, const ms_segment *segment) {
     stepping *step = context;
     double time_s = 0.0;

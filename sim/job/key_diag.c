@@ -20,13 +20,14 @@ ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_
     return ms_config_fault(diag, node, key_path, "%s", message);
 }
 
-/* Report a message of a layer that knows no keys: one that names no place goes to ms_spec_fault,
- * with the key's place. A message with a place is handed on as it is. context: an ms_key_diag. */
+/* Sink for the messages of a layer that knows no keys. A message that begins with PREFIX names no
+ * file and line: ms_spec_fault reports it with those of the key. Any other message begins with its
+ * own file and line; it is passed to the outer diagnostics as it is. context: an ms_key_diag. */
 static void pass_on(void *context, const char *text) {
     static const char PREFIX[] = "meshsim: error: ";
     const ms_key_diag *key_diag = context;
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
-        key_diag->to->errors++; /* the inner diagnostics have counted it for themselves alone */
+        key_diag->to->errors++; /* the layer's own ms_diag has counted it, this one not yet */
         key_diag->to->write(key_diag->to->context, text);
         return;
     }

@@ -58,7 +58,10 @@ static void list_even_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out)
     }
 }
 
-/* Append which values of 'schedule.v' would do. */
+/* Write to `out`, which is empty, which values of 'schedule.v' (virtual stages per rank) fit the
+ * job: the one that 'schedule.stage_layers' needs; else, without a balanced partition, those that
+ * divide the layers evenly; else the range with at least one layer for each stage. Values begin at
+ * 2, as the kinds that get here need several stages per rank. */
 static void propose_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
     size_t listed = spec->schedule.partition.stage_layers.count;
     int most = spec->has_model ? spec->model.layers / ranks : 0;

@@ -79,8 +79,8 @@ static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
     return is_wrong ? ms_diag_error(diag, "%s", text) : MS_OK;
 }
 
-/* Check sequence parallelism and the overlap of tp's collectives with products. Pieces of products
- * need sequence parallelism, and 64 chunks at most (PIECES_MAX in tensor_parallel.c). The tokens of
+/* Check sequence parallelism and the overlap of tp's collectives with products. Chunks of products
+ * need sequence parallelism, and 64 chunks at most (CHUNKS_MAX in tensor_parallel.c). The tokens of
  * a rank's sequence, or slice of one, must divide by tp, and by the chunks besides. */
 static ms_status check_sequence_parallel(const ms_model *model, const ms_model_layout *layout,
                                          ms_diag *diag) {

@@ -116,7 +116,8 @@ static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape, ms_op
            aligned_share(gpu, shape, operands.element_B) * shape.k / (shape.k + depth_half);
 }
 
-/* Time of a matrix product by the cost model, without a job [s]. */
+/* Time of a matrix product in 16 bits by the cost model [s], without what only a job sets, such as
+ * products in fp8. */
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double elements = shape.m * shape.k + shape.k * shape.n + shape.m * shape.n;
     const ms_operands plain = {.element_B = element_B, .speed = 1};

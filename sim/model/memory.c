@@ -61,11 +61,13 @@ static ms_kept_bytes attention_kept(const ms_cost_builder *builder) {
     return kept;
 }
 
-/* Bytes that the dense MLP half keeps at its front [B]. In a parallel block the attention's front
- * is the MLP's as well; a norm of the MLP's own adds only that norm's result. */
+/* Bytes that the half of a layer with a dense MLP keeps at its front [B], as kept_front_B. In a
+ * parallel block attention and MLP have the same input, which the attention half counts. With one
+ * norm for both the MLP half adds nothing, with a norm of its own (has_branch_norms) that norm's
+ * result. */
 static double mlp_front_B(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
-    double input_B = builder->shard.plane * builder->shard.element_B; /* is attention's, too */
+    double input_B = builder->shard.plane * builder->shard.element_B; /* attention counts it */
     double front_B = kept_front_B(builder, MS_PRODUCT_MLP);
     return !model->has_parallel_block      ? front_B
            : model->parts.has_branch_norms ? front_B - input_B

@@ -180,8 +180,8 @@ static void add_output(ms_cost_builder *builder, unsigned parts) {
     builder->is_tp_split = false;
 }
 
-/* Add the half's forward part; its output is reduced over tp at the end, unless beside the
- * product. */
+/* Add the forward part of the half. The collective that sums its output over tp comes at the end,
+ * unless add_output has let it run beside the output product (ms_splits_halves). */
 static void add_forward(ms_cost_builder *builder) {
     ms_core core = ms_mla_core(builder->model, &builder->shard);
     ms_cost_compute(builder);

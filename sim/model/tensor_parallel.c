@@ -12,7 +12,7 @@
  * arXiv:2205.05198, section 4.2.2. */
 #include "model/internal.h"
 
-enum { PIECES_MAX = 64 };
+enum { CHUNKS_MAX = 64 };
 
 /* Bytes of the activations of all tokens, which tp's collectives carry [B]. */
 static double plane_B(const ms_cost_builder *builder) {
@@ -120,7 +120,7 @@ static void gather_and_multiply(ms_cost_builder *builder, const char *name, doub
         ms_cost_product(builder, name, (ms_gemm_shape){tokens, out, in, 1});
         return;
     }
-    int gathered[PIECES_MAX] = {0};
+    int gathered[CHUNKS_MAX] = {0};
     int own = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? 1 : 0;
     for (int i = own; i < chunks; i++) {
         gathered[i] = start_chunk(builder, MS_COLL_ALL_GATHER);

@@ -1,6 +1,7 @@
-/* Builds the program of a schedule kind (ms_schedule_build): checks the sizes P, V, M, N and K
- * against the row that the kind has in the registration table (kinds/table.c), assigns virtual
- * stages to pipeline ranks, and has the row's generator write the list of passes of every rank. */
+/* Builds the program of a schedule kind (ms_schedule_build): checks the sizes (P pipeline ranks, V
+ * stages per rank, M microbatches, N microbatches of a group, K slices of a sequence) against the
+ * row that the kind has in the registration table (kinds/table.c), assigns virtual stages to
+ * pipeline ranks, and has the row's generator write the list of passes of every rank. */
 #include "schedule/internal.h"
 
 /* Check that a size is at least 1. what: the name of the size in the message. */

@@ -90,7 +90,7 @@ static void report_deadlock(const ms_ready_order *order, int stuck,
 }
 
 /* Check that a walk that has stopped visited all actions of all ranks. Otherwise reports the
- * deadlock and returns MS_E_INPUT. place: as in report_deadlock; NULL: the program is not from a
+ * deadlock and returns MS_E_INPUT. location: as in report_deadlock; NULL: the program is not from a
  * file. */
 static ms_status check_ends(const ms_ready_order *order, const ms_fault_location *location,
                             ms_diag *diag) {

@@ -202,8 +202,8 @@ typedef struct ms_fault_location {
 ms_status ms_fault_report(const ms_fault_location *location, int rank, int64_t index, ms_diag *diag,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/** ms_program_check that reports faults at their places in a file.  place: NULL: the program is not
- * from a file. */
+/** ms_program_check that reports faults at their places in a file.  location: NULL: the program is
+ * not from a file. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_location *location,
                               ms_diag *diag);
 

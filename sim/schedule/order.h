@@ -16,7 +16,7 @@ const ms_action *ms_ready_order_blocked_action(const ms_ready_order *order, int 
                                                ms_producer *missing_out);
 
 /** Check that the lists of all ranks run to their end without deadlock, by walking over them.
- *  place: maps actions to cells of the file that the program is from; NULL: not from a file.
+ * location: maps actions to cells of the file that the program is from; NULL: not from a file.
  * Returns MS_OK; MS_E_INPUT on a deadlock (reported); MS_E_NOMEM (reported). O(actions). */
 ms_status ms_program_check_ends(const ms_program *program, const ms_fault_location *location,
                                 ms_arena *scratch, ms_diag *diag);

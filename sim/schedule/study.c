@@ -205,8 +205,9 @@ static bool measure_slope(const ms_program *program, const ms_schedule_costs *co
     return true;
 }
 
-/* Find the time that one more microbatch takes. By the slope between two evaluations where the kind
- * can be built again, else by the exit times of this one. */
+/* Find the time that one more microbatch takes: if the kind can be built again, from the slope of
+ * the makespan between two larger numbers of microbatches, else from the times at which
+ * microbatches leave the given schedule. */
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
                              const ms_schedule_result *result, ms_diag *diag, double *period_out) {
     ms_arena scratch;

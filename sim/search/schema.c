@@ -61,8 +61,8 @@ static void add_type(ms_value *out, const char *type) {
     ms_value_add_string(out, "type", type);
 }
 
-/* Add a limit of a number, written as a whole number (1, not 1.0) where it is one that a double
- * holds exactly. */
+/* Add a number, such as a limit or a default, written as a whole number (1, not 1.0) where it is
+ * one that a double holds exactly. */
 static void add_bound(ms_value *out, const char *key, double bound) {
     if (bound == floor(bound) && fabs(bound) < 1e15) {
         ms_value_add_int(out, key, (int64_t)bound);
@@ -353,8 +353,9 @@ static void add_way(schema *s, ms_value *out, const ms_field *field, const char 
     }
 }
 
-/* A default as JSON: numbers for keys of numbers, truth values for switches, texts for all else.
- * key: NULL in a list. */
+/* Add a default to `out` as JSON: numbers for keys of numbers, truth values for switches, texts for
+ * all else. key: name of the new member, such as "default"; NULL if `out` is a list. type: of the
+ * row. */
 static void add_leaf(ms_value *out, const char *key, ms_field_type type, const ms_node *node) {
     double number = 0;
     bool is_number = type == MS_FIELD_INT || type == MS_FIELD_INTS || type == MS_FIELD_NUMBER ||

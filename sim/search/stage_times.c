@@ -173,7 +173,9 @@ static bool split_line(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX
     return count == p->column_count;
 }
 
-/* Read the times of one stage from a line. Faults are reported; the caller counts them. */
+/* Read the times of one stage from a line. In a file without the column `stage` the lines are
+ * stages 0, 1, ..., so a line beyond the schedule's stages is a fault. Faults are reported; the
+ * caller counts them. */
 static void read_times(profile *p, ms_span line) {
     ms_cell cells[COLUMNS_MAX];
     if (!p->has_stages && p->read >= p->stages) {

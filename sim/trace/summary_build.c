@@ -262,7 +262,9 @@ static void add_critical_path(const ms_result *result, ms_value *root) {
 }
 
 /* Add the collectives inside fused passes (granularity: pass) that shared links with other traffic:
- * the passes may then take longer or shorter than their layers would. */
+ * the passes may then take longer or shorter than their layers would. Key "pieces" is the number of
+ * these fused passes, "met" how many of them ran beside the other traffic, "with" the axes of that
+ * traffic. */
 static void add_risks(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "granularity_risk");
     for (int i = 0; i < result->risk_count; i++) {
@@ -315,7 +317,8 @@ void ms_summary_add_usage(const ms_result *result, ms_value *summary) {
 
 /* ---- ranks ---- */
 
-/* Add the time of a rank by category. */
+/* Add the times of a rank [s]: by category, by part of the category `other`, and what communication
+ * added to computations (slowed_s). */
 static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     ms_value *times = object(row, "time_s");
     ms_value *others = object(row, "other_s");

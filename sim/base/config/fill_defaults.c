@@ -42,8 +42,9 @@ static ms_status add_absent(ms_node *mapping, const ms_field *row, const default
     return status;
 }
 
-/* Fill the mappings whose keys are names that the user chose, such as tiers.  fields: table of the
- * other keys; NULL: there is none.  each: row of the mappings. */
+/* Add defaults to those mappings inside `mapping` that stand under a name that the user chose, such
+ * as the name of a tier.  fields: table of the keys of `mapping` that are no such names; NULL:
+ * there are none.  each: row that describes every such mapping. */
 static ms_status fill_each(ms_node *mapping, const ms_field *fields, const ms_field *each,
                            const default_maker *maker) {
     ms_status status = MS_OK;

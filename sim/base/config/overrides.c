@@ -44,7 +44,8 @@ static ms_status report_usage(const assignment *override, size_t from, size_t to
     return MS_E_USAGE;
 }
 
-/* Add a part to the path.  text: [length] inside the override. */
+/* Add a part to the path.  text: [length] bytes of the override's text.  is_index: the part was in
+ * brackets, name[2], and so is the index of an entry. Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status add_key(assignment *override, const char *text, size_t length, bool is_index) {
     size_t from = (size_t)(text - override->source.text);
     if (length == 0) {

@@ -144,11 +144,13 @@ typedef struct type_lookup {
     ms_diag *diag;
 } type_lookup;
 
-/* Find the file of a GPU type.  type: node with its name or path.  *path_out: in the arena. Returns
- * MS_OK; MS_E_INPUT where there is none (reported, with the names that there are); MS_E_NOMEM. */
+/* Find the file of a GPU type.  type: node whose text is the name of the type or the path of its
+ * file.  *path_out: path of the file, in lookup->arena. Returns MS_OK; MS_E_INPUT if there is no
+ * such file (reported with the paths that were tried, the nearest name and all names); MS_E_NOMEM.
+ */
 static ms_status find_file(const ms_node *type, const type_lookup *lookup, const char **path_out) {
     const ms_file_search search = {.folders = lookup->paths, .subfolder = "gpus/"};
-    const char *looked = NULL;
+    const char *looked = NULL; /* "; looked for ..." with the paths that were tried */
     ms_status status = ms_find_yaml(type->text, &search, lookup->arena, path_out, &looked);
     if (status == MS_OK && *path_out == NULL) {
         const char *names = ms_find_yaml_names(&search, lookup->arena);

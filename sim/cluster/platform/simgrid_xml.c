@@ -54,7 +54,8 @@ static void write_links(const ms_platform *platform, ms_buffer *out) {
 }
 
 /* Hosts and links are written here; routers and routes depend on the fabric, so its kind writes
- * them. */
+ * them. With routing ECMP a hash of the ends chooses among parallel links, which the shortest paths
+ * of a SimGrid zone (Dijkstra) cannot express. */
 ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *diag,
                                         ms_buffer *out) {
     const ms_fabric_kind *kind = platform->topology->kind;

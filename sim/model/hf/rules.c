@@ -26,7 +26,9 @@ static const ms_field RULE_FIELDS[] = {
     {.key = NULL},
 };
 
-/* Whether the number of the rule's key is another than `is_not`, a number or the name of a key. */
+/* Whether the config's value of the rule's key is a number other than `is_not`, which is a number
+ * or the name of another key of the config (0 if the config lacks that one). Counts the rule's key
+ * as used. */
 static bool differs(ms_hf_reader *r, const rule *one) {
     bool is_number = strspn(one->is_not, "0123456789") > 0;
     int wanted = is_number ? atoi(one->is_not) : 0, value = 0;

@@ -21,10 +21,10 @@ static bool is_move(const ms_csv_cell *cell) {
     return cell->op == MS_CSV_UNSHARD || cell->op == MS_CSV_RESHARD;
 }
 
-/* Count the passes and moves, and find the numbers of stages and of microbatches from the largest
- * ones named. Refuses (MS_E_INPUT) files without passes, with too many, and those whose largest
- * stage and microbatch need more passes than there are: a mistyped number would else make the
- * program's arrays huge. */
+/* Count the passes and the moves (UNSHARD and RESHARD cells), and find the numbers of stages and of
+ * microbatches from the largest ones named. Refuses (MS_E_INPUT) files without passes, with too
+ * many, and those whose largest stage and microbatch need more passes than there are: a mistyped
+ * number would else make the program's arrays huge. */
 static ms_status measure(program_builder *b) {
     const ms_csv_table *table = b->table;
     int stage = -1;
@@ -55,7 +55,8 @@ static ms_status measure(program_builder *b) {
         return ms_csv_fault(b->table, 0, SIZE_MAX, b->diag,
                             "the file has %zu passes, the limit is %d", b->passes, MS_ACTIONS_MAX);
     }
-    /* every stage runs every microbatch: with two passes at least, so this is a weak test */
+    /* Every stage runs every microbatch in at least two passes. One is asked for here: enough
+     * against huge arrays, and ms_program_check reports single passes that are missing. */
     double keys = ((double)stage + 1) * ((double)mb + 1);
     if (keys > (double)b->passes) {
         return ms_csv_fault(

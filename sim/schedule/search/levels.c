@@ -179,10 +179,12 @@ static ms_status run_orders(climber *c, origin from) {
     return status;
 }
 
-/* Make schedules that follow the order of F and I of a program: the start times of its passes are
- * the urgencies. Its W are placed anew. name: of the origin. */
+/* Make schedules that follow the order of F and I of a program, `guide`: the start times of its F
+ * and I become the urgencies (the least runs first), and W are placed anew. A guide that deadlocks
+ * gives no schedules. name: origin of the schedules, for the result. */
 static ms_status follow_order(climber *c, const ms_program *guide, const char *name) {
-    ms_search_run any = *c->search; /* the guide may exceed the cap */
+    /* the guide may exceed the cap of the level, so it is evaluated under one that none exceeds */
+    ms_search_run any = *c->search;
     any.spec.memory_cap = c->trial.spec.chunks * c->trial.mb_count;
     ms_score score;
     if (!ms_search_score(&any, guide, c->slots, &score)) {

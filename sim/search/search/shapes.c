@@ -230,8 +230,9 @@ static void factorize(const factorizing *f, int axis, int left, space_shape *sha
 }
 
 /* Add all shapes of a cluster. An axis with a name of the user's own has a fixed size, so the other
- * axes factorize the GPUs divided by that size. shapes: of space_shape. Returns MS_OK; MS_E_NOMEM
- * (not reported). */
+ * axes factorize the GPUs divided by that size; if it does not divide them, the cluster has no
+ * shapes. shapes: of space_shape; if memory runs out for them, shapes->failed is set. Returns
+ * MS_OK; MS_E_NOMEM (not reported) if it runs out for the divisors. */
 static ms_status factorize_cluster(const ms_space *space, size_t cluster, ms_vector *shapes) {
     int gpus = space->clusters[cluster].gpus / space->other_size;
     ms_vector divisors;

@@ -195,9 +195,9 @@ static bool is_repeated(const space_value *values, size_t count, const space_val
     return is_found;
 }
 
-/* Read a key that is not about the mesh, with its list of values: check each value, and add the key
- * to the axes of the space. axes: of space_axis. Returns MS_OK; MS_E_INPUT (reported); MS_E_IO;
- * MS_E_NOMEM (reported). */
+/* Read a key that is not about the mesh, with its list of values: check that each value occurs once
+ * and is possible (try_value), and add the key to the axes of the space. axes: of space_axis.
+ * Returns MS_OK; MS_E_INPUT (reported); MS_E_IO as try_value; MS_E_NOMEM (reported). */
 static ms_status read_axis(ms_space *space, const char *key, const ms_node *list, ms_diag *diag,
                            ms_vector *axes) {
     space_value *values = MS_NEW(space->arena, space_value, list->count);

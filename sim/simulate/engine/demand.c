@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A entry: some operation of this work runs on this stream. */
+/* A work on a stream: some operation of this work runs on this stream. */
 typedef struct stream_work {
     int32_t stream;
     int32_t work;
@@ -32,9 +32,10 @@ static int compare_stream_works(const void *a, const void *b) {
     return (x->work > y->work) - (x->work < y->work);
 }
 
-/* List the works of communications in `works`, or only count them if that is NULL. An operation
- * of several streams counts at the lowest. A work that runs on one stream several times in a row is
- * listed once; other repeats remain.  last_stream: [work_count] scratch.  Returns their number. */
+/* List the works of communications, each with its stream, in `works`, or only count them if that is
+ * NULL. An operation of several streams counts at the lowest. A work that runs on one stream
+ * several times in a row is listed once; other repeats remain.  last_stream: [work_count] scratch.
+ * Returns their number. */
 static int64_t list_stream_works(const ms_dag *dag, int32_t *last_stream, stream_work *works) {
     int64_t count = 0;
     for (int32_t i = 0; i < dag->work_count; i++) {
@@ -78,7 +79,7 @@ static void add_demand(link_demand *link, int64_t phase, int32_t stream, double 
     }
 }
 
-/* Add the loads of all phases of a entry to their links.  *phase_number: of the last phase. */
+/* Add the loads of all phases of an entry to their links.  *phase_number: of the last phase. */
 static void add_stream_work(const ms_dag *dag, const double *flow_Bps, const stream_work *entry,
                             int64_t *phase_number, link_demand *links) {
     const ms_dag_work *work = &dag->works[entry->work];

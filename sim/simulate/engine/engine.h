@@ -58,7 +58,8 @@ static inline bool ms_repeated_period_has(const ms_repeated_period *repeated, do
     return time_s >= repeated->from_s && time_s < repeated->from_s + repeated->period_s;
 }
 
-/** Whether an instant of the timeline lies after a repeated, and so after all its repetitions. */
+/** Whether an instant of the timeline lies after a repeated period, and so after all its
+ * repetitions. */
 static inline bool ms_repeated_period_is_before(const ms_repeated_period *repeated, double time_s) {
     return time_s >= repeated->from_s + repeated->period_s;
 }
@@ -119,7 +120,7 @@ typedef struct ms_timeline {
                           then the lowest index. */
     double makespan_s; /**< latest end [s] */
     ms_steady steady;  /**< of a shortened job (ms_dag.repeat): the repeated periods to be repeated.
-                          Without  repeated periods the timeline is that of the graph alone */
+                          Without repeated periods the timeline is that of the graph alone */
     double *link_bytes;  /**< [link_count] bytes of the messages across it: sum over flows of
                             bytes / slowness * weight, counted as each flow ends [B] */
     double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */

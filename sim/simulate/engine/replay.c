@@ -67,7 +67,8 @@ static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
 }
 
 /* Allocate what another replay of the same graph can borrow (ms_replay_init_again): times of works
- * and successors. Returns whether there was memory. */
+ * and successors. The successors have an arena of their own, as they are freed before the other
+ * arrays. Returns whether there was memory. */
 static bool alloc_borrowable(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
     ms_successors *next = &replay->next;

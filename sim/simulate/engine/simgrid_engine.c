@@ -48,8 +48,8 @@ static void wake_at(flow_run *run, double date_s, int32_t token) {
     ms_maxmin_wake_at(&run->transfers, date_s, token);
 }
 
-/* Record a transfer that starts at `start_s`; its end is set later. stream: its owner, -1: none.
- * Returns the index of the record. */
+/* Record a transfer that starts at `start_s`; its end is set later. There is room for all transfers
+ * of the graph (alloc_account). stream: its owner, -1: none. Returns the index of the record. */
 static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
     ms_account *account = &run->replay->account;
     account->records[account->count] =
@@ -167,13 +167,14 @@ static void advance(flow_run *run, int32_t stream) {
     ms_replay_settle(run->replay, active->op, active->flows_s, active->phase_s);
 }
 
-/* ms_replay.begin: start an operation with contended transfers. */
+/* ms_replay.begin: start an operation with contended transfers, which is kept under the lowest of
+ * its streams. The replay may be ahead of the clock; before horizon.quiet_s no contended flow
+ * starts or ends, so the clock can go on to the start of the operation at once. */
 static void begin(void *context, ms_event start) {
     flow_run *run = context;
     const ms_dag *dag = run->replay->dag;
     int32_t stream = ms_op_lowest_stream(dag, start.op);
     if (start.time_s < run->replay->horizon.quiet_s) {
-        /* no event of flows lies between the clock and this start */
         run->transfers.clock_s = fmax(clock_s(run), start.time_s);
     }
     run->active[stream] = (active_op){.op = start.op,

@@ -137,7 +137,7 @@ typedef struct ms_fused_pass_axis {
     double waited_s;     /**< the member computes nothing, and the axis is the cause */
 } ms_fused_pass_axis;
 
-/** A fused pass of a pass. All but its parts is set by ms_dag_finish. */
+/** A fused pass. All but its parts is set by ms_dag_finish. */
 typedef struct ms_fused_pass {
     int32_t part_first; /**< into ms_fused_passes.parts */
     int32_t part_count;
@@ -310,8 +310,7 @@ void ms_dag_set_carried(ms_dag *dag, double carried);
 /** Add a crossing to the newest flow; each link at most once. */
 int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
 
-/** Add a fused pass without parts. The work that is this fused pass has `fused pass` = 1 + its
- * index. */
+/** Add a fused pass without parts. The work that is this fused pass has `fused` = 1 + its index. */
 int32_t ms_dag_add_fused_pass(ms_dag *dag);
 /** Add the next part of the newest fused pass, in the order of launches. */
 int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part);
@@ -367,8 +366,9 @@ static inline const ms_fused_pass *ms_fused_pass_of(const ms_dag *dag, const ms_
     return work->fused > 0 ? &dag->network.fused.passes[work->fused - 1] : NULL;
 }
 
-/** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12".  Returns
- * text_out. */
+/** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12", without what the
+ * operation lacks, and with the rank of its first member.  text_out: [size], cut where that ends.
+ * Returns text_out. */
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size);
 
 /** Bytes of a flow's messages over each crossing [B]. */

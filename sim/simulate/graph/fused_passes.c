@@ -1,4 +1,4 @@
-/* Times the fused passes of passes. A fused pass is a run of computations and collectives of one
+/* Times the fused passes of a graph. A fused pass is a run of computations and collectives of one
  * pass that the graph holds as one operation of the compute stream (granularity `pass`,
  * sim/simulate/lower/fused_passes.md); its parts are those computations and collectives. All
  * members of a fused pass do the same at the same time. So one member is simulated here: its
@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "collective/slowdown.h"
 
-/* A interval: a part of a member's time in a fused pass in which the member either computes or
- * waits for communication of one axis. A interval starts where the interval before it ends, the
+/* An interval: a part of a member's time in a fused pass in which the member either computes or
+ * waits for communication of one axis. An interval starts where the interval before it ends, the
  * first one at 0. All times in this file are in seconds from the start of the fused pass. */
 typedef struct interval {
     double end_s;

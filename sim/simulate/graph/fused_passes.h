@@ -1,4 +1,4 @@
-/* Checks and times the fused passes of passes. A fused pass is a run of computations and
+/* Checks and times the fused passes of a graph. A fused pass is a run of computations and
  * collectives of one pass that is one operation of the graph (sim/simulate/lower/fused_passes.md).
  */
 #ifndef MS_DAG_PIECES_H

@@ -62,9 +62,9 @@ static ms_status widen_bounds(bounded_layout *layout, int group, ms_dag_bounds b
     return status;
 }
 
-/* Add (sign 1) or subtract (sign -1) the crossings by flow `f` of phase `p` of all groups on each
- * link. */
-static void load_pass(const bounded_layout *layout, int p, int f, int sign) {
+/* Add to link_load, link by link, the crossings of flow `f` of phase `p` in the plans of all groups
+ * (sign 1), or subtract them again (sign -1). */
+static void load_flow(const bounded_layout *layout, int p, int f, int sign) {
     for (int g = 0; g < layout->comm->groups->count; g++) {
         const ms_coll_plan *plan = &layout->comm->plans[g];
         bool has_flow = p < plan->phase_count && f < plan->phases[p].count;
@@ -82,13 +82,13 @@ static void add_flows(const bounded_layout *layout, int p) {
     for (int f = 0; f < phase->count; f++) {
         const ms_flow *flow = &phase->flows[f];
         ms_works_add_flow(layout->w, flow);
-        load_pass(layout, p, f, 1);
+        load_flow(layout, p, f, 1);
         for (int i = 0; i < flow->count; i++) {
             int link = flow->links[i].link;
             ms_dag_add_crossing(layout->w->dag, ms_works_link(layout->w, link),
                                 layout->w->link_load[link].load, flow->links[i].weight);
         }
-        load_pass(layout, p, f, -1);
+        load_flow(layout, p, f, -1);
     }
 }
 

@@ -131,10 +131,10 @@ static bool same_communicator(const ms_segment *a, const ms_segment *b) {
     return a->axis == b->axis && ms_group_axes(&x) == ms_group_axes(&y);
 }
 
-/* Complete `waiter` of asynchronous collectives. Collectives of one communicator run in order, so
- * whoever waits for a later one has waited for the earlier ones as well: the waiter of the next
- * collective of the communicator if that is asynchronous, or that collective itself. The loop goes
- * backwards, so that the next one's waiter is complete. */
+/* Complete `waiter`, the first segment that waits for each asynchronous collective. Collectives of
+ * one communicator run in order, so a segment that waits for collective j has waited for collective
+ * i before it as well. If j is asynchronous, i gets the waiter of j where that is earlier; if j
+ * blocks, j itself waits for i. The loop goes backwards, so that the waiter of j is complete. */
 static void find_waiters(layout_finder *finder) {
     for (int i = finder->plan->count - 1; i >= 0; i--) {
         if (finder->role[i] == ABSENT || !finder->segments[i].is_async) {

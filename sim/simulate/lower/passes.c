@@ -161,7 +161,8 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
 }
 
 /* Emit a fused pass, one operation for each set of ranks that run it together, and go on behind its
- * segments. */
+ * segments. It waits for what a computation waits for (lower_compute). If the host has to wait for
+ * its GPU first, that is part of the fused pass's work. */
 static void lower_fused_pass(ms_lowering *l, ms_pass_state *state, const ms_segment_run *run) {
     ms_dag_op op = labels_of(l, state->action, -1);
     op.work = run->work;
@@ -300,7 +301,8 @@ ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
     if (status == MS_OK && layout != NULL) {
         status = lower_fused_passes(l, &state, layout);
     }
-    /* after fused passes no segment is left, and this only ends the pass */
+    /* After fused passes no segment is left; ms_pass_run then only lowers an empty operation, if
+     * nothing has waited for the pass's inputs yet. */
     status = status == MS_OK ? ms_pass_run(l, &state, false) : status;
     if (status != MS_OK) {
         return status;

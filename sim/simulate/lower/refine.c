@@ -1,9 +1,10 @@
-/* Finds which ranks play the same role, by colour refinement (folding.md). Ranks (as ranks: a
- * index in the stage is a rank's number within its pipeline rank), groups, flows and links each
- * have a colour, a hash. In each round every colour is combined with those of the neighbours: a
- * flow's with those of its group and links, a link's with those of its flows, a group's with those
- * of its members and flows, a rank's with those of its groups. When a round makes no
- * new colours, equal colours mean equal roles: the ranks of one colour form a class. */
+/* Finds which ranks play the same role, by colour refinement (folding.md). The ranks of one
+ * pipeline rank, groups, flows and links each have a colour, a hash; ranks of different pipeline
+ * ranks with the same index (rank_in_stage) have one colour. In each round every colour is combined
+ * with those of the neighbours: a flow's with those of its group and links, a link's with those of
+ * its flows, a group's with those of its members and flows, a rank's with those of its groups. When
+ * a round makes no new colours, equal colours mean equal roles: the ranks of one colour form a
+ * class. */
 #include "simulate/lower/refine.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ typedef struct group_view {
 
 /* A flow of a group. */
 typedef struct flow_view {
-    uint64_t own; /* hash of its index in the stage in the plan, bytes and rate alone, without its
+    uint64_t own; /* hash of its phase and number in the plan, bytes and rate alone, without its
                      links */
     uint64_t colour;
     size_t first;  /* into crossings: its crossings of links that can bind */
@@ -91,7 +92,7 @@ static double rate_alone(const refinement *state, const ms_flow *flow) {
 }
 
 /* Enter a flow, with its crossings of links that can bind. All other links only limit its rate
- * alone, which is part of its hash.  own: hash of its index in the stage in the plan. */
+ * alone, which is part of its hash.  own: hash of its phase and number in the plan. */
 static void add_flow(refinement *state, const ms_flow *flow, uint64_t own) {
     flow_view view = {.first = state->crossings.count, .group = (int32_t)state->groups.count};
     view.own = join(join(own, bits_of(flow->bytes)), bits_of(rate_alone(state, flow)));
@@ -311,8 +312,8 @@ static ms_status allocate(refinement *state) {
     return has_all ? MS_OK : MS_E_NOMEM;
 }
 
-/* Set the first colours of ranks: ranks whose ranks compute at different speeds on any pipeline
- * rank get different colours. */
+/* Set the first colours of ranks: two indices in a stage get different colours if their ranks
+ * compute at different speeds on any pipeline rank. */
 static void colour_ranks(refinement *state) {
     const ms_ranks *ranks = state->traffic->ranks;
     for (int p = 0; p < ranks->pp && state->job->rank_properties != NULL; p++) {

@@ -337,7 +337,7 @@ static int32_t find_next_occurrence(const ms_rank_ops *ops, double period_s, int
     return later;
 }
 
-/* Make `repeated period` the next repeated period of the walk; -1: none is left. */
+/* Make `period` the next repeated period of the walk; -1: none is left. */
 static void set_repeated_period(path_walk *walk, int32_t period) {
     walk->period = period;
     walk->times_left = period < 0 ? 0 : walk->ops->timeline->steady.of_step[period].times;

@@ -85,7 +85,7 @@ ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bo
 
 /** Find the times of the steps and the windows that are measured: set ops->measured, and
  * metrics->steps (in `arena`) with the step time.  Returns MS_OK; MS_E_NOMEM (not reported);
- * MS_E_RANGE (not reported) where a rank's window would begin in a repetition of a span that the
+ * MS_E_RANGE (not reported) where a rank's window would begin in a repetition of a period that the
  * timeline does not contain. O(operations). */
 ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                            ms_metrics *metrics);
@@ -103,7 +103,7 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
 
 /** Find the time that the critical path spends in each category.  critical_s: [MS_TIME_COUNT] [s],
  * sums to the step time.  Returns MS_OK; MS_E_BUG (not reported) when causes form a circle.
- * O(operations, times the repetitions of spans). */
+ * O(operations, times the repetitions of periods). */
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s);
 
 /** Set busy_s, exposed_s, overlapped_s and in_idle_s of all axes of *rank_out.

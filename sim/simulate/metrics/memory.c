@@ -92,8 +92,9 @@ static period period_of(const tracker *state, const ms_action *action) {
     return slot_at(state, action->stage, action->mb)->passes[pass];
 }
 
-/* When the actions of a stop run: from the start of the first to the end of the last, as both
- * actions of an overlapped pair hold their memory for the whole pair. */
+/* When a stop of the program (one action, or both of an overlapped pair) runs: from the start of
+ * the first action to the end of the last, as both actions of a pair hold their memory for the
+ * whole pair. end_s < 0: neither runs. */
 static period period_of_stop(const tracker *state, const ms_program_stop *stop) {
     period whole = {.end_s = -1.0};
     for (int member = 0; member < stop->width; member++) {

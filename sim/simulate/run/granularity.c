@@ -1,8 +1,8 @@
-/* Finds where fused passes of passes may take another time than their layers would: collectives
- * inside a fused pass were timed on links of their own, but other traffic may run on these links at
- * the same time. Such a pair of a collective inside a fused pass and other traffic is a "meeting".
- * Before a run, meetings that may happen at any time ("clashes") decide which axes stay operations;
- * after a run, those that did happen are reported as risks. */
+/* Finds fused passes that may take another time than their layers would: collectives inside a fused
+ * pass were timed on links of their own, but other traffic may run on these links at the same time.
+ * Such a pair of a collective inside a fused pass and other traffic is a "meeting". Before a run,
+ * meetings that may happen at any time ("clashes") decide which axes stay operations; after a run,
+ * those that did happen are reported as risks. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -145,8 +145,8 @@ static int32_t pp_of(const risk_finder *finder, int32_t work) {
     return dag->ranks[dag->streams[dag->member_stream[member]].rank].pp;
 }
 
-/* Add the phases of a work to the users of links; of a fused pass, those of each different
- * communication inside it. */
+/* Add the phases of work `w` to the users of links; of a fused pass, those of each communication
+ * inside it. A communication that occurs several times is added once: then last[inner] is w + 1. */
 static void add_work(risk_finder *finder, int32_t w) {
     const ms_dag *dag = finder->dag;
     const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[w]);
@@ -224,8 +224,8 @@ static bool runs_beside(const risk_finder *finder, int32_t op, int32_t other) {
                                                 finder->timeline->start_s[op] + together_s;
 }
 
-/* Mark the operations of a meeting's fused pass beside which an operation of the other work ran.
- * Returns whether there were any. */
+/* Mark in is_met those operations of a meeting's fused pass during which an operation of the
+ * meeting's other work ran. Returns whether there is one. */
 static bool mark_ops(risk_finder *finder, const meeting *m) {
     bool has_any = false;
     for (int32_t i = finder->op_first[m->work]; i < finder->op_first[m->work + 1]; i++) {

@@ -99,7 +99,8 @@ typedef struct choice {
 } choice;
 
 /* Choose among parallel links by a hash of the route's ends, as switches hash a connection's
- * addresses (ECMP). Without ECMP there is one link of each, index 0. */
+ * addresses (ECMP). from, to: the GPUs at whose NICs the route begins and ends. Without ECMP every
+ * leaf and every pod has one link, with index 0. */
 static choice choose_links(const ms_switches *switches, int from, int to) {
     ms_random random = {.state = switches->seed};
     random.state = ms_random_next(&random) ^ ((uint64_t)from << 32 | (uint64_t)to);

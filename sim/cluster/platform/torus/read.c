@@ -41,9 +41,9 @@ static bool is_rounder(const int *a, const int *b) {
            (sorted[0][0] == sorted[1][0] && sorted[0][1] < sorted[1][1]);
 }
 
-/* Find the box of `chips` chips inside a pod that is nearest to a cube; of equal ones that with
- * smaller sides first.  shape: of the pod.  box_out: [shape->count].  Returns false if there is
- * none. */
+/* Find the box of `chips` chips that fits in a pod and is nearest to a cube (is_rounder); of
+ * equally near boxes the one with the smallest first side, then second side.  shape: sides of the
+ * pod.  box_out: [shape->count] sides of the box.  Returns false if no box fits. */
 static bool find_box(const ms_ints *shape, int chips, int *box_out) {
     int best[MS_TORUS_DIMENSIONS_MAX] = {0};
     for (int a = 1; a <= side(shape, 0) && a <= chips; a++) {

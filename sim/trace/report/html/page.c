@@ -63,7 +63,9 @@ static void put_head(const ms_trace *trace, ms_buffer *json) {
     ms_page_put_tree(json, "tables", trace->tables);
 }
 
-/* Append the rows of the timeline; called after ms_page_put_items, which may remove rows. */
+/* Append the rows of the timeline, one for each shown rank; "multiplicity" is the number of ranks
+ * that it stands for. Called after ms_page_put_items, which may remove rows. Labels consist of a
+ * word and a number, so they need no escapes. */
 static ms_status put_rows(const ms_page *page) {
     const char **labels = ms_shown_rows_label(page->trace, &page->rows, page->arena);
     if (labels == NULL) {

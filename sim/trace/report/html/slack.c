@@ -85,7 +85,9 @@ static int32_t *new_indices(ms_arena *scratch, size_t count) {
     return indices;
 }
 
-/* Allocate all arrays and sort the events.  Returns false when memory runs out. */
+/* Find the number of microbatches, allocate all arrays, sort the events and index the members. With
+ * more than PAIRS_MAX pairs mbs becomes 0, and messages are not followed.  Returns false when
+ * memory runs out. */
 static bool prepare_sweep(sweep *state, ms_arena *scratch) {
     const ms_trace *trace = state->trace;
     for (int32_t i = 0; i < trace->event_count; i++) {
