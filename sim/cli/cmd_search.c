@@ -38,6 +38,8 @@ static const ms_option OPTIONS[] = {
     {"usual", .help = "vary the default space, too, beside the keys of --vary"},
     {"gpus", "N1,N2", .fallback = "those of the workload", .help = "numbers of GPUs"},
     {"platform", "P1,P2", .fallback = "the workload's", .help = "platform files, or names of some"},
+    {"best-of", "platform",
+     .help = "find the best of each platform, and compare them; --top is then 1 for each"},
     {"objective", "Q1[,Q2]", .fallback = "step_time_s",
      .help = "what is best: step_time_s, tokens_per_s, cost_per_million_tokens, energy_J, gpus "
              "(the fastest with that many GPUs), training_time_s, training_cost; with two, the "
@@ -139,16 +141,23 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
                : status;
 }
 
-/* Read --objective, --max and --tokens: the quantities that the search minimises, and their
- * limits. */
+/* Read --objective, --max, --best-of and --tokens: the quantities that the search minimises, their
+ * limits, and whether the best of each platform is wanted. */
 static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
+    static const char *const GROUPS[] = {"platform", NULL};
     const ms_given limits = ms_cli_all(call, "max");
+    int group = 0;
     ms_search_goal_init(goal);
     ms_status status = ms_search_goal_read(
         goal, ms_cli_value(call, "objective", ms_search_quantity_name(MS_SEEK_STEP_TIME)),
         call->diag);
     for (size_t i = 0; i < limits.count && status == MS_OK; i++) {
         status = ms_search_goal_limit(goal, limits.values[i], call->diag);
+    }
+    status = status == MS_OK ? ms_cli_choice(call, "best-of", GROUPS, &group) : status;
+    if (status == MS_OK && ms_cli_has(call, "best-of") && goal->objective_count > 1) {
+        return ms_diag_usage(call->diag, "option '--best-of' needs a single objective, got '%s'",
+                             ms_cli_value(call, "objective", ""));
     }
     return status == MS_OK ? ms_cli_tokens(call, &goal->training_tokens) : status;
 }
@@ -345,12 +354,14 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
     ms_search_findings result = {.row_count = 0};
     ms_shown_search shown = {.workload = call->positionals[0],
                              .goal = study->goal,
+                             .is_by_platform = study->is_by_platform,
                              .space = study->space,
                              .result = &result};
     ms_cli_whatif whatif = {.is_asked = false};
     long rank = 0;
 
-    ms_status status = ms_cli_int(call, "explain", 0, 1, study->top, &rank);
+    ms_status status =
+        ms_cli_int(call, "explain", 0, 1, study->is_by_platform ? TOP_MAX : study->top, &rank);
     status = status == MS_OK ? ms_search_run(study, call->arena, call->diag, &result) : status;
     shown.explained = (size_t)rank <= result.row_count ? (size_t)rank : 0;
     if (status == MS_OK && shown.explained == 0 && rank > 0) {
@@ -380,17 +391,20 @@ static ms_status run(const ms_invocation *call) {
     ms_space_request request;
     ms_search_goal goal;
     ms_cli_store kept = {.file = {.lock_file = -1}};
-    long top = TOP_DEFAULT;
+    long top = 0;
     search_line line = {.start_s = ms_wall_s()};
     line.phase_s = line.start_s;
     ms_search_study study = {.goal = &goal,
+                             .is_by_platform = ms_cli_has(call, "best-of"),
                              .rest_max = ms_cli_has(call, "html") ? PAGE_REST_MAX : 0,
                              .is_exhaustive = ms_cli_has(call, "exhaustive"),
                              .program = ms_cli_program(call->arena),
                              .progress = show_progress,
                              .context = &line};
     ms_status status = ms_cli_jobs(call, &study.jobs);
-    status = status == MS_OK ? ms_cli_int(call, "top", TOP_DEFAULT, 1, TOP_MAX, &top) : status;
+    status = status == MS_OK
+                 ? ms_cli_int(call, "top", study.is_by_platform ? 1 : TOP_DEFAULT, 1, TOP_MAX, &top)
+                 : status;
     status = status == MS_OK ? ms_cli_check_targets(call, FILES) : status;
     status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;

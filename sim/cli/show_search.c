@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/show_text.h"
 #include "search/points.h"
 #include "simulate/metrics/metrics.h"
@@ -104,6 +105,58 @@ static void add_reason_list(const char *key, const ms_search_reason *reasons, si
     }
 }
 
+/* Append what a step of the first candidate of a platform takes, or a whole training where --tokens
+ * is given, with the cost: "12.3 days and 4510000 USD with 4032 GPUs". row: of the tree. */
+static void add_offer(const ms_value *row, ms_buffer *text) {
+    enum { TIME_B = 48 };
+    char step[TIME_B];
+    double days = ms_value_number(row, "training_days", (double)NAN);
+    double cost = ms_value_number(row, isnan(days) ? "cost" : "training_cost", (double)NAN);
+    if (isnan(days)) {
+        double step_s = ms_value_number(row, "step_time_s", 0.0);
+        ms_buffer_printf(text, "%s a step", ms_unit_format(step_s, MS_DIM_TIME, step, TIME_B));
+    } else {
+        ms_buffer_printf(text, "%.4g days", days);
+    }
+    if (isfinite(cost)) {
+        ms_buffer_printf(text, cost < 1000 ? " and %.4g USD" : " and %.0f USD", cost);
+    } else {
+        ms_buffer_puts(text, " at an unknown price");
+    }
+    ms_buffer_printf(text, " with %.0f GPUs", ms_value_number(row, "gpus", 0.0));
+}
+
+/* Add the comparison of platforms that --best-of asks for: `headline`, a sentence with time and
+ * cost of the best candidate of each platform, and `without`, the platforms without a feasible one.
+ */
+static void add_comparison(const ms_shown_search *shown, ms_value *root) {
+    const ms_words *platforms = ms_space_platforms(shown->space);
+    const ms_search_findings *result = shown->result;
+    ms_value *row = ms_value_get(root, "results")->first;
+    ms_value *without = ms_value_add(root, "without", MS_VALUE_ARRAY);
+    bool *is_told = MS_NEW(root->arena, bool, platforms->count);
+    ms_buffer text = {0};
+    for (size_t i = 0; i < result->row_count && is_told != NULL; i++, row = row->next) {
+        size_t platform = ms_space_platform_of(shown->space, result->rows[i].index);
+        if (!is_told[platform]) {
+            ms_value_add_string(row, "best_of", "platform");
+            ms_buffer_printf(&text, "%s%s%s: ", i == 0 ? "" : "; ", platforms->items[platform],
+                             i == 0 ? " is best" : "");
+            add_offer(row, &text);
+            is_told[platform] = true;
+        }
+    }
+    for (size_t i = 0; i < platforms->count && is_told != NULL; i++) {
+        if (!is_told[i]) {
+            ms_value_add_string(without, NULL, platforms->items[i]);
+            ms_buffer_printf(&text, "%snothing is feasible on %s", text.length == 0 ? "" : "; ",
+                             platforms->items[i]);
+        }
+    }
+    const char *kept = ms_buffer_keep(&text, root->arena);
+    ms_value_add_string(root, "headline", kept == NULL ? "" : kept);
+}
+
 /* Add the objectives of the search, and the limits that candidates had to keep. */
 static void add_goal(const ms_search_goal *goal, ms_value *root) {
     ms_value_add_string(root, "objective", ms_search_quantity_name(goal->objectives[0]));
@@ -137,6 +190,9 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     ms_value *list = ms_value_add(root, "results", MS_VALUE_ARRAY);
     for (size_t i = 0; i < result->row_count; i++) {
         add_result(&result->rows[i], shown->goal->training_tokens, list);
+    }
+    if (shown->is_by_platform) {
+        add_comparison(shown, root);
     }
     if (result->expected != NULL) {
         const ms_search_row *row = result->expected;
@@ -283,6 +339,11 @@ void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root) {
     ms_space_axes(shown->space, root->arena, &axes, &count);
     for (size_t i = 0; i < count; i++) {
         ms_value_add_string(varied, NULL, axes[i].key);
+    }
+    const ms_value *headline = ms_value_get(root, "headline");
+    if (headline != NULL) {
+        ms_value_add_string(ms_value_add(page, "headline", MS_VALUE_ARRAY), NULL,
+                            headline->as.string);
     }
     for (ms_value *row = ms_value_get(root, "results")->first; row != NULL; row = row->next) {
         extend_result(shown, at++, row);

@@ -199,6 +199,16 @@ static const ms_shown_column SEARCH_FACTS[] = {
     {"counts/of_other_shards", "of other shards", MS_SHOWN_COUNT},
     {"page/smallest_B", "least memory of a legal candidate", MS_SHOWN_BYTES},
     {0}};
+static const ms_shown_column OFFER_COLUMNS[] = {
+    {"platform", "platform", MS_SHOWN_TEXT},
+    {"gpus", "GPUs", MS_SHOWN_COUNT},
+    {"step_time_s", "step", MS_SHOWN_TIME},
+    {"training_days", "days", MS_SHOWN_NUMBER},
+    {"training_cost", "USD", MS_SHOWN_NUMBER},
+    {"training_energy_MWh", "MWh", MS_SHOWN_NUMBER},
+    {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
+    {"mfu", "MFU", MS_SHOWN_SHARE},
+    {0}};
 static const ms_shown_column FOUND_COLUMNS[] = {
     {"@", "#", MS_SHOWN_COUNT},
     {"step_time_s", "step", MS_SHOWN_TIME},
@@ -242,6 +252,11 @@ static const ms_shown_column EXPLAINED_FACTS[] = {
 static const ms_shown_column REASON_COLUMNS[] = {
     {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_SEARCH_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/headline"},
+    {.title = "the best of each platform",
+     .path = "results",
+     .columns = OFFER_COLUMNS,
+     .needs = "best_of"},
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
     {.title = "nothing was simulated before the interrupt; the best candidate by its estimate",

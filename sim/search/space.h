@@ -78,6 +78,14 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
 ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *arena,
                             ms_words *settings_out);
 
+/** Names of the platforms of a space, in the order of the request. Borrowed from the space. O(1).
+ */
+const ms_words *ms_space_platforms(const ms_space *space);
+
+/** The platform of a candidate, an index into ms_space_platforms.  index: number of the candidate,
+ * below the count. O(keys). */
+size_t ms_space_platform_of(const ms_space *space, int64_t index);
+
 /** A key that a space varies, for descriptions of the space. */
 typedef struct ms_space_axis_view {
     const char *key;

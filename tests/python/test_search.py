@@ -139,6 +139,45 @@ class Answers(unittest.TestCase):
         best = found["results"][0]
         self.assertEqual((best["platform"], best["gpus"]), ("dgx-h100", 16))
 
+    def test_the_best_of_each_platform(self):
+        words = ["workloads/tiny.yaml", "--gpus", "16", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2,4", "--vary", "batch.micro=1,2", "--tokens", "1e12"]
+        platforms = ["dgx-a100", "meta-roce-h100", "dgx-h100"]
+        for more in ([], ["--exhaustive"], ["--objective", "peak_B"], ["--top", "2"]):
+            found = search(*words, *more, "--platform", ",".join(platforms), "--best-of", "platform")
+            alone = [search(*words, *([] if "--top" in more else ["--top", "1"]), *more, "--platform", name)["results"] for name in platforms]  # searches that know nothing of each other
+            self.assertEqual(sorted(json.dumps(row["settings"]) for row in found["results"]), sorted(json.dumps(row["settings"]) for rows_of in alone for row in rows_of), more)
+            best = [row for row in found["results"] if "best_of" in row]
+            self.assertEqual(sorted(row["platform"] for row in best), sorted(platforms))
+            self.assertEqual(best[0], found["results"][0])
+            self.assertEqual((found["without"], found["headline"].count(";")), ([], 2))
+            for part, row in zip(found["headline"].split("; "), best):
+                days = 1e12 / row["tokens_per_s"] / 86400
+                self.assertTrue(part.startswith(row["platform"]) and f"{days:.4g} days" in part and "with 16 GPUs" in part, part)
+                price = {"dgx-a100": 2.7, "dgx-h100": 6.155}.get(row["platform"])  # USD an hour, of the platforms' files
+                self.assertIn("at an unknown price" if price is None else f" {days * 24 * 16 * price:.0f} USD", part)
+
+    def test_the_best_of_each_platform_in_every_form(self):
+        common = ["search", "workloads/tiny.yaml", "--gpus", "8", "--vary", "mesh.tp=1,2", "--best-of", "platform"]
+        words = [*common, "--platform", "dgx-a100,dgx-h100"]
+        headline = search(*words[1:])["headline"]
+        self.assertRegex(headline, r"^dgx-h100 is best: [\d.]+ ms a step and [\d.e-]+ USD with 8 GPUs; dgx-a100: ")
+        with tempfile.TemporaryDirectory() as folder:
+            code, out, err = run(*words, "--csv", f"{folder}/a.csv")
+            self.assertEqual(code, 0, err)
+            self.assertIn(headline, " ".join(out.split()))
+            self.assertLess(out.index("dgx-h100 is best"), out.index("the best of each platform"))
+            with open(f"{folder}/a.csv", encoding="utf-8", newline="") as file:
+                self.assertEqual([row["platform"] for row in csv.DictReader(file) if row["best_of"]], ["dgx-h100", "dgx-a100"])
+        markdown = run(*words, "--markdown")[1]
+        self.assertLess(markdown.index(headline), markdown.index("### the best of each platform"))
+        # one of two has room for the model, or none
+        found = search(*common[1:], "--set", "model.layers=128", "--set", "model.hidden=4096", "--set", "model.heads=32", "--platform", "dgx-a100,dgx-b200")
+        self.assertEqual(([row["platform"] for row in found["results"]], found["without"]), (["dgx-b200"], ["dgx-a100"]))
+        self.assertTrue(found["headline"].endswith("; nothing is feasible on dgx-a100"), found["headline"])
+        self.assertEqual(search(*words[1:], "--max", "step_time_s=1 ms")["headline"], "nothing is feasible on dgx-a100; nothing is feasible on dgx-h100")
+        self.assertEqual(run(*words, "--objective", "gpus,peak_B")[0], 2)
+        self.assertIn("is platform, got 'gpu'", run(*common[:-1], "gpu")[2])
+
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             best, table = (Path(folder) / name for name in ("best.yaml", "a.csv"))

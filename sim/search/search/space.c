@@ -414,6 +414,17 @@ const ms_job_spec *ms_space_base(const ms_space *space) {
     return &space->base;
 }
 
+const ms_words *ms_space_platforms(const ms_space *space) {
+    return &space->platforms_named;
+}
+
+size_t ms_space_platform_of(const ms_space *space, int64_t index) {
+    for (size_t i = 0; i < space->axis_count; i++) {
+        index /= (int64_t)space->axes[i].count;
+    }
+    return space->clusters[space->shapes[index].cluster].platform;
+}
+
 /* Axes of the mesh with one size, and a single order, do not vary and are not listed. */
 ms_status ms_space_axes(const ms_space *space, ms_arena *arena, const ms_space_axis_view **axes_out,
                         size_t *count_out) {

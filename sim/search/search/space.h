@@ -61,7 +61,8 @@ typedef struct space_cluster {
     const char *file; /* value of `platform.file`; NULL: the workload's platform */
     int nodes;        /* 0: as many as the workload has */
     int gpus;
-    int domain; /* GPUs of a scale-up domain (ms_platform_scale_up_domain) */
+    int domain;      /* GPUs of a scale-up domain (ms_platform_scale_up_domain) */
+    size_t platform; /* index into the space's `platforms_named` */
 } space_cluster;
 
 /* A shape: a mesh on a cluster. */
@@ -89,6 +90,7 @@ struct ms_space {
     ms_job_spec base;              /* the workload without any value of the space */
     const space_cluster *clusters; /* [cluster_count] */
     size_t cluster_count;
+    ms_words platforms_named;      /* names of the platforms, in the order of the request */
     space_sizes sizes[KNOWN_AXES]; /* that each axis of the mesh may have */
     const ms_words *orders;        /* [order_count] all axes, with `other`, outermost first */
     size_t order_count;

@@ -42,6 +42,13 @@ function showSearchHead(result) {
     put("head", el("p", { className: "verdict bad" }, result.partial ? "Nothing was found by then." : "Nothing is feasible: below stands why."));
     return;
   }
+  if (result.headline !== undefined) {
+    const offers = result.results.map((row, i) => [row, `/result/results/${i}`]).filter(([row]) => row.best_of);
+    const time = (row, at) => (isNumber(row.training_days) ? el("span", {}, figure(`${at}/training_days`, ""), " days") : figure(`${at}/step_time_s`, "time"));
+    const cost = (row, at) => ["training_cost", "cost"].filter((key) => isNumber(row[key])).slice(0, 1).flatMap((key) => [figure(`${at}/${key}`, ""), key === "cost" ? " USD a step, " : " USD, "]);
+    put("head", el("p", { className: "verdict", id: "headline" }, `${result.headline}.`),
+      el("ul", { className: "tiles", id: "offers" }, ...offers.map(([row, at]) => tile(row.platform, time(row, at), [...cost(row, at), figure(`${at}/gpus`, "count"), " GPUs"]))));
+  }
   put("head", el("p", { className: "verdict" }, "The best is ", el("strong", {}, candidateWords(best)), ". It is limited by ", best.limited_by, ": ", figure(`${of}/limit_share`, "share"), " of the step."),
     el("ul", { className: "tiles" }, ...QUANTITIES.filter(([key]) => isNumber(best[key])).map(([key, words, unit]) => tile(words, figure(`${of}/${key}`, unit), []))),
     el("p", { className: "soft" }, "By itself:"), el("pre", { id: "best-command", tabIndex: 0 }, commandOf(best)));
