@@ -36,7 +36,8 @@ static const ms_option OPTIONS[] = {
     {"space", "S.yaml",
      .help = "file with what varies: usual, gpus, platforms, vary (workloads/search.md)"},
     {"usual", .help = "vary the default space, too, beside the keys of --vary"},
-    {"gpus", "N1,N2", .fallback = "those of the workload", .help = "numbers of GPUs"},
+    {"gpus", "N1,N2|up-to:N", .fallback = "those of the workload",
+     .help = "numbers of GPUs; with up-to: the most below N that each platform can use"},
     {"platform", "P1,P2", .fallback = "the workload's", .help = "platform files, or names of some"},
     {"best-of", "platform",
      .help = "find the best of each platform, and compare them; --top is then 1 for each"},
@@ -97,8 +98,11 @@ static ms_status split(const ms_invocation *call, const char *option, ms_words *
     return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
 }
 
-/* Read the comma list of --gpus.  *gpus_out: zeroed before the call; its list is in the call's
- * arena.  MS_E_USAGE (reported). */
+/* The word before a maximum number of GPUs. */
+static const char UP_TO[] = "up-to:";
+
+/* Read the comma list of --gpus, or the maximum behind UP_TO.  *gpus_out: zeroed before the call;
+ * its list is in the call's arena.  MS_E_USAGE (reported). */
 static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     ms_words words;
     ms_status status = split(call, "gpus", &words);
@@ -108,10 +112,14 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     }
     for (size_t i = 0; i < words.count; i++) {
         int end = 0, gpus = 0;
-        bool is_number = sscanf(words.items[i], "%8d%n", &gpus, &end) == 1 &&
-                         words.items[i][end] == '\0' && gpus >= 1 && gpus <= GPUS_MAX;
+        bool is_most = words.count == 1 && strncmp(words.items[i], UP_TO, sizeof UP_TO - 1) == 0;
+        const char *number = words.items[i] + (is_most ? sizeof UP_TO - 1 : 0);
+        bool is_number = sscanf(number, "%8d%n", &gpus, &end) == 1 && number[end] == '\0' &&
+                         gpus >= 1 && gpus <= GPUS_MAX;
         if (!is_number) {
-            return ms_diag_usage(call->diag, "option '--gpus' takes numbers from 1 to %d, got '%s'",
+            return ms_diag_usage(call->diag,
+                                 "option '--gpus' takes numbers from 1 to %d, or 'up-to:' and one "
+                                 "number, got '%s'",
                                  (int)GPUS_MAX, words.items[i]);
         }
         gpus_out->items[gpus_out->count++] = gpus;
@@ -408,8 +416,11 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? ms_cli_check_targets(call, FILES) : status;
     status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
-    status =
-        status == MS_OK ? ms_space_open(&request, call->arena, call->diag, &study.space) : status;
+    bool is_most = strncmp(ms_cli_value(call, "gpus", ""), UP_TO, sizeof UP_TO - 1) == 0;
+    status = status == MS_OK
+                 ? is_most ? ms_space_open_most(&request, call->arena, call->diag, &study.space)
+                           : ms_space_open(&request, call->arena, call->diag, &study.space)
+                 : status;
     status = status == MS_OK ? ms_cli_note_framework(call, ms_space_base(study.space),
                                                      ms_cli_data_folder(call->arena))
                              : status;

@@ -32,6 +32,8 @@ typedef struct ms_space_request {
     const ms_node *gpus_place;    /**< place of `gpus` in a file; NULL: the command line */
     const ms_node *platforms_place; /**< place of `platforms` in a file; NULL: the command line */
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
+    const int *limits;  /**< [platforms.count, or 1] maximum number of GPUs of each platform, which
+                             has the most whole nodes below it; NULL: `gpus` are exact */
     ms_words platforms; /**< names or paths of platform files; count 0: the workload's */
     bool has_defaults;  /**< vary the keys of the default space, too, unless `varied` has them */
 } ms_space_request;
@@ -55,6 +57,12 @@ typedef struct ms_space ms_space;
  * have; MS_E_IO; MS_E_NOMEM (reported). O(values of the keys + meshes). */
 ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_diag *diag,
                         ms_space **space_out);
+
+/** Open a space in which each platform has the most GPUs up to gpus.items[0] with which some
+ * candidate is a legal job.
+ *  *request: `limits` is set. Returns as ms_space_open. O(nodes * candidates) at worst. */
+ms_status ms_space_open_most(ms_space_request *request, ms_arena *arena, ms_diag *diag,
+                             ms_space **space_out);
 
 /** Number of candidates: their numbers are 0 .. count - 1. Some numbers stand for the same job as a
  * lower one; ms_space_spec returns MS_E_NO for these. O(1). */

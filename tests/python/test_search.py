@@ -178,6 +178,31 @@ class Answers(unittest.TestCase):
         self.assertEqual(run(*words, "--objective", "gpus,peak_B")[0], 2)
         self.assertIn("is platform, got 'gpu'", run(*common[:-1], "gpu")[2])
 
+    def test_most_gpus_that_each_platform_can_use(self):
+        words = ["workloads/tiny.yaml", "--set", "batch.global=72", "--vary", "mesh.tp=1,2", "--vary", "mesh.pp=1,2,4"]
+        for most, node, platform in ((100, 8, "dgx-a100"), (88, 8, "dgx-a100"), (100, 72, "gb200-nvl72"), (60, 8, "dgx-h100"), (23, 8, "dgx-h100")):
+            used = search(*words, "--platform", platform, "--gpus", f"up-to:{most}", "--top", "100")
+            numbers = {row["gpus"] for row in used["results"]}
+            for gpus in range(most // node * node, 0, -node):  # one number after the other, by searches that are told it
+                counts = search(*words, "--platform", platform, "--gpus", gpus)["counts"]
+                if counts["illegal"] < counts["enumerated"]:
+                    break
+            self.assertLessEqual(numbers, {gpus}, platform)
+            self.assertLess(used["counts"]["illegal"], used["counts"]["enumerated"])
+        self.assertEqual(numbers, {16})
+        # 4,032 = 56 x 72, of which dp 32, pp 63, tp 2 makes a job; 4,096 = 512 x 8
+        words = ["workloads/llama3-405b-8k.yaml", "--vary", "mesh.tp=2,8", "--vary", "mesh.pp=16,63", "--vary", "schedule.v=2,8", "--vary", "recompute=full",
+                 "--vary", "batch.micro=1", "--vary", "data_parallel.zero=3", "--fidelity", "analytic"]
+        found = search(*words, "--platform", "dgx-h100,gb200-nvl72", "--gpus", "up-to:4096", "--best-of", "platform")
+        self.assertEqual({row["platform"]: row["gpus"] for row in found["results"]}, {"dgx-h100": 4096, "gb200-nvl72": 4032})
+        # no number is possible: the largest one's reasons
+        found = search("workloads/tiny.yaml", "--vary", "batch.micro=3", "--gpus", "up-to:30")
+        self.assertEqual((found["results"], found["counts"]["illegal"]), ([], 1))
+        for given, text in (("up-to:x", "got 'up-to:x'"), ("up-to:8,16", "got 'up-to:8'"), ("up-to:0", "takes numbers from 1"), ("up-to:7", "nearest: 8")):
+            code, _, err = run("search", "workloads/tiny.yaml", "--gpus", given)
+            self.assertEqual(code, 2, err)
+            self.assertIn(text, " ".join(err.split()))
+
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             best, table = (Path(folder) / name for name in ("best.yaml", "a.csv"))
@@ -195,7 +220,7 @@ class Answers(unittest.TestCase):
     def test_published_meshes(self):
         """With what the runs of 2021 had, their meshes are among the best (workloads/search.md)."""
         for name, mesh in (("mtnlg-530b-2240", (8, 35, 8)), ("gpt3-175b-1024", (8, 16, 8))):
-            words = [f"workloads/{name}.yaml", "--usual", "--vary", "schedule.kind=1f1b", "--vary", "recompute=full", "--vary",
+            words = [f"workloads/{name}.yaml", "--usual", "--vary", "schedule.v=2,8", "--vary", "recompute=full", "--vary",
                      "data_parallel.zero=0", "--vary", "batch.micro=1", "--vary", "mesh.order=[pp,dp,tp]"]
             best = search(*words, "--top", 1)["results"][0]["step_time_s"]
             own = search(*words, "--vary", f"mesh.tp={mesh[0]}", "--vary", f"mesh.pp={mesh[1]}")["results"]
