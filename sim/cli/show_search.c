@@ -83,6 +83,9 @@ static void add_result(const ms_search_row *found, double training_tokens, ms_va
     ms_value_add_int(row, "zero", spec->choices.zero);
     ms_value_add_int(row, "gpus", ms_spec_ranks(spec));
     ms_value_add_string(row, "platform", spec->platform.cluster->name);
+    if (found->equal_orders > 0) {
+        ms_value_add_int(row, "equal_orders", found->equal_orders);
+    }
     if (found->is_simulated) {
         add_figures(found, row);
         ms_summary_add_training(training_tokens, (double)ms_spec_ranks(spec), row);
@@ -187,6 +190,7 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
         ms_value_add_double(nearest, "limit", shown->goal->limits[miss->quantity]);
     }
     add_counts(&result->counts, root);
+    ms_value_add_int(root, "equal_orders", result->equal_orders);
     ms_value *list = ms_value_add(root, "results", MS_VALUE_ARRAY);
     for (size_t i = 0; i < result->row_count; i++) {
         add_result(&result->rows[i], shown->goal->training_tokens, list);
@@ -230,16 +234,6 @@ static bool is_described(const char *setting) {
     return is_known;
 }
 
-/* Add to a row the values of those objectives for which --json has no key. */
-static void add_scores(const ms_search_goal *goal, const ms_search_row *found, ms_value *row) {
-    for (int i = 0; i < goal->objective_count; i++) {
-        double score = found->score.of[i];
-        if (goal->objectives[i] == MS_SEEK_STEP_TOKENS) {
-            ms_value_add_double(row, "step_tokens", score);
-        }
-    }
-}
-
 /* Extend the row of a candidate with its rank, its distance to the best candidate, and the settings
  * that no other column shows.  at: index of the candidate, from 0. */
 static void extend_result(const ms_shown_search *shown, size_t at, ms_value *row) {
@@ -248,7 +242,6 @@ static void extend_result(const ms_shown_search *shown, size_t at, ms_value *row
     ms_value_add_double(row, "to_best",
                         found->score.of[0] / shown->result->rows[0].score.of[0] - 1);
     ms_value_add_double(row, "exposed_fraction", found->figures.exposed_fraction);
-    add_scores(shown->goal, found, row);
     ms_value *settings = ms_value_add(row, "other_settings", MS_VALUE_ARRAY);
     for (size_t i = 0; i < found->settings.count; i++) {
         if (!is_described(found->settings.items[i])) {

@@ -195,6 +195,7 @@ static const ms_shown_column SEARCH_FACTS[] = {
     {"counts/beyond_limits", "beyond limits", MS_SHOWN_COUNT},
     {"counts/pruned", "pruned", MS_SHOWN_COUNT},
     {"counts/simulated", "simulated", MS_SHOWN_COUNT},
+    {"equal_orders", "equal, other order", MS_SHOWN_COUNT},
     {"counts/failed", "failed", MS_SHOWN_COUNT},
     {"counts/of_other_shards", "of other shards", MS_SHOWN_COUNT},
     {"page/smallest_B", "least memory of a legal candidate", MS_SHOWN_BYTES},
@@ -219,6 +220,7 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"limited_by", "limited by", MS_SHOWN_TEXT},
     {"limit_share", "its share", MS_SHOWN_SHARE},
     {"mesh", "mesh", MS_SHOWN_TEXT},
+    {"equal_orders", "equal orders", MS_SHOWN_COUNT},
     {"schedule", "schedule", MS_SHOWN_TEXT},
     {"v", "v", MS_SHOWN_COUNT},
     {"micro_batch", "micro", MS_SHOWN_COUNT},
@@ -235,7 +237,6 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},
     {"training_cost", "USD", MS_SHOWN_NUMBER},
     {"training_energy_MWh", "MWh", MS_SHOWN_NUMBER},
-    {"step_tokens", "tokens a step", MS_SHOWN_NUMBER},
     {"other_settings", "other settings", MS_SHOWN_BELOW},
     {0}};
 static const ms_shown_column EXPLAINED_COLUMNS[] = {{"what", "what", MS_SHOWN_TEXT},

@@ -91,8 +91,11 @@ ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *aren
 const ms_words *ms_space_platforms(const ms_space *space);
 
 /** The platform of a candidate, an index into ms_space_platforms.  index: number of the candidate,
- * below the count. O(keys). */
+ * below the count. O(1). */
 size_t ms_space_platform_of(const ms_space *space, int64_t index);
+
+/** Whether two candidates differ at most in the order of the mesh's axes. O(1). */
+bool ms_space_is_reordered(const ms_space *space, int64_t a, int64_t b);
 
 /** A key that a space varies, for descriptions of the space. */
 typedef struct ms_space_axis_view {

@@ -50,10 +50,15 @@ static bool is_above_worst(const ms_search_best *best, const ms_search_score *sc
     return best->count == best->top && ms_search_compare(score, &best->scores[best->top - 1]) > 0;
 }
 
-/* Insert a score into the sorted list of the `top` lowest, behind equal ones; the last score drops
- * out of a full list. */
+/* Insert a score into the sorted list of the `top` lowest; the last score drops out of a full list.
+ * A score that the list has is left out: the candidate may be listed as another order of one that
+ * is known, and must not take the place of a further one. */
 static void insert_score(ms_search_best *best, const ms_search_score *score) {
-    if (is_above_worst(best, score)) {
+    bool is_known = is_above_worst(best, score);
+    for (size_t i = 0; i < best->count && !is_known; i++) {
+        is_known = ms_search_compare(score, &best->scores[i]) == 0;
+    }
+    if (is_known) {
         return;
     }
     size_t at = best->count < best->top ? best->count++ : best->top - 1;

@@ -44,6 +44,28 @@ static ms_status sort_rows(const ms_space *space, ms_search_row *rows, size_t co
     return MS_OK;
 }
 
+/* Merge simulated rows with equal figures that differ only in the order of the mesh's axes into the
+ * first of them. rows: [count] sorted by score. Returns the number of rows that are left, which
+ * keep their order. */
+static size_t merge_orders(const ms_space *space, ms_search_row *rows, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = kept;
+        bool is_equal = false;
+        while (at > 0 && !is_equal && ms_search_compare(&rows[at - 1].score, &rows[i].score) == 0) {
+            const ms_search_row *row = &rows[--at];
+            is_equal = memcmp(&row->figures, &rows[i].figures, sizeof row->figures) == 0 &&
+                       ms_space_is_reordered(space, row->index, rows[i].index);
+        }
+        if (is_equal) {
+            rows[at].equal_orders++;
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
 /* Whether a row is among the best: on the Pareto front, or one of the first `top` rows, of its
  * platform or of all. rows: [kept] the best rows so far. Rows come by their scores, and a row can
  * only be dominated by one before it (ms_search_dominates), so these rows decide. */
@@ -164,13 +186,16 @@ static ms_status describe(ms_space *space, ms_search_row *row, ms_arena *arena, 
 ms_status ms_search_make_rows(const ms_search_study *study, ms_search_row *rows,
                               const size_t counts[2], ms_arena *arena, ms_diag *diag,
                               ms_search_findings *result) {
-    size_t simulated = counts[0], top = 0;
+    size_t simulated = counts[0], top = 0, estimated = counts[1] - counts[0];
     ms_status status = sort_rows(study->space, rows, simulated, arena);
     if (status == MS_OK) {
+        simulated = merge_orders(study->space, rows, simulated);
+        memmove(rows + simulated, rows + counts[0], estimated * sizeof *rows);
+        result->equal_orders = (int64_t)(counts[0] - simulated);
         status = partition_best(study, rows, simulated, arena, &top);
     }
     size_t listed = top + (size_t)study->rest_max;
-    listed = listed < counts[1] ? listed : counts[1];
+    listed = listed < simulated + estimated ? listed : simulated + estimated;
     for (size_t i = 0; i < listed && status == MS_OK; i++) {
         status = describe(study->space, &rows[i], arena, diag);
     }

@@ -418,11 +418,20 @@ const ms_words *ms_space_platforms(const ms_space *space) {
     return &space->platforms_named;
 }
 
+/* The shape of a candidate: the first digit of its number. */
+static const space_shape *shape_of(const ms_space *space, int64_t index) {
+    return &space->shapes[index / (space->count / (int64_t)space->shape_count)];
+}
+
 size_t ms_space_platform_of(const ms_space *space, int64_t index) {
-    for (size_t i = 0; i < space->axis_count; i++) {
-        index /= (int64_t)space->axes[i].count;
-    }
-    return space->clusters[space->shapes[index].cluster].platform;
+    return space->clusters[shape_of(space, index)->cluster].platform;
+}
+
+bool ms_space_is_reordered(const ms_space *space, int64_t a, int64_t b) {
+    const space_shape *left = shape_of(space, a), *right = shape_of(space, b);
+    int64_t values = space->count / (int64_t)space->shape_count; /* numbers of each shape */
+    return a % values == b % values && left->cluster == right->cluster &&
+           memcmp(left->sizes, right->sizes, sizeof left->sizes) == 0;
 }
 
 /* Axes of the mesh with one size, and a single order, do not vary and are not listed. */

@@ -142,11 +142,12 @@ function scopeWords(result, rows) {
   const { simulated } = result.counts;
   const { estimated } = result.rest;
   const listed = rows.filter((row) => !isSimulated(row)).length;
-  const left = simulated + estimated - rows.length;
+  const left = simulated - result.equal_orders + estimated - rows.length;
   const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
   const were = (count) => (count === 1 ? "was" : "were");
   const only = estimated === 0 ? "." : `, and ${estimated.toLocaleString("en")} that ${estimated === 1 ? "fits" : "fit"} ${were(estimated)} estimated and not simulated${result.partial ? " by then" : ", as none of them could be among the best"}.`;
   return `Of ${many(result.counts.enumerated, "candidate")} ${simulated.toLocaleString("en")} ${were(simulated)} simulated${only}`
+    + (result.equal_orders > 0 ? ` ${many(result.equal_orders, "job")} with the figures of a listed one and its axes in another order ${were(result.equal_orders)} left out.` : "")
     + (left > 0 ? ` Listed are the ${(rows.length - listed).toLocaleString("en")} and ${listed.toLocaleString("en")} best of both; ${left.toLocaleString("en")} are not.` : "");
 }
 
