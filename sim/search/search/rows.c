@@ -44,6 +44,20 @@ static ms_status sort_rows(const ms_space *space, ms_search_row *rows, size_t co
     return MS_OK;
 }
 
+/* Whether two simulated candidates have equal scores, steps, memory and shares of time, to the
+ * digits of ms_search_is_equal. */
+static bool has_equal_figures(const ms_search_row *a, const ms_search_row *b) {
+    const ms_run_figures *left = &a->figures, *right = &b->figures;
+    bool is_equal = ms_search_is_equal(&a->score, &b->score) &&
+                    ms_search_is_equal(&(ms_search_score){{left->step_time_s, left->peak_B}},
+                                       &(ms_search_score){{right->step_time_s, right->peak_B}});
+    for (int i = 0; i < MS_TIME_COUNT && is_equal; i++) { /* of the whole step */
+        is_equal = ms_search_is_equal(&(ms_search_score){{1 + left->share[i]}},
+                                      &(ms_search_score){{1 + right->share[i]}});
+    }
+    return is_equal;
+}
+
 /* Merge simulated rows with equal figures that differ only in the order of the mesh's axes into the
  * first of them. rows: [count] sorted by score. Returns the number of rows that are left, which
  * keep their order. */
@@ -52,10 +66,10 @@ static size_t merge_orders(const ms_space *space, ms_search_row *rows, size_t co
     for (size_t i = 0; i < count; i++) {
         size_t at = kept;
         bool is_equal = false;
-        while (at > 0 && !is_equal && ms_search_compare(&rows[at - 1].score, &rows[i].score) == 0) {
-            const ms_search_row *row = &rows[--at];
-            is_equal = memcmp(&row->figures, &rows[i].figures, sizeof row->figures) == 0 &&
-                       ms_space_is_reordered(space, row->index, rows[i].index);
+        while (at > 0 && !is_equal && ms_search_is_equal(&rows[at - 1].score, &rows[i].score)) {
+            at--;
+            is_equal = ms_space_is_reordered(space, rows[at].index, rows[i].index) &&
+                       has_equal_figures(&rows[at], &rows[i]);
         }
         if (is_equal) {
             rows[at].equal_orders++;

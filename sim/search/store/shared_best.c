@@ -68,7 +68,8 @@ static void insert_value(ms_shared_best *best, double value) {
     size_t at = best->heard_count;
     bool is_known = at == best->top && value >= best->heard[at - 1];
     for (size_t i = 0; i < at && !is_known; i++) {
-        is_known = best->heard[i] == value;
+        is_known =
+            ms_search_is_equal(&(ms_search_score){{value}}, &(ms_search_score){{best->heard[i]}});
     }
     if (is_known) {
         return;
@@ -132,8 +133,8 @@ static void read_other_files(ms_shared_best *best) {
 }
 
 /* The `top`-th lowest of two sorted lists, the scores of this shard and the values of the others. A
- * value that both lists have counts once, as it may be that of one job in two orders of its
- * axes. */
+ * value that both lists have (ms_search_is_equal) counts once, as it may be that of one job in two
+ * orders of its axes. */
 double ms_shared_best_limit(ms_shared_best *best, const ms_search_score *scores, size_t count) {
     read_other_files(best);
     size_t own = 0;
@@ -143,8 +144,9 @@ double ms_shared_best_limit(ms_shared_best *best, const ms_search_score *scores,
         double first = own < count ? scores[own].of[0] : INFINITY;
         double second = other < best->heard_count ? best->heard[other] : INFINITY;
         limit = fmin(first, second);
-        own += first == limit;
-        other += second == limit;
+        const ms_search_score least = {{limit}};
+        own += ms_search_is_equal(&(ms_search_score){{first}}, &least);
+        other += ms_search_is_equal(&(ms_search_score){{second}}, &least);
     }
     return limit;
 }
