@@ -117,9 +117,7 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
         bool is_number = sscanf(number, "%8d%n", &gpus, &end) == 1 && number[end] == '\0' &&
                          gpus >= 1 && gpus <= GPUS_MAX;
         if (!is_number) {
-            return ms_diag_usage(call->diag,
-                                 "option '--gpus' takes numbers from 1 to %d, or 'up-to:' and one "
-                                 "number, got '%s'",
+            return ms_diag_usage(call->diag, "option '--gpus' takes numbers from 1 to %d, got '%s'",
                                  (int)GPUS_MAX, words.items[i]);
         }
         gpus_out->items[gpus_out->count++] = gpus;
@@ -163,10 +161,6 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
         status = ms_search_goal_limit(goal, limits.values[i], call->diag);
     }
     status = status == MS_OK ? ms_cli_choice(call, "best-of", GROUPS, &group) : status;
-    if (status == MS_OK && ms_cli_has(call, "best-of") && goal->objective_count > 1) {
-        return ms_diag_usage(call->diag, "option '--best-of' needs a single objective, got '%s'",
-                             ms_cli_value(call, "objective", ""));
-    }
     return status == MS_OK ? ms_cli_tokens(call, &goal->training_tokens) : status;
 }
 

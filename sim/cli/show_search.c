@@ -3,6 +3,7 @@
 #include "cli/show_search.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -108,56 +109,49 @@ static void add_reason_list(const char *key, const ms_search_reason *reasons, si
     }
 }
 
-/* Append what a step of the first candidate of a platform takes, or a whole training where --tokens
- * is given, with the cost: "12.3 days and 4510000 USD with 4032 GPUs". row: of the tree. */
-static void add_offer(const ms_value *row, ms_buffer *text) {
-    enum { TIME_B = 48 };
-    char step[TIME_B];
+/* Add to `list` what a step of a platform's best candidate takes, or a whole training where
+ * --tokens is given, with the cost: "dgx-h100: 12.3 days and 4510000 USD with 4096 GPUs". row: of
+ * the candidate in the tree. rank: from 0. */
+static void add_offer(const ms_value *row, const char *platform, size_t rank, ms_value *list) {
+    enum { TEXT_B = 48 };
+    char time[TEXT_B], cost[TEXT_B] = "an unknown price";
     double days = ms_value_number(row, "training_days", (double)NAN);
-    double cost = ms_value_number(row, isnan(days) ? "cost" : "training_cost", (double)NAN);
-    if (isnan(days)) {
-        double step_s = ms_value_number(row, "step_time_s", 0.0);
-        ms_buffer_printf(text, "%s a step", ms_unit_format(step_s, MS_DIM_TIME, step, TIME_B));
-    } else {
-        ms_buffer_printf(text, "%.4g days", days);
+    double USD = ms_value_number(row, isnan(days) ? "cost" : "training_cost", (double)NAN);
+    ms_unit_format(ms_value_number(row, "step_time_s", 0.0), MS_DIM_TIME, time, TEXT_B);
+    if (!isnan(days)) {
+        snprintf(time, sizeof time, "%.4g days", days);
     }
-    if (isfinite(cost)) {
-        ms_buffer_printf(text, cost < 1000 ? " and %.4g USD" : " and %.0f USD", cost);
-    } else {
-        ms_buffer_puts(text, " at an unknown price");
+    if (isfinite(USD)) {
+        snprintf(cost, sizeof cost, USD < 1000 ? "%.4g USD" : "%.0f USD", USD);
     }
-    ms_buffer_printf(text, " with %.0f GPUs", ms_value_number(row, "gpus", 0.0));
+    const char *text = ms_arena_printf(
+        list->arena, "%s%s: %s%s and %s with %.0f GPUs", platform, rank == 0 ? " is best" : "",
+        time, isnan(days) ? " a step" : "", cost, ms_value_number(row, "gpus", 0.0));
+    ms_value_add_string(list, NULL, text == NULL ? "" : text);
 }
 
-/* Add the comparison of platforms that --best-of asks for: `headline`, a sentence with time and
- * cost of the best candidate of each platform, and `without`, the platforms without a feasible one.
- */
+/* Add the comparison of platforms that --best-of asks for: `offers`, a sentence for each platform
+ * with time and cost of its best candidate, and `best_of` in the rows of these candidates. */
 static void add_comparison(const ms_shown_search *shown, ms_value *root) {
     const ms_words *platforms = ms_space_platforms(shown->space);
-    const ms_search_findings *result = shown->result;
     ms_value *row = ms_value_get(root, "results")->first;
-    ms_value *without = ms_value_add(root, "without", MS_VALUE_ARRAY);
+    ms_value *list = ms_value_add(root, "offers", MS_VALUE_ARRAY);
     bool *is_told = MS_NEW(root->arena, bool, platforms->count);
-    ms_buffer text = {0};
-    for (size_t i = 0; i < result->row_count && is_told != NULL; i++, row = row->next) {
-        size_t platform = ms_space_platform_of(shown->space, result->rows[i].index);
+    for (size_t i = 0; row != NULL && is_told != NULL; i++, row = row->next) {
+        size_t platform = ms_space_platform_of(shown->space, shown->result->rows[i].index);
         if (!is_told[platform]) {
             ms_value_add_string(row, "best_of", "platform");
-            ms_buffer_printf(&text, "%s%s%s: ", i == 0 ? "" : "; ", platforms->items[platform],
-                             i == 0 ? " is best" : "");
-            add_offer(row, &text);
+            add_offer(row, platforms->items[platform], i, list);
             is_told[platform] = true;
         }
     }
     for (size_t i = 0; i < platforms->count && is_told != NULL; i++) {
-        if (!is_told[i]) {
-            ms_value_add_string(without, NULL, platforms->items[i]);
-            ms_buffer_printf(&text, "%snothing is feasible on %s", text.length == 0 ? "" : "; ",
-                             platforms->items[i]);
+        const char *text =
+            ms_arena_printf(root->arena, "%s: nothing is feasible", platforms->items[i]);
+        if (!is_told[i] && text != NULL) {
+            ms_value_add_string(list, NULL, text);
         }
     }
-    const char *kept = ms_buffer_keep(&text, root->arena);
-    ms_value_add_string(root, "headline", kept == NULL ? "" : kept);
 }
 
 /* Add the objectives of the search, and the limits that candidates had to keep. */
@@ -205,6 +199,9 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
         ms_value_add_double(expected, "estimate_s", row->estimate_s);
         ms_value_add_double(expected, "bound_s", row->bound_s);
     }
+    if (ms_space_untried(shown->space) != NULL) {
+        ms_value_add_string(root, "untried_schedules", ms_space_untried(shown->space));
+    }
     add_reason_list("illegal", result->illegal, result->illegal_count, root);
     add_reason_list("failed", result->failed, result->failed_count, root);
     return root;
@@ -224,9 +221,8 @@ void ms_show_search_rest(const ms_shown_search *shown, ms_value *root) {
 
 /* Whether a setting, "key=value", is shown by another column of the candidate's row. */
 static bool is_described(const char *setting) {
-    static const char *const KEYS[] = {
-        "mesh.",        "platform.file=", "platform.nodes=", "schedule.",
-        "batch.micro=", "recompute=",     "granularity=",    "data_parallel.zero="};
+    static const char *const KEYS[] = {"mesh.",        "schedule.kind=", "schedule.v=",
+                                       "batch.micro=", "recompute=",     "data_parallel.zero="};
     bool is_known = false;
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
         is_known = is_known || strncmp(setting, KEYS[i], strlen(KEYS[i])) == 0;
@@ -234,18 +230,19 @@ static bool is_described(const char *setting) {
     return is_known;
 }
 
-/* Extend the row of a candidate with its rank, its distance to the best candidate, and the settings
- * that no other column shows.  at: index of the candidate, from 0. */
+/* Extend the row of a candidate with its rank, its distance to the best candidate, and the values
+ * of varied keys that no other column shows.  at: index of the candidate, from 0. */
 static void extend_result(const ms_shown_search *shown, size_t at, ms_value *row) {
     const ms_search_row *found = &shown->result->rows[at];
     ms_value_add_int(row, "rank", (int64_t)at + 1);
     ms_value_add_double(row, "to_best",
                         found->score.of[0] / shown->result->rows[0].score.of[0] - 1);
     ms_value_add_double(row, "exposed_fraction", found->figures.exposed_fraction);
-    ms_value *settings = ms_value_add(row, "other_settings", MS_VALUE_ARRAY);
+    ms_value *varied = ms_value_add(row, "varied", MS_VALUE_OBJECT);
     for (size_t i = 0; i < found->settings.count; i++) {
-        if (!is_described(found->settings.items[i])) {
-            ms_value_add_string(settings, NULL, found->settings.items[i]);
+        const ms_words setting = {&found->settings.items[i], 1};
+        if (!is_described(setting.items[0]) && ms_space_varies(shown->space, setting.items[0])) {
+            ms_point_add_settings(&setting, varied);
         }
     }
 }
@@ -332,11 +329,6 @@ void ms_show_search_add_page(const ms_shown_search *shown, ms_value *root) {
     ms_space_axes(shown->space, root->arena, &axes, &count);
     for (size_t i = 0; i < count; i++) {
         ms_value_add_string(varied, NULL, axes[i].key);
-    }
-    const ms_value *headline = ms_value_get(root, "headline");
-    if (headline != NULL) {
-        ms_value_add_string(ms_value_add(page, "headline", MS_VALUE_ARRAY), NULL,
-                            headline->as.string);
     }
     for (ms_value *row = ms_value_get(root, "results")->first; row != NULL; row = row->next) {
         extend_result(shown, at++, row);

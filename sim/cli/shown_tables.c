@@ -185,6 +185,7 @@ const ms_shown_table MS_CHECK_TABLES[] = {
 
 static const ms_shown_column SEARCH_FACTS[] = {
     {"page/varied", "varied", MS_SHOWN_TEXT},
+    {"untried_schedules", "schedules left out", MS_SHOWN_TEXT},
     {"objective", "objective", MS_SHOWN_TEXT},
     {"second_objective", "second objective", MS_SHOWN_TEXT},
     {"limits", "limits", MS_SHOWN_TEXT},
@@ -200,16 +201,6 @@ static const ms_shown_column SEARCH_FACTS[] = {
     {"counts/of_other_shards", "of other shards", MS_SHOWN_COUNT},
     {"page/smallest_B", "least memory of a legal candidate", MS_SHOWN_BYTES},
     {0}};
-static const ms_shown_column OFFER_COLUMNS[] = {
-    {"platform", "platform", MS_SHOWN_TEXT},
-    {"gpus", "GPUs", MS_SHOWN_COUNT},
-    {"step_time_s", "step", MS_SHOWN_TIME},
-    {"training_days", "days", MS_SHOWN_NUMBER},
-    {"training_cost", "USD", MS_SHOWN_NUMBER},
-    {"training_energy_MWh", "MWh", MS_SHOWN_NUMBER},
-    {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
-    {"mfu", "MFU", MS_SHOWN_SHARE},
-    {0}};
 static const ms_shown_column FOUND_COLUMNS[] = {
     {"@", "#", MS_SHOWN_COUNT},
     {"step_time_s", "step", MS_SHOWN_TIME},
@@ -219,6 +210,7 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
     {"limited_by", "limited by", MS_SHOWN_TEXT},
     {"limit_share", "its share", MS_SHOWN_SHARE},
+    {"varied/@", "", MS_SHOWN_TEXT},
     {"mesh", "mesh", MS_SHOWN_TEXT},
     {"equal_orders", "equal orders", MS_SHOWN_COUNT},
     {"schedule", "schedule", MS_SHOWN_TEXT},
@@ -237,7 +229,6 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},
     {"training_cost", "USD", MS_SHOWN_NUMBER},
     {"training_energy_MWh", "MWh", MS_SHOWN_NUMBER},
-    {"other_settings", "other settings", MS_SHOWN_BELOW},
     {0}};
 static const ms_shown_column EXPLAINED_COLUMNS[] = {{"what", "what", MS_SHOWN_TEXT},
                                                     {"own_s", "its time", MS_SHOWN_TIME},
@@ -253,11 +244,7 @@ static const ms_shown_column EXPLAINED_FACTS[] = {
 static const ms_shown_column REASON_COLUMNS[] = {
     {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_SEARCH_TABLES[] = {
-    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/headline"},
-    {.title = "the best of each platform",
-     .path = "results",
-     .columns = OFFER_COLUMNS,
-     .needs = "best_of"},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "offers"},
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
     {.title = "nothing was simulated before the interrupt; the best candidate by its estimate",

@@ -63,8 +63,7 @@ typedef struct ms_search_study {
     ms_space *space;
     const ms_search_goal *goal;
     int top;                     /**< number of best candidates that are wanted, >= 1 */
-    bool is_by_platform;         /**< `top` candidates of each platform are wanted; not with two
-                                    objectives */
+    bool is_by_platform;         /**< the best candidates of each platform are wanted */
     int rest_max;                /**< maximum number of other candidates that are listed; 0: none */
     int jobs;                    /**< simulations at once, >= 1; changes no result */
     bool is_exhaustive;          /**< simulate all candidates that fit in memory, prune none */

@@ -97,6 +97,14 @@ size_t ms_space_platform_of(const ms_space *space, int64_t index);
 /** Whether two candidates differ at most in the order of the mesh's axes. O(1). */
 bool ms_space_is_reordered(const ms_space *space, int64_t a, int64_t b);
 
+/** The kinds of schedules that the default space leaves out, and why; NULL: the space has not the
+ * default schedules. Borrowed from the space. O(1). */
+const char *ms_space_untried(const ms_space *space);
+
+/** Whether a value of a varied key, not of the mesh, sets the key of a setting ("key=value" or
+ * "key"). O(values of the keys). */
+bool ms_space_varies(const ms_space *space, const char *setting);
+
 /** A key that a space varies, for descriptions of the space. */
 typedef struct ms_space_axis_view {
     const char *key;

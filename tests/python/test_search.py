@@ -149,33 +149,35 @@ class Answers(unittest.TestCase):
             best = [row for row in found["results"] if "best_of" in row]
             self.assertEqual(sorted(row["platform"] for row in best), sorted(platforms))
             self.assertEqual(best[0], found["results"][0])
-            self.assertEqual((found["without"], found["headline"].count(";")), ([], 2))
-            for part, row in zip(found["headline"].split("; "), best):
+            self.assertEqual(len(found["offers"]), 3)
+            for part, row in zip(found["offers"], best):
                 days = 1e12 / row["tokens_per_s"] / 86400
                 self.assertTrue(part.startswith(row["platform"]) and f"{days:.4g} days" in part and "with 16 GPUs" in part, part)
                 price = {"dgx-a100": 2.7, "dgx-h100": 6.155}.get(row["platform"])  # USD an hour, of the platforms' files
-                self.assertIn("at an unknown price" if price is None else f" {days * 24 * 16 * price:.0f} USD", part)
+                self.assertIn(" an unknown price" if price is None else f" {days * 24 * 16 * price:.0f} USD", part)
 
     def test_the_best_of_each_platform_in_every_form(self):
         common = ["search", "workloads/tiny.yaml", "--gpus", "8", "--vary", "mesh.tp=1,2", "--best-of", "platform"]
         words = [*common, "--platform", "dgx-a100,dgx-h100"]
-        headline = search(*words[1:])["headline"]
-        self.assertRegex(headline, r"^dgx-h100 is best: [\d.]+ ms a step and [\d.e-]+ USD with 8 GPUs; dgx-a100: ")
+        offers = search(*words[1:])["offers"]
+        self.assertRegex(offers[0], r"^dgx-h100 is best: [\d.]+ ms a step and [\d.e-]+ USD with 8 GPUs$")
+        self.assertRegex(offers[1], r"^dgx-a100: [\d.]+ ms a step and [\d.e-]+ USD with 8 GPUs$")
         with tempfile.TemporaryDirectory() as folder:
             code, out, err = run(*words, "--csv", f"{folder}/a.csv")
             self.assertEqual(code, 0, err)
-            self.assertIn(headline, " ".join(out.split()))
-            self.assertLess(out.index("dgx-h100 is best"), out.index("the best of each platform"))
+            self.assertEqual(out.split("\n")[2:5:2], offers)
             with open(f"{folder}/a.csv", encoding="utf-8", newline="") as file:
                 self.assertEqual([row["platform"] for row in csv.DictReader(file) if row["best_of"]], ["dgx-h100", "dgx-a100"])
         markdown = run(*words, "--markdown")[1]
-        self.assertLess(markdown.index(headline), markdown.index("### the best of each platform"))
+        self.assertLess(markdown.index(offers[1]), markdown.index("| # | step |"))
+        # with two objectives the front of each platform
+        front = search(*words[1:], "--objective", "step_time_s,peak_B")["results"]
+        alone = [search(*common[1:6], "--platform", name, "--objective", "step_time_s,peak_B")["results"] for name in ("dgx-a100", "dgx-h100")]
+        self.assertEqual(sorted(json.dumps(row["settings"]) for row in front), sorted(json.dumps(row["settings"]) for rows_of in alone for row in rows_of))
         # one of two has room for the model, or none
         found = search(*common[1:], "--set", "model.layers=128", "--set", "model.hidden=4096", "--set", "model.heads=32", "--platform", "dgx-a100,dgx-b200")
-        self.assertEqual(([row["platform"] for row in found["results"]], found["without"]), (["dgx-b200"], ["dgx-a100"]))
-        self.assertTrue(found["headline"].endswith("; nothing is feasible on dgx-a100"), found["headline"])
-        self.assertEqual(search(*words[1:], "--max", "step_time_s=1 ms")["headline"], "nothing is feasible on dgx-a100; nothing is feasible on dgx-h100")
-        self.assertEqual(run(*words, "--objective", "gpus,peak_B")[0], 2)
+        self.assertEqual(([row["platform"] for row in found["results"]], found["offers"][1]), (["dgx-b200"], "dgx-a100: nothing is feasible"))
+        self.assertEqual(search(*words[1:], "--max", "step_time_s=1 ms")["offers"], ["dgx-a100: nothing is feasible", "dgx-h100: nothing is feasible"])
         self.assertIn("is platform, got 'gpu'", run(*common[:-1], "gpu")[2])
 
     def test_most_gpus_that_each_platform_can_use(self):
@@ -224,6 +226,42 @@ class Answers(unittest.TestCase):
                 search(*words, "--shard", f"{shard}/3", "--store", folder, codes=(0,))
             self.assertEqual(run("merge", folder)[0], 0)
             self.assertEqual(rows(search(*words, "--store", f"{folder}/study.db")), rows(everything)[:5])
+
+    def test_varied_keys_are_columns(self):
+        words = ["workloads/tiny.yaml", "--vary", "platform.tiers.rail.bandwidth=25 GB/s,50 GB/s", "--vary", "schedule={kind: 1f1b, partition: balanced},{kind: gpipe}", "--vary",
+                 "mesh.pp=1,3", "--vary", "mesh.tp=1", "--gpus", "48"]
+        out = run("search", *words, "--markdown")[1]
+        table = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines() if line.startswith("|")]
+        head = table[0]
+        self.assertIn("rail.bandwidth", head)
+        self.assertIn("schedule.partition", head)
+        self.assertNotIn("granularity", head)
+        found = search(*words)["results"]
+        for row, cells in zip(found, table[2:]):
+            self.assertEqual(cells[head.index("rail.bandwidth")], row["settings"]["platform.tiers.rail.bandwidth"])
+            self.assertEqual(cells[head.index("schedule")], row["schedule"])
+        self.assertNotIn("schedule.partition", run("search", "workloads/tiny.yaml", "--vary", "mesh.pp=1,3", "--gpus", "24", "--markdown")[1].split("### candidates")[0].split("to run")[0])
+
+    def test_schedules_of_the_workload_s_software(self):
+        every = {"gpipe", "1f1b", "interleaved", "interleaved_torch", "interleaved_flexible", "looped_bfs", "zbh1", "zbh2", "zb1p", "zbv", "vhalf", "vmin", "dualpipe",
+                 "dualpipev", "chimera", "seq1f1b"}
+        torch = {"gpipe", "interleaved_torch", "looped_bfs", "zb1p", "zbv"}
+        bubble = {"interleaved", "zbh1", "zbh2", "zbv", "vhalf", "vmin"}
+        for name, offered in (("megatron-core", {"interleaved", "interleaved_flexible"}), ("nemo", {"interleaved", "interleaved_flexible"}), ("megatron-lm-2021", {"interleaved"}),
+                              ("torchtitan", torch), ("torchtitan-2025", torch | {"dualpipev"}), ("deepspeed", set()), ("megatron-deepspeed", set()), ("bloom", set()),
+                              ("zero-bubble", bubble), ("deepseek-v3", {"dualpipe", "dualpipev"}), ("none", {"interleaved"})):
+            own = ["--set", "schedule={kind: 1f1b}", "--set", f"framework={name}"]
+            left_out, why = search("workloads/tiny.yaml", *own, "--usual", "--vary", "mesh.tp=1", "--vary", "mesh.pp=1")["untried_schedules"].split("; ")
+            self.assertEqual(set(left_out.split(", ")), every - offered - {"1f1b"}, name)
+            self.assertEqual(why, "no framework is named that has them" if name == "none" else f"'{name}' does not have them")
+        # DualPipe's other form is tried, and the best of both found
+        words = ["workloads/tiny.yaml", "--set", "model.layers=16", "--set", "schedule={kind: dualpipe}", "--vary", "mesh.pp=4", "--vary", "mesh.tp=1", "--vary", "mesh.order=[pp,dp]",
+                 "--vary", "batch.micro=1", "--vary", "recompute=none", "--vary", "data_parallel.zero=0"]
+        found = search(*words, "--usual", "--top", "50")["results"]
+        alone = search(*words, "--vary", "schedule.kind=dualpipev")["results"][0]
+        self.assertEqual([row["step_time_s"] for row in found if row["schedule"] == "dualpipev"], [alone["step_time_s"]])
+        self.assertIn("dualpipe", [row["schedule"] for row in found])
+        self.assertNotIn("untried_schedules", search(*words))
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

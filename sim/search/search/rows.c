@@ -44,18 +44,13 @@ static ms_status sort_rows(const ms_space *space, ms_search_row *rows, size_t co
     return MS_OK;
 }
 
-/* Whether two simulated candidates have equal scores, steps, memory and shares of time, to the
- * digits of ms_search_is_equal. */
+/* Whether two simulated candidates have equal scores, steps and bubbles, to the digits of
+ * ms_search_is_equal. A bubble may be 0, so it is compared as a part of the step. */
 static bool has_equal_figures(const ms_search_row *a, const ms_search_row *b) {
     const ms_run_figures *left = &a->figures, *right = &b->figures;
-    bool is_equal = ms_search_is_equal(&a->score, &b->score) &&
-                    ms_search_is_equal(&(ms_search_score){{left->step_time_s, left->peak_B}},
-                                       &(ms_search_score){{right->step_time_s, right->peak_B}});
-    for (int i = 0; i < MS_TIME_COUNT && is_equal; i++) { /* of the whole step */
-        is_equal = ms_search_is_equal(&(ms_search_score){{1 + left->share[i]}},
-                                      &(ms_search_score){{1 + right->share[i]}});
-    }
-    return is_equal;
+    const ms_search_score own = {{left->step_time_s, 1 + left->bubble_fraction}};
+    const ms_search_score other = {{right->step_time_s, 1 + right->bubble_fraction}};
+    return ms_search_is_equal(&a->score, &b->score) && ms_search_is_equal(&own, &other);
 }
 
 /* Merge simulated rows with equal figures that differ only in the order of the mesh's axes into the
@@ -86,15 +81,16 @@ static size_t merge_orders(const ms_space *space, ms_search_row *rows, size_t co
 static bool is_among_best(const ms_search_study *study, const ms_search_row *rows, size_t kept,
                           const ms_search_row *row) {
     bool is_front = study->goal->objective_count > 1;
-    size_t platform = ms_space_platform_of(study->space, row->index), beside = 0;
+    size_t platform = ms_space_platform_of(study->space, row->index), better = 0;
     if (!is_front && !study->is_by_platform) {
         return kept < (size_t)study->top;
     }
-    for (size_t i = 0; i < kept; i++) { /* rows that dominate this one, or of its platform */
-        beside += is_front ? ms_search_dominates(&rows[i].score, &row->score)
-                           : ms_space_platform_of(study->space, rows[i].index) == platform;
+    for (size_t i = 0; i < kept; i++) {
+        bool is_other =
+            study->is_by_platform && ms_space_platform_of(study->space, rows[i].index) != platform;
+        better += !is_other && (!is_front || ms_search_dominates(&rows[i].score, &row->score));
     }
-    return beside < (is_front ? 1 : (size_t)study->top);
+    return better < (is_front ? 1 : (size_t)study->top);
 }
 
 /* Move the best rows (is_among_best) to the beginning. Both parts keep their order. rows: [count]

@@ -418,6 +418,15 @@ const ms_words *ms_space_platforms(const ms_space *space) {
     return &space->platforms_named;
 }
 
+const char *ms_space_untried(const ms_space *space) {
+    return space->untried;
+}
+
+bool ms_space_varies(const ms_space *space, const char *setting) {
+    const ms_vector axes = {.data = space->axes, .count = space->axis_count};
+    return ms_space_is_varied(&axes, setting);
+}
+
 /* The shape of a candidate: the first digit of its number. */
 static const space_shape *shape_of(const ms_space *space, int64_t index) {
     return &space->shapes[index / (space->count / (int64_t)space->shape_count)];

@@ -98,12 +98,13 @@ struct ms_space {
     int other_size;            /* of that axis, in all candidates; 1: there is none */
     const space_shape *shapes; /* [shape_count] */
     size_t shape_count;
-    const space_axis *axes; /* [axis_count] digits of a candidate's number behind the shape */
+    space_axis *axes; /* [axis_count] digits of a candidate's number behind the shape */
     size_t axis_count;
-    bool places_layers;         /* layers are partitioned anew where they do not fit the stages */
-    bool is_at_pass_level;      /* candidates are simulated at granularity `pass` */
-    int64_t count;              /* of candidates */
-    const ms_node *place;       /* of the key that is being read; NULL: the command line */
+    bool places_layers;    /* layers are partitioned anew where they do not fit the stages */
+    bool is_at_pass_level; /* candidates are simulated at granularity `pass` */
+    int64_t count;         /* of candidates */
+    const char *untried;   /* kinds of schedules that the default space leaves out; NULL: none */
+    const ms_node *place;  /* of the key that is being read; NULL: the command line */
     space_template **templates; /* indexed by find_template (candidate.c); NULL: not read yet */
     space_platform *platforms;  /* of all templates, each once */
 };
@@ -138,7 +139,8 @@ const ms_setter *ms_space_setter(const char *key);
  * value that must be read with the workload file. */
 bool ms_space_set(const ms_setter *setter, const char *value, ms_job_spec *spec);
 
-/* Whether some value of some axis sets a key, alone or with other keys.  axes: of space_axis. */
+/* Whether some value of some axis sets a key, alone or with other keys.  axes: of space_axis.  key:
+ * a key, or a setting "key=value". */
 bool ms_space_is_varied(const ms_vector *axes, const char *key);
 
 /* Replace each value that sets schedule.kind without schedule.v by one value per usual number of

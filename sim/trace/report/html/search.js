@@ -42,11 +42,11 @@ function showSearchHead(result) {
     put("head", el("p", { className: "verdict bad" }, result.partial ? "Nothing was found by then." : "Nothing is feasible: below stands why."));
     return;
   }
-  if (result.headline !== undefined) {
+  if (result.offers !== undefined) {
     const offers = result.results.map((row, i) => [row, `/result/results/${i}`]).filter(([row]) => row.best_of);
     const time = (row, at) => (isNumber(row.training_days) ? el("span", {}, figure(`${at}/training_days`, ""), " days") : figure(`${at}/step_time_s`, "time"));
     const cost = (row, at) => ["training_cost", "cost"].filter((key) => isNumber(row[key])).slice(0, 1).flatMap((key) => [figure(`${at}/${key}`, ""), key === "cost" ? " USD a step, " : " USD, "]);
-    put("head", el("p", { className: "verdict", id: "headline" }, `${result.headline}.`),
+    put("head", el("p", { className: "verdict", id: "headline" }, `${result.offers.join("; ")}.`),
       el("ul", { className: "tiles", id: "offers" }, ...offers.map(([row, at]) => tile(row.platform, time(row, at), [...cost(row, at), figure(`${at}/gpus`, "count"), " GPUs"]))));
   }
   put("head", el("p", { className: "verdict" }, "The best is ", el("strong", {}, candidateWords(best)), ". It is limited by ", best.limited_by, ": ", figure(`${of}/limit_share`, "share"), " of the step."),
@@ -70,11 +70,14 @@ function searchColumns(result, rows) {
   const axes = ["pp", "dp", "ep", "cp", "tp"].filter((axis) => rows.some((row) => (row.mesh[axis] || 1) > 1));
   const varies = (key) => new Set(rows.map((row) => row[key])).size > 1;
   const plain = [["schedule", "schedule"], ["v", "v", "count"], ["micro_batch", "micro", "count"], ["recompute", "recompute"], ["zero", "ZeRO", "count"], ["gpus", "GPUs", "count"], ["platform", "platform"]].filter(([key]) => varies(key));
+  const own = /^(mesh\..*|platform\.(file|nodes)|schedule\.(kind|v)|batch\.micro|recompute|data_parallel\.zero)$/; // keys that other columns show
+  const settings = [...new Set(rows.flatMap((row) => Object.keys(row.settings)))].filter((key) => !own.test(key) && new Set(rows.map((row) => String(row.settings[key]))).size > 1);
   const best = rows[0][result.objective];
   return [
     { key: "rank", title: "#", unit: "count", value: (row) => row.at + 1 },
     ...axes.map((axis) => ({ key: axis, title: axis, unit: "count", value: (row) => row.mesh[axis] || 1 })),
     ...plain.map(([key, title, unit]) => ({ key: key.replace("_batch", ""), title, unit, value: (row) => row[key] })),
+    ...settings.map((key) => ({ key: key.replace(/\W/g, "_"), title: key.split(".").slice(-2).join("."), value: (row) => (row.settings[key] === undefined ? "" : String(row.settings[key])) })),
     { key: "step", title: "step", unit: "time", value: (row) => row.step_time_s, path: (row) => `${of(row)}/step_time_s` },
     ...(isNumber(best) && best !== 0 ? [{ key: "distance", title: "to the best", unit: "share", value: (row) => (isNumber(row[result.objective]) ? row[result.objective] / best - 1 : undefined) }] : []),
     ...(rows.every(isSimulated) ? [] : [{ key: "estimate", title: "estimate", unit: "time", value: (row) => row.estimate_s, path: (row) => `${of(row)}/estimate_s` }]),
@@ -184,7 +187,8 @@ function showCounts(result) {
   const sum = ["all", figure("/result/counts/enumerated", "count"), "enumerated"];
   sum.isSum = true;
   put("counts", bar(used.map(([key, paint]) => [result.counts[key] / all, paint, `${key.replace(/_/g, " ")} ${result.counts[key]}`, `${key.replace(/_/g, " ")} ${((100 * result.counts[key]) / all).toFixed(1)} %`])),
-    table(null, [["what"], ["candidates", "number"], ["meaning", "text"]], [...used.map(([key, paint, words]) => [el("span", {}, swatch(paint), key.replace(/_/g, " ")), figure(`/result/counts/${key}`, "count"), words]), sum]));
+    table(null, [["what"], ["candidates", "number"], ["meaning", "text"]], [...used.map(([key, paint, words]) => [el("span", {}, swatch(paint), key.replace(/_/g, " ")), figure(`/result/counts/${key}`, "count"), words]), sum]),
+    ...(result.untried_schedules ? [el("p", { className: "soft", id: "untried" }, `Schedules left out: ${result.untried_schedules}. '--usual --vary schedule.kind=...' tries them.`)] : []));
 }
 
 function showReasons(id, list, key, words) {
