@@ -28,6 +28,10 @@ enum { PAGE_REST_MAX = 2000 };
  * [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
+/* Rates are those of the last RATE_S to 2 RATE_S, or longer where no candidate ends in RATE_S: the
+ * first candidates say little of later ones, which take longer or are pruned [s]. */
+static const double RATE_S = 3.0;
+
 /* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"vary", "KEY=V1,V2", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
@@ -168,10 +172,10 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
 
 /* State of the line of progress on the terminal. */
 typedef struct search_line {
-    double start_s, phase_s, drawn_s; /* start of the search and of the phase, last drawing [s], on
-                                         the clock of ms_wall_s */
-    ms_search_phase phase;
-    bool is_drawn; /* the line is on the terminal */
+    double start_s, drawn_s, mark_s[2]; /* start of the search, last drawing, and times of `marks`
+                                           [s], on the clock of ms_wall_s */
+    ms_search_progress marks[2];        /* states of the phase, the first RATE_S to 2 RATE_S ago */
+    bool is_drawn;                      /* the line is on the terminal */
 } search_line;
 
 /* Draw the line of progress on the standard error if that is a terminal: candidates done, rate, and
@@ -184,9 +188,12 @@ static void show_progress(void *context, const ms_search_progress *now) {
     search_line *line = context;
     double time_s = ms_wall_s();
     bool is_simulating = now->phase == MS_SEARCH_SIMULATING;
-    if (now->phase != line->phase) {
-        line->phase = now->phase;
-        line->phase_s = time_s;
+    bool is_new = now->phase != line->marks[1].phase;
+    if (is_new || (time_s - line->mark_s[1] >= RATE_S && now->done > line->marks[1].done)) {
+        line->marks[0] = is_new ? *now : line->marks[1];
+        line->mark_s[0] = is_new ? time_s : line->mark_s[1];
+        line->marks[1] = *now;
+        line->mark_s[1] = time_s;
     }
     bool is_end = is_simulating && now->done == now->count;
     bool is_due = time_s - line->start_s >= QUIET_S && time_s - line->drawn_s >= DRAW_S;
@@ -199,8 +206,8 @@ static void show_progress(void *context, const ms_search_progress *now) {
         fputs("\r\033[K", stderr);
         return;
     }
-    double passed_s = time_s - line->phase_s;
-    double rate = passed_s > 0 ? (double)now->done / passed_s : 0;
+    double passed_s = time_s - line->mark_s[0];
+    double rate = passed_s > 0 ? (double)(now->done - line->marks[0].done) / passed_s : 0;
     fprintf(stderr, "\r\033[K%s %lld of %lld candidates, %.0f/s", NAMES[now->phase],
             (long long)now->done, (long long)now->count, rate);
     if (rate > 0) {
@@ -329,15 +336,12 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
  * again. */
 static void tell_rest(const ms_invocation *call) {
     const char *store = ms_cli_value(call, "store", NULL);
-    if (store != NULL) {
-        ms_diag_note(call->diag, NULL, NULL,
-                     "interrupted: what was simulated is in '%s', and the same command goes on",
-                     store);
-    } else {
-        ms_diag_note(
-            call->diag, NULL, NULL,
-            "interrupted: the same command begins anew; '--store FILE.db' keeps what is simulated");
-    }
+    ms_diag_note(call->diag, NULL, NULL,
+                 store != NULL
+                     ? "interrupted: what was simulated is in '%s', and the same command goes on"
+                     : "interrupted: the same command begins anew; '--store FILE.db' keeps what is "
+                       "simulated",
+                 store);
 }
 
 /* The status that a search ends with: that of the first simulation that failed; MS_E_NO where
@@ -362,8 +366,7 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
     ms_cli_whatif whatif = {.is_asked = false};
     long rank = 0;
 
-    ms_status status =
-        ms_cli_int(call, "explain", 0, 1, study->is_by_platform ? TOP_MAX : study->top, &rank);
+    ms_status status = ms_cli_int(call, "explain", 0, 1, TOP_MAX, &rank);
     status = status == MS_OK ? ms_search_run(study, call->arena, call->diag, &result) : status;
     shown.explained = (size_t)rank <= result.row_count ? (size_t)rank : 0;
     if (status == MS_OK && shown.explained == 0 && rank > 0) {
@@ -395,7 +398,7 @@ static ms_status run(const ms_invocation *call) {
     ms_cli_store kept = {.file = {.lock_file = -1}};
     long top = 0;
     search_line line = {.start_s = ms_wall_s()};
-    line.phase_s = line.start_s;
+    line.mark_s[0] = line.mark_s[1] = line.start_s;
     ms_search_study study = {.goal = &goal,
                              .is_by_platform = ms_cli_has(call, "best-of"),
                              .rest_max = ms_cli_has(call, "html") ? PAGE_REST_MAX : 0,
