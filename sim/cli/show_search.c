@@ -127,7 +127,7 @@ static void add_offer(const ms_value *row, const char *platform, size_t rank, ms
     const char *text = ms_arena_printf(
         list->arena, "%s%s: %s%s and %s with %.0f GPUs", platform, rank == 0 ? " is best" : "",
         time, isnan(days) ? " a step" : "", cost, ms_value_number(row, "gpus", 0.0));
-    ms_value_add_string(list, NULL, text == NULL ? "" : text);
+    ms_value_add_string(list, NULL, text);
 }
 
 /* Add the comparison of platforms that --best-of asks for: `offers`, a sentence for each platform
@@ -146,10 +146,10 @@ static void add_comparison(const ms_shown_search *shown, ms_value *root) {
         }
     }
     for (size_t i = 0; i < platforms->count && is_told != NULL; i++) {
-        const char *text =
-            ms_arena_printf(root->arena, "%s: nothing is feasible", platforms->items[i]);
-        if (!is_told[i] && text != NULL) {
-            ms_value_add_string(list, NULL, text);
+        const char *name = platforms->items[i];
+        if (!is_told[i]) {
+            ms_value_add_string(list, NULL,
+                                ms_arena_printf(root->arena, "%s: nothing is feasible", name));
         }
     }
 }

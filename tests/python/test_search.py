@@ -253,7 +253,7 @@ class Answers(unittest.TestCase):
             own = ["--set", "schedule={kind: 1f1b}", "--set", f"framework={name}"]
             left_out, why = search("workloads/tiny.yaml", *own, "--usual", "--vary", "mesh.tp=1", "--vary", "mesh.pp=1")["untried_schedules"].split("; ")
             self.assertEqual(set(left_out.split(", ")), every - offered - {"1f1b"}, name)
-            self.assertEqual(why, "no framework is named that has them" if name == "none" else f"'{name}' does not have them")
+            self.assertEqual(why, f"{'a workload without a framework' if name == 'none' else name} has none of them")
         # DualPipe's other form is tried, and the best of both found
         words = ["workloads/tiny.yaml", "--set", "model.layers=16", "--set", "schedule={kind: dualpipe}", "--vary", "mesh.pp=4", "--vary", "mesh.tp=1", "--vary", "mesh.order=[pp,dp]",
                  "--vary", "batch.micro=1", "--vary", "recompute=none", "--vary", "data_parallel.zero=0"]

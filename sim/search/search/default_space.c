@@ -273,10 +273,8 @@ static void add_schedules(ms_space *space, ms_vector *axes) {
         }
     }
     ms_vector_add(axes, &draft.axis, 1);
-    ms_buffer_printf(&untried,
-                     framework == NULL ? "; no framework is named that has them"
-                                       : "; '%s' does not have them",
-                     framework);
+    ms_buffer_printf(&untried, "; %s has none of them",
+                     framework == NULL ? "a workload without a framework" : framework);
     space->untried = ms_buffer_keep(&untried, space->arena);
 }
 

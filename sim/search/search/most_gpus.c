@@ -11,8 +11,7 @@
 static ms_status mark_legal(ms_space *space, ms_arena *arena, ms_diag *diag, bool *is_legal) {
     ms_estimator *estimator = ms_estimator_new(arena);
     ms_status status = estimator == NULL ? MS_E_NOMEM : MS_OK;
-    double peak_B = 0.0;
-    bool fits = false;
+    ms_spec_estimate found;
     ms_job_spec spec;
     ms_diag mute;
     ms_diag_init_mute(&mute);
@@ -20,8 +19,7 @@ static ms_status mark_legal(ms_space *space, ms_arena *arena, ms_diag *diag, boo
         bool *is_found = &is_legal[ms_space_platform_of(space, index)];
         if (!*is_found) {
             status = ms_space_spec(space, index, &mute, &spec);
-            status = status == MS_OK ? ms_estimator_fit(estimator, &spec, &mute, &peak_B, &fits)
-                                     : status;
+            status = status == MS_OK ? ms_estimator_run(estimator, &spec, &mute, &found) : status;
             *is_found = status == MS_OK;
             status = status == MS_E_INPUT || status == MS_E_NO ? MS_OK : status;
         }

@@ -44,13 +44,13 @@ static ms_status sort_rows(const ms_space *space, ms_search_row *rows, size_t co
     return MS_OK;
 }
 
-/* Whether two simulated candidates have equal scores, steps and bubbles, to the digits of
- * ms_search_is_equal. A bubble may be 0, so it is compared as a part of the step. */
-static bool has_equal_figures(const ms_search_row *a, const ms_search_row *b) {
-    const ms_run_figures *left = &a->figures, *right = &b->figures;
-    const ms_search_score own = {{left->step_time_s, 1 + left->bubble_fraction}};
-    const ms_search_score other = {{right->step_time_s, 1 + right->bubble_fraction}};
-    return ms_search_is_equal(&a->score, &b->score) && ms_search_is_equal(&own, &other);
+/* Whether two simulated candidates differ only in the order of the mesh's axes, and have equal
+ * steps and bubbles, to the digits of ms_search_is_equal. A bubble may be 0, so it is compared as a
+ * part of the step. */
+static bool is_other_order(const ms_space *space, const ms_search_row *a, const ms_search_row *b) {
+    const ms_search_score own = {{a->figures.step_time_s, 1 + a->figures.bubble_fraction}};
+    const ms_search_score other = {{b->figures.step_time_s, 1 + b->figures.bubble_fraction}};
+    return ms_space_is_reordered(space, a->index, b->index) && ms_search_is_equal(&own, &other);
 }
 
 /* Merge simulated rows with equal figures that differ only in the order of the mesh's axes into the
@@ -60,13 +60,11 @@ static size_t merge_orders(const ms_space *space, ms_search_row *rows, size_t co
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         size_t at = kept;
-        bool is_equal = false;
-        while (at > 0 && !is_equal && ms_search_is_equal(&rows[at - 1].score, &rows[i].score)) {
-            at--;
-            is_equal = ms_space_is_reordered(space, rows[at].index, rows[i].index) &&
-                       has_equal_figures(&rows[at], &rows[i]);
+        bool is_known = false;
+        while (at > 0 && !is_known && ms_search_is_equal(&rows[at - 1].score, &rows[i].score)) {
+            is_known = is_other_order(space, &rows[--at], &rows[i]);
         }
-        if (is_equal) {
+        if (is_known) {
             rows[at].equal_orders++;
         } else {
             rows[kept++] = rows[i];
