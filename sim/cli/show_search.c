@@ -84,9 +84,7 @@ static void add_result(const ms_search_row *found, double training_tokens, ms_va
     ms_value_add_int(row, "zero", spec->choices.zero);
     ms_value_add_int(row, "gpus", ms_spec_ranks(spec));
     ms_value_add_string(row, "platform", spec->platform.cluster->name);
-    if (found->equal_orders > 0) {
-        ms_value_add_int(row, "equal_orders", found->equal_orders);
-    }
+    ms_value_add_int(row, "equal_orders", found->equal_orders);
     if (found->is_simulated) {
         add_figures(found, row);
         ms_summary_add_training(training_tokens, (double)ms_spec_ranks(spec), row);
@@ -111,8 +109,9 @@ static void add_reason_list(const char *key, const ms_search_reason *reasons, si
 
 /* Add to `list` what a step of a platform's best candidate takes, or a whole training where
  * --tokens is given, with the cost: "dgx-h100: 12.3 days and 4510000 USD with 4096 GPUs". row: of
- * the candidate in the tree. rank: from 0. */
-static void add_offer(const ms_value *row, const char *platform, size_t rank, ms_value *list) {
+ * the candidate in the tree; found: as it was found. rank: from 0. */
+static void add_offer(const ms_value *row, const ms_search_row *found, size_t rank,
+                      ms_value *list) {
     enum { TEXT_B = 48 };
     char time[TEXT_B], cost[TEXT_B] = "an unknown price";
     double days = ms_value_number(row, "training_days", (double)NAN);
@@ -124,10 +123,11 @@ static void add_offer(const ms_value *row, const char *platform, size_t rank, ms
     if (isfinite(USD)) {
         snprintf(cost, sizeof cost, USD < 1000 ? "%.4g USD" : "%.0f USD", USD);
     }
-    const char *text = ms_arena_printf(
-        list->arena, "%s%s: %s%s and %s with %.0f GPUs", platform, rank == 0 ? " is best" : "",
-        time, isnan(days) ? " a step" : "", cost, ms_value_number(row, "gpus", 0.0));
-    ms_value_add_string(list, NULL, text);
+    ms_value_add_string(
+        list, NULL,
+        ms_arena_printf(list->arena, "%s%s: %s%s and %s with %.0f GPUs",
+                        found->spec.platform.cluster->name, rank == 0 ? " is best" : "", time,
+                        isnan(days) ? " a step" : "", cost, ms_value_number(row, "gpus", 0.0)));
 }
 
 /* Add the comparison of platforms that --best-of asks for: `offers`, a sentence for each platform
@@ -136,12 +136,12 @@ static void add_comparison(const ms_shown_search *shown, ms_value *root) {
     const ms_words *platforms = ms_space_platforms(shown->space);
     ms_value *row = ms_value_get(root, "results")->first;
     ms_value *list = ms_value_add(root, "offers", MS_VALUE_ARRAY);
-    bool *is_told = MS_NEW(root->arena, bool, platforms->count);
+    bool *is_told = MS_NEW(root->arena, bool, platforms->count + 1);
     for (size_t i = 0; row != NULL && is_told != NULL; i++, row = row->next) {
         size_t platform = ms_space_platform_of(shown->space, shown->result->rows[i].index);
         if (!is_told[platform]) {
             ms_value_add_string(row, "best_of", "platform");
-            add_offer(row, platforms->items[platform], i, list);
+            add_offer(row, &shown->result->rows[i], i, list);
             is_told[platform] = true;
         }
     }

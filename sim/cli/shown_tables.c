@@ -212,7 +212,6 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"limit_share", "its share", MS_SHOWN_SHARE},
     {"varied/@", "", MS_SHOWN_TEXT},
     {"mesh", "mesh", MS_SHOWN_TEXT},
-    {"equal_orders", "equal orders", MS_SHOWN_COUNT},
     {"schedule", "schedule", MS_SHOWN_TEXT},
     {"v", "v", MS_SHOWN_COUNT},
     {"micro_batch", "micro", MS_SHOWN_COUNT},

@@ -86,8 +86,8 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
 ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *arena,
                             ms_words *settings_out);
 
-/** Names of the platforms of a space, in the order of the request. Borrowed from the space. O(1).
- */
+/** The platforms of a space, as the request names them; count 0: the workload's alone. Borrowed
+ * from the space. O(1). */
 const ms_words *ms_space_platforms(const ms_space *space);
 
 /** The platform of a candidate, an index into ms_space_platforms.  index: number of the candidate,

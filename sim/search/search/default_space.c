@@ -206,11 +206,11 @@ static void add_schedule(default_axis *draft, ms_schedule_kind kind, int chunks)
 
 /* The kinds of schedules that software offers beside 1F1B, as bits. A row is for the frameworks in
  * its text, and for workloads without a framework whose own kind is there; the last is for all
- * others. Sources: Megatron-LM core 0.15, pipeline_parallel/schedules.py, with
- * --microbatch-group-size-per-virtual-pipeline-stage; PyTorch 2.10, distributed/pipelining/
- * schedules.py (get_schedule_class); README of the zero-bubble fork; DeepSeek's library DualPipe;
- * DeepSpeed 0.16, runtime/pipe/schedule.py (TrainSchedule is 1F1B). Composer and T5X have no
- * pipelines. */
+ * others. Sources: Megatron-LM core 0.15, megatron.core.pipeline_parallel.schedules, with
+ * --microbatch-group-size-per-virtual-pipeline-stage; PyTorch 2.10, get_schedule_class of
+ * torch.distributed.pipelining.schedules; README of the zero-bubble fork; DeepSeek's library
+ * DualPipe; DeepSpeed 0.16, TrainSchedule of deepspeed.runtime.pipe.schedule, which is 1F1B.
+ * Composer and T5X have no pipelines. */
 #define KIND(kind) (1U << MS_SCHEDULE_##kind)
 #define TORCH      (KIND(GPIPE) | KIND(INTERLEAVED_TORCH) | KIND(LOOPED_BFS) | KIND(ZB1P) | KIND(ZBV))
 static const struct {
@@ -243,7 +243,7 @@ static unsigned offered_kinds(const ms_space *space) {
 /* Add the axis of schedules, unless the user varies their kind or virtual stages: 1F1B, which comes
  * first, and the other kinds of the default space. A kind that takes any number of virtual stages
  * is added with each of CHUNKS, and with the workload's own number. Kinds that are left out are
- * listed in space->untried. */
+ * listed in `untried` of the axis. */
 static void add_schedules(ms_space *space, ms_vector *axes) {
     const ms_spec_schedule *own = &space->base.schedule;
     enum { VALUES_MAX = MS_SCHEDULE_KIND_COUNT * (COUNT_OF(CHUNKS) + 1) };
@@ -272,10 +272,10 @@ static void add_schedules(ms_space *space, ms_vector *axes) {
             add_schedule(&draft, kind, own->chunks);
         }
     }
-    ms_vector_add(axes, &draft.axis, 1);
     ms_buffer_printf(&untried, "; %s has none of them",
                      framework == NULL ? "a workload without a framework" : framework);
-    space->untried = ms_buffer_keep(&untried, space->arena);
+    draft.axis.untried = ms_buffer_keep(&untried, space->arena);
+    ms_vector_add(axes, &draft.axis, 1);
 }
 
 /* ---- virtual stages of the kinds that the user names ---- */

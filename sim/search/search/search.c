@@ -394,7 +394,8 @@ ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *
                         ms_search_findings *result_out) {
     *result_out = (ms_search_findings){.failure = MS_OK};
     ms_search_state r = {.study = study, .arena = arena, .diag = diag, .out = result_out};
-    r.groups = study->is_by_platform ? ms_space_platforms(study->space)->count : 1;
+    size_t platforms = ms_space_platforms(study->space)->count;
+    r.groups = study->is_by_platform && platforms > 1 ? platforms : 1;
     r.best = MS_NEW(arena, ms_search_best, r.groups);
     r.expected = MS_NEW(arena, ms_search_best, r.groups);
     for (size_t i = 0; i < r.groups; i++) {

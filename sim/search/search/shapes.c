@@ -82,7 +82,7 @@ static int gpus_of(const ms_job_spec *base) {
  * fault if there is none. Without requested numbers the platform gets as many GPUs as the workload
  * has. index: of the platform in the request. file: its name or path; NULL: the workload's own
  * platform. clusters: of space_cluster. */
-static ms_status add_clusters(ms_space *space, size_t index, const char *file, ms_diag *diag,
+static ms_status add_clusters(const ms_space *space, size_t index, const char *file, ms_diag *diag,
                               ms_vector *clusters) {
     const ms_platform *cluster = space->base.platform.cluster;
     const ms_ints *asked = &space->request->gpus;
@@ -91,7 +91,6 @@ static ms_status add_clusters(ms_space *space, size_t index, const char *file, m
     if (status != MS_OK) {
         return status;
     }
-    space->platforms_named.items[index] = cluster->name;
     if (file == NULL && asked->count == 0) {
         const space_cluster as_it_is = {.gpus = own,
                                         .domain = ms_platform_scale_up_domain(cluster)};
@@ -120,10 +119,8 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
     const ms_space_request *request = space->request;
     ms_vector clusters;
     ms_vector_init(&clusters, sizeof(space_cluster));
-    size_t platforms = request->platforms.count == 0 ? 1 : request->platforms.count;
-    space->platforms_named = (ms_words){MS_NEW(space->arena, const char *, platforms), platforms};
-    ms_status status = space->platforms_named.items == NULL ? ms_diag_no_memory(diag) : MS_OK;
-    if (request->platforms.count == 0 && status == MS_OK) {
+    ms_status status = MS_OK;
+    if (request->platforms.count == 0) {
         status = add_clusters(space, 0, NULL, diag, &clusters);
     }
     for (size_t i = 0; i < request->platforms.count && status == MS_OK; i++) {

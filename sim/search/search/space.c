@@ -415,11 +415,15 @@ const ms_job_spec *ms_space_base(const ms_space *space) {
 }
 
 const ms_words *ms_space_platforms(const ms_space *space) {
-    return &space->platforms_named;
+    return &space->request->platforms;
 }
 
 const char *ms_space_untried(const ms_space *space) {
-    return space->untried;
+    const char *untried = NULL;
+    for (size_t i = 0; i < space->axis_count; i++) {
+        untried = untried == NULL ? space->axes[i].untried : untried;
+    }
+    return untried;
 }
 
 bool ms_space_varies(const ms_space *space, const char *setting) {

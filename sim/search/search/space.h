@@ -44,8 +44,9 @@ typedef struct space_axis {
     const char *key;
     const space_value *values; /* [count] */
     size_t count;
-    bool is_read; /* some value has no setter and is read with the workload file */
-    bool is_fit;  /* choices of the workload's framework depend on the value */
+    bool is_read;        /* some value has no setter and is read with the workload file */
+    bool is_fit;         /* choices of the workload's framework depend on the value */
+    const char *untried; /* as ms_space_untried; NULL: nothing */
 } space_axis;
 
 /* Sizes that an axis of the mesh may have. */
@@ -62,7 +63,7 @@ typedef struct space_cluster {
     int nodes;        /* 0: as many as the workload has */
     int gpus;
     int domain;      /* GPUs of a scale-up domain (ms_platform_scale_up_domain) */
-    size_t platform; /* index into the space's `platforms_named` */
+    size_t platform; /* index into the request's `platforms` */
 } space_cluster;
 
 /* A shape: a mesh on a cluster. */
@@ -90,7 +91,6 @@ struct ms_space {
     ms_job_spec base;              /* the workload without any value of the space */
     const space_cluster *clusters; /* [cluster_count] */
     size_t cluster_count;
-    ms_words platforms_named;      /* names of the platforms, in the order of the request */
     space_sizes sizes[KNOWN_AXES]; /* that each axis of the mesh may have */
     const ms_words *orders;        /* [order_count] all axes, with `other`, outermost first */
     size_t order_count;
@@ -100,11 +100,10 @@ struct ms_space {
     size_t shape_count;
     space_axis *axes; /* [axis_count] digits of a candidate's number behind the shape */
     size_t axis_count;
-    bool places_layers;    /* layers are partitioned anew where they do not fit the stages */
-    bool is_at_pass_level; /* candidates are simulated at granularity `pass` */
-    int64_t count;         /* of candidates */
-    const char *untried;   /* kinds of schedules that the default space leaves out; NULL: none */
-    const ms_node *place;  /* of the key that is being read; NULL: the command line */
+    bool places_layers;         /* layers are partitioned anew where they do not fit the stages */
+    bool is_at_pass_level;      /* candidates are simulated at granularity `pass` */
+    int64_t count;              /* of candidates */
+    const ms_node *place;       /* of the key that is being read; NULL: the command line */
     space_template **templates; /* indexed by find_template (candidate.c); NULL: not read yet */
     space_platform *platforms;  /* of all templates, each once */
 };
