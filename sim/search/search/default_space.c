@@ -206,8 +206,9 @@ static void add_schedule(default_axis *draft, ms_schedule_kind kind, int chunks)
 
 /* The kinds of schedules that software offers beside 1F1B, as bits. A row is for the frameworks in
  * its text, and for workloads without a framework whose own kind is there; the last is for all
- * others. Sources: Megatron-LM core 0.15, megatron.core.pipeline_parallel.schedules, with
- * --microbatch-group-size-per-virtual-pipeline-stage; PyTorch 2.10, get_schedule_class of
+ * others, Megatron Core among them, whose groups of microbatches (interleaved_flexible) make the
+ * order of `interleaved` unless schedule.group says otherwise. Sources: Megatron-LM core 0.15,
+ * megatron.core.pipeline_parallel.schedules; PyTorch 2.10, get_schedule_class of
  * torch.distributed.pipelining.schedules; README of the zero-bubble fork; DeepSeek's library
  * DualPipe; DeepSpeed 0.16, TrainSchedule of deepspeed.runtime.pipe.schedule, which is 1F1B.
  * Composer and T5X have no pipelines. */
@@ -217,7 +218,6 @@ static const struct {
     const char *names;
     unsigned kinds;
 } OFFERS[] = {
-    {"megatron-core-2025 nemo-2024 simumax", KIND(INTERLEAVED) | KIND(INTERLEAVED_FLEXIBLE)},
     {"torchtitan", TORCH},
     {"torchtitan-2025", TORCH | KIND(DUALPIPEV)},
     {"zero-bubble zbh1 zbh2 zbv vhalf vmin",
@@ -247,7 +247,6 @@ static unsigned offered_kinds(const ms_space *space) {
 static void add_schedules(ms_space *space, ms_vector *axes) {
     const ms_spec_schedule *own = &space->base.schedule;
     enum { VALUES_MAX = MS_SCHEDULE_KIND_COUNT * (COUNT_OF(CHUNKS) + 1) };
-    const char *framework = space->base.framework.name;
     ms_buffer untried = {0};
     default_axis draft;
     if (own->csv != NULL || ms_space_is_varied(axes, "schedule.kind") ||
@@ -272,8 +271,9 @@ static void add_schedules(ms_space *space, ms_vector *axes) {
             add_schedule(&draft, kind, own->chunks);
         }
     }
-    ms_buffer_printf(&untried, "; %s has none of them",
-                     framework == NULL ? "a workload without a framework" : framework);
+    ms_buffer_puts(&untried, space->base.framework.name == NULL
+                                 ? "; no framework is named that has them"
+                                 : "; the framework has no further order of passes");
     draft.axis.untried = ms_buffer_keep(&untried, space->arena);
     ms_vector_add(axes, &draft.axis, 1);
 }
